@@ -1,0 +1,298 @@
+"""Breadth-first searches over compressed sparse rows (CSR).
+
+Arguments that recur: ``indptr`` int32 (n + 1,) and ``indices`` int32 (edges,), each row ascending. ``mark`` int32 (n,)
+and ``queue`` int32 (n,) are scratch that belongs to one call at a time. ``mark`` holds only values below ``epoch``; a
+search stamps nodes with values from ``epoch`` on, so nothing has to be cleared between searches.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+
+DISTANCE_EPOCHS = 2
+"""How many stamps one distance takes."""
+
+PATH_EPOCHS = 3
+"""How many stamps one path takes for each node of the graph plus one."""
+
+NO_BOUND = np.int32(2**31 - 1)
+
+
+@compiled
+def distances(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    starts: Int32,
+    ends: Int32,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    epoch: int,
+    hops: Int32,
+) -> None:
+    """The distance of each (start, end) into ``hops``; -1 where there is none within ``bound``.
+
+    Two searches grow level by level, forwards from the start and backwards from the end, always the one whose next
+    level has fewer edges to look at. The two balls are disjoint until they meet, so the first edge between them lies
+    on a shortest path. For the same reason both fit into one queue, from its two ends.
+    """
+    n = mark.size
+    for pair in range(starts.size):
+        start = starts[pair]
+        end = ends[pair]
+        if start == end:
+            hops[pair] = 0
+            continue
+        hops[pair] = -1
+        near_start = np.int32(epoch)
+        near_end = np.int32(epoch + 1)
+        epoch += 2
+        mark[start] = near_start
+        mark[end] = near_end
+        queue[0] = start
+        queue[n - 1] = end
+        a_low, a_high = 0, 1  # the forward frontier is queue[a_low:a_high]
+        b_low, b_high = n - 1, n - 2  # the backward frontier is queue[b_low:b_high:-1]
+        a_work = out_indptr[start + 1] - out_indptr[start]
+        b_work = in_indptr[end + 1] - in_indptr[end]
+        depth = 0
+        # A side without edges left holds everything it can reach, and the other end is not in it.
+        while depth < bound and a_work > 0 and b_work > 0:
+            depth += 1
+            met = False
+            last = depth == bound  # at the bound only a meeting counts: nothing new is queued
+            if a_work <= b_work:
+                tail = a_high
+                a_work = 0
+                for i in range(a_low, a_high):
+                    node = queue[i]
+                    for edge in range(out_indptr[node], out_indptr[node + 1]):
+                        other = out_indices[edge]
+                        stamp = mark[other]
+                        if stamp == near_end:
+                            met = True
+                            break
+                        if stamp != near_start and not last:
+                            mark[other] = near_start
+                            queue[tail] = other
+                            tail += 1
+                            a_work += out_indptr[other + 1] - out_indptr[other]
+                    if met:
+                        break
+                a_low, a_high = a_high, tail
+            else:
+                tail = b_high
+                b_work = 0
+                for i in range(b_low, b_high, -1):
+                    node = queue[i]
+                    for edge in range(in_indptr[node], in_indptr[node + 1]):
+                        other = in_indices[edge]
+                        stamp = mark[other]
+                        if stamp == near_start:
+                            met = True
+                            break
+                        if stamp != near_end and not last:
+                            mark[other] = near_end
+                            queue[tail] = other
+                            tail -= 1
+                            b_work += in_indptr[other + 1] - in_indptr[other]
+                    if met:
+                        break
+                b_low, b_high = b_high, tail
+            if met:
+                hops[pair] = depth
+                break
+
+
+@compiled
+def shortest_path(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    start: int,
+    end: int,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    epoch: int,
+) -> Int32:
+    """The nodes of the shortest path that comes first in the order of nodes; empty where there is none.
+
+    Stamps tell the level: ``epoch + i`` for i hops after the start, ``epoch + (n + 1) + j`` for j hops before the
+    end, and ``epoch + 2 (n + 1) + i`` for a node i hops after the start that lies on some shortest path.
+    """
+    n = mark.size
+    if start == end:
+        return np.array([start], dtype=np.int32)
+    to_end = epoch + n + 1
+    chosen = epoch + 2 * (n + 1)
+    mark[start] = epoch
+    mark[end] = to_end
+    queue[0] = start
+    queue[n - 1] = end
+    a_low, a_high = 0, 1
+    b_low, b_high = n - 1, n - 2
+    a_level = b_level = 0
+    a_work = out_indptr[start + 1] - out_indptr[start]
+    b_work = in_indptr[end + 1] - in_indptr[end]
+    met = False
+    while a_level + b_level < bound and a_work > 0 and b_work > 0:
+        if a_work <= b_work:
+            tail = a_high
+            a_work = 0
+            for i in range(a_low, a_high):
+                node = queue[i]
+                for edge in range(out_indptr[node], out_indptr[node + 1]):
+                    other = out_indices[edge]
+                    stamp = mark[other]
+                    if stamp >= to_end:
+                        met = True
+                        break
+                    if stamp < epoch:
+                        mark[other] = epoch + a_level + 1
+                        queue[tail] = other
+                        tail += 1
+                        a_work += out_indptr[other + 1] - out_indptr[other]
+                if met:
+                    break
+            if met:
+                break
+            a_low, a_high = a_high, tail
+            a_level += 1
+        else:
+            tail = b_high
+            b_work = 0
+            for i in range(b_low, b_high, -1):
+                node = queue[i]
+                for edge in range(in_indptr[node], in_indptr[node + 1]):
+                    other = in_indices[edge]
+                    stamp = mark[other]
+                    if epoch <= stamp < to_end:
+                        met = True
+                        break
+                    if stamp < epoch:
+                        mark[other] = to_end + b_level + 1
+                        queue[tail] = other
+                        tail -= 1
+                        b_work += in_indptr[other + 1] - in_indptr[other]
+                if met:
+                    break
+            if met:
+                break
+            b_low, b_high = b_high, tail
+            b_level += 1
+    if not met:
+        return np.empty(0, dtype=np.int32)
+    # Both balls are complete up to a_level and b_level. Walk the forward ball back from its rim, and keep the nodes
+    # from which the backward ball is reached in time.
+    for i in range(a_high - 1, -1, -1):
+        node = queue[i]
+        level = mark[node] - epoch
+        wanted = to_end + b_level if level == a_level else chosen + level + 1
+        for edge in range(out_indptr[node], out_indptr[node + 1]):
+            if mark[out_indices[edge]] == wanted:
+                mark[node] = chosen + level
+                break
+    path = np.empty(a_level + b_level + 2, dtype=np.int32)
+    path[0] = start
+    for position in range(1, path.size):
+        if position <= a_level:
+            wanted = chosen + position
+        else:
+            wanted = to_end + (path.size - 1 - position)
+        node = path[position - 1]
+        for edge in range(out_indptr[node], out_indptr[node + 1]):
+            if mark[out_indices[edge]] == wanted:
+                path[position] = out_indices[edge]
+                break
+    return path
+
+
+@compiled
+def ball(
+    indptr: Int32,
+    indices: Int32,
+    centre: int,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    levels: Int32,
+    epoch: int,
+) -> int:
+    """Everything within ``bound`` hops: ``queue[:count]`` with its distances in ``levels[:count]``, nearest first.
+
+    Returns the count, the centre included.
+    """
+    stamp = np.int32(epoch)
+    mark[centre] = stamp
+    queue[0] = centre
+    levels[0] = 0
+    count = 1
+    i = 0
+    while i < count:
+        node = queue[i]
+        level = levels[i] + 1
+        if level > bound:
+            break
+        for edge in range(indptr[node], indptr[node + 1]):
+            other = indices[edge]
+            if mark[other] != stamp:
+                mark[other] = stamp
+                queue[count] = other
+                levels[count] = level
+                count += 1
+        i += 1
+    return count
+
+
+@compiled
+def pack(
+    indptr: Int32,
+    indices: Int32,
+    centres: Int32,
+    local: Int32,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    levels: Int32,
+    epoch: int,
+    columns: Int32,
+    hops: UInt8,
+    row_ends: Int64,
+) -> int:
+    """Distances up to ``bound`` from each centre to the nodes that have a place in ``local`` (-1: none).
+
+    Fills ``columns`` and ``hops`` row by row, each row ascending by column, and ``row_ends``. Stops before a row
+    that might not fit. Returns the number of rows done.
+    """
+    wanted = 0
+    for node in range(local.size):
+        if local[node] >= 0:
+            wanted += 1
+    filled = 0
+    for row in range(centres.size):
+        if filled + wanted > columns.size:
+            return row
+        count = ball(indptr, indices, centres[row], bound, mark, queue, levels, epoch + row)
+        begin = filled
+        for i in range(count):
+            place = local[queue[i]]
+            if place >= 0:
+                columns[filled] = place
+                hops[filled] = levels[i]
+                filled += 1
+        order = np.argsort(columns[begin:filled])
+        columns[begin:filled] = columns[begin:filled][order]
+        hops[begin:filled] = hops[begin:filled][order]
+        row_ends[row] = filled
+    return centres.size

@@ -1,0 +1,128 @@
+"""Search in folded names: lower-case ASCII words, each separated from the next by one space."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+
+WHOLE, BEGINNING, WORDS, PREFIXES, NO_MATCH = 0, 1, 2, 3, 4
+"""How a name matches, best first: it is the text; begins with it; has its words; has words that begin with its words."""
+
+
+@compiled
+def _folded(byte: int) -> int:
+    """The byte of a word in lower case; 0 for a byte that separates words."""
+    if 97 <= byte <= 122 or 48 <= byte <= 57 or byte >= 128:
+        return byte
+    if 65 <= byte <= 90:
+        return byte + 32
+    return 0
+
+
+@compiled
+def match(
+    blob: npt.NDArray[np.uint8],
+    begin: int,
+    end: int,
+    text: npt.NDArray[np.uint8],
+    word_starts: npt.NDArray[np.int32],
+    word_ends: npt.NDArray[np.int32],
+) -> int:
+    """How the name ``blob[begin:end]`` matches the folded ``text`` with its words."""
+    whole_words = True
+    for w in range(word_starts.size):
+        length = word_ends[w] - word_starts[w]
+        best = 0  # 0: no word begins so, 1: one begins so, 2: one is it
+        i = begin
+        while i < end:
+            while i < end and _folded(blob[i]) == 0:
+                i += 1
+            k = 0
+            while i < end and k < length and _folded(blob[i]) == text[word_starts[w] + k]:
+                i += 1
+                k += 1
+            inside = i < end and _folded(blob[i]) != 0
+            if k == length:
+                if not inside:
+                    best = 2
+                    break
+                best = 1
+            while i < end and _folded(blob[i]) != 0:
+                i += 1
+        if best == 0:
+            return NO_MATCH
+        if best == 1:
+            whole_words = False
+    # Every word is there. Is the name the text itself, or does it begin with it?
+    i = begin
+    k = 0
+    while i < end and _folded(blob[i]) == 0:
+        i += 1
+    while k < text.size and i < end:
+        byte = _folded(blob[i])
+        if byte == 0:
+            while i < end and _folded(blob[i]) == 0:
+                i += 1
+            if text[k] != 32:
+                break
+            k += 1
+        elif byte == text[k]:
+            i += 1
+            k += 1
+        else:
+            break
+    if k == text.size:
+        while i < end and _folded(blob[i]) == 0:
+            i += 1
+        return WHOLE if i == end else BEGINNING
+    return WORDS if whole_words else PREFIXES
+
+
+@compiled
+def search(
+    concept_indptr: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    blob: npt.NDArray[np.uint8],
+    folded_rows: npt.NDArray[np.int32],
+    folded_offsets: npt.NDArray[np.int64],
+    folded_blob: npt.NDArray[np.uint8],
+    text: npt.NDArray[np.uint8],
+    word_starts: npt.NDArray[np.int32],
+    word_ends: npt.NDArray[np.int32],
+    first: int,
+    scores: npt.NDArray[np.uint8],
+    rows: npt.NDArray[np.int32],
+) -> None:
+    """For concepts ``first``, ``first + 1``, …: the best match among its names, and the row of that name.
+
+    ``scores``: twice the kind of match, plus one for a synonym. ``folded_rows`` (ascending) are the names that hold
+    letters beyond ASCII; they are compared in their folded form, found at the same place in ``folded_offsets``.
+    """
+    begin_row = concept_indptr[first]
+    f = np.searchsorted(folded_rows, begin_row)
+    for c in range(scores.size):
+        low = concept_indptr[first + c]
+        high = concept_indptr[first + c + 1]
+        best = 2 * NO_MATCH
+        best_row = -1
+        best_length = 0
+        for row in range(low, high):
+            if f < folded_rows.size and folded_rows[f] == row:
+                how = match(
+                    folded_blob, folded_offsets[f], folded_offsets[f + 1], text, word_starts, word_ends
+                )
+                f += 1
+            else:
+                how = match(blob, offsets[row], offsets[row + 1], text, word_starts, word_ends)
+            if how == NO_MATCH:
+                continue
+            score = 2 * how + (1 if row > low else 0)
+            length = offsets[row + 1] - offsets[row]
+            if score < best or (score == best and length < best_length):
+                best = score
+                best_row = row
+                best_length = length
+        scores[c] = best
+        rows[c] = best_row

@@ -1,0 +1,177 @@
+"""Every error that cuihop raises on purpose.
+
+::
+
+    CuihopError
+    ├── ConceptError              an answer is impossible because of a concept
+    │   ├── InvalidCui            the text cannot be an identifier
+    │   ├── ConceptNotFound       a well-formed identifier that the graph does not hold
+    │   └── ConceptRetired        retired by UMLS without one exact successor in the graph
+    ├── InputError                a file or value from the user is not as expected
+    ├── OutputError               a result could not be written; nothing was left half-written
+    ├── GraphError                the graph itself is the trouble
+    │   ├── SnapshotError         the file is not a snapshot, is truncated, or fails a checksum
+    │   │   └── SnapshotTooNew    written by a later format than this version reads
+    │   ├── GraphUnavailable      a server cannot be reached
+    │   ├── QueryTimedOut         the answer took longer than allowed
+    │   └── ReleaseMismatch       two things that must come from one release do not
+    └── LimitExceeded             the question is larger than the graph's owner allows
+
+"No path" is an answer (``None``), not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = [
+    "ConceptError",
+    "ConceptNotFound",
+    "ConceptRetired",
+    "CuihopError",
+    "GraphError",
+    "GraphUnavailable",
+    "InputError",
+    "InvalidCui",
+    "LimitExceeded",
+    "OutputError",
+    "QueryTimedOut",
+    "ReleaseMismatch",
+    "SnapshotError",
+    "SnapshotTooNew",
+]
+
+_SHOWN = 5
+
+
+def _some(items: Sequence[str]) -> str:
+    """The first few items, and how many more there are."""
+    shown = ", ".join(items[:_SHOWN])
+    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN:,} more"
+
+
+class CuihopError(Exception):
+    """The root: catch it to catch everything that cuihop raises on purpose."""
+
+
+class ConceptError(CuihopError):
+    """One or more concepts stand in the way of an answer.
+
+    Attributes:
+        cuis: the identifiers at fault, in the order asked, without repeats.
+    """
+
+    def __init__(self, message: str, cuis: Iterable[str]) -> None:
+        super().__init__(message)
+        self.cuis: tuple[str, ...] = tuple(dict.fromkeys(cuis))
+
+
+class InvalidCui(ConceptError):
+    """The text cannot be an identifier of this graph, whatever the release."""
+
+    def __init__(self, cuis: Iterable[str], *, expected: str) -> None:
+        found = list(dict.fromkeys(cuis))
+        super().__init__(f"not an identifier: {_some([repr(c) for c in found])}; expected {expected}", found)
+
+
+class ConceptNotFound(ConceptError):
+    """The identifier is well formed, but the graph does not hold it."""
+
+    def __init__(self, cuis: Iterable[str], *, release: str, merged: dict[str, str] | None = None) -> None:
+        found = list(dict.fromkeys(cuis))
+        told = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in found]
+        super().__init__(f"unknown in release {release}: {_some(told)}", found)
+
+
+class ConceptRetired(ConceptError):
+    """The concept is retired, and UMLS names no one exact successor that the graph holds.
+
+    Attributes:
+        candidates: for each identifier, the broader, narrower or related concepts that UMLS suggests.
+    """
+
+    def __init__(self, candidates: dict[str, Sequence[tuple[str, str]]]) -> None:
+        told = []
+        for cui, options in candidates.items():
+            hint = ", ".join(f"{relation} {successor}" for relation, successor in options)
+            told.append(f"{cui} (UMLS suggests {hint})" if hint else f"{cui} (deleted, no successor)")
+        super().__init__(f"retired concept: {_some(told)}", candidates)
+        self.candidates = {cui: tuple(options) for cui, options in candidates.items()}
+
+
+class InputError(CuihopError):
+    """Input is not as expected.
+
+    Attributes:
+        file, line, column: where; line counts from 1, column is a field's name or its number from 1.
+        found, expected: what stood there, and what should have.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | Path | None = None,
+        line: int | None = None,
+        column: str | int | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        advice: str | None = None,
+    ) -> None:
+        where = ", ".join(
+            part
+            for part in (
+                str(file) if file is not None else "",
+                f"line {line:,}" if line is not None else "",
+                f"column {column}" if column is not None else "",
+            )
+            if part
+        )
+        text = f"{where}: {problem}" if where else problem
+        if found is not None:
+            text += f"; found {found}"
+        if expected is not None:
+            text += f"; expected {expected}"
+        if advice is not None:
+            text += f". {advice}"
+        super().__init__(text)
+        self.problem = problem
+        self.file = None if file is None else str(file)
+        self.line = line
+        self.column = column
+        self.found = found
+        self.expected = expected
+        self.advice = advice
+
+
+class OutputError(CuihopError):
+    """A result could not be written. The target is as it was before."""
+
+
+class GraphError(CuihopError):
+    """The graph, not the question, is the trouble."""
+
+
+class SnapshotError(GraphError):
+    """The file is not a snapshot, is truncated, or fails a checksum."""
+
+
+class SnapshotTooNew(SnapshotError):
+    """The snapshot has a later format than this version of cuihop reads."""
+
+
+class GraphUnavailable(GraphError):
+    """The server that holds the graph cannot be reached, or refuses."""
+
+
+class QueryTimedOut(GraphError):
+    """The answer took longer than allowed."""
+
+
+class ReleaseMismatch(GraphError):
+    """Two things that must come from the same release do not."""
+
+
+class LimitExceeded(CuihopError):
+    """The question is larger than allowed; the message names the limit."""

@@ -1,0 +1,458 @@
+"""The one port: what every graph of concepts answers, and the values it answers with.
+
+Three adapters are meant to stand behind it: an embedded snapshot, a Neo4j database and a remote service. The
+measures and the command line take a `ConceptGraph` and never know which one it is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, overload
+
+import numpy as np
+
+from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
+from cuihop.identifiers import EXPECTED, Identifiers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+__all__ = [
+    "DIRECTIONS",
+    "CommonAncestor",
+    "Concept",
+    "ConceptGraph",
+    "Direction",
+    "DistancePack",
+    "Distances",
+    "Neighbour",
+    "Neighbourhood",
+    "Path",
+    "Release",
+    "Resolution",
+    "SearchHit",
+    "Step",
+    "checked_direction",
+    "checked_hops",
+    "resolved",
+]
+
+Direction: TypeAlias = Literal["any", "up", "down"]
+"""Which way a hop may go. ``up``: from child to parent. ``down``: from parent to child. ``any``: either way."""
+
+DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What was loaded. Two graphs with one digest give the same distances, paths and neighbourhoods.
+
+    Attributes:
+        name: what the user calls it, e.g. ``2025AB``.
+        digest: SHA-256 over the concepts, the is_a edges and the retired concepts, 64 hexadecimal digits.
+        relations: the relation filter, e.g. ``("isa",)``.
+        sabs: the source vocabularies (SAB) that assert at least one edge.
+        identifiers: the kind of identifiers it holds.
+        concepts, edges: how many; an edge is one distinct (child, parent) pair, self-loops left out.
+        source: what it was read from, for people.
+    """
+
+    name: str
+    digest: str
+    relations: tuple[str, ...]
+    sabs: tuple[str, ...]
+    identifiers: Identifiers
+    concepts: int
+    edges: int
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What became of an identifier that somebody asked for.
+
+    Attributes:
+        asked: the identifier as given.
+        status: ``current`` (the graph holds it); ``merged`` (retired, and `cui` is its one exact successor in the
+            graph); ``retired`` (retired without such a successor); ``unknown`` (the graph does not hold it);
+            ``invalid`` (the text cannot be an identifier of this graph).
+        cui: the concept to use: for ``current`` and ``merged`` only.
+        candidates: for ``retired``, pairs of UMLS relation (``RB``, ``RN``, ``RO``) and concept, the releases'
+            own suggestions; for ``unknown``, ``("SY", successor)`` where it was merged into a concept that this
+            graph does not hold.
+    """
+
+    asked: str
+    status: Literal["current", "merged", "retired", "unknown", "invalid"]
+    cui: str | None = None
+    candidates: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Distances(Sequence["int | None"]):
+    """The distances of a batch of pairs, in the order asked. A sequence of ``int | None``.
+
+    Attributes:
+        hops: int32, shape (pairs,); edges on a shortest path. Meaningless where `reached` is false.
+        reached: bool, shape (pairs,); false where no path exists within the bound.
+        direction, max_hops: what was asked; ``max_hops=None`` is no bound.
+        merged: retired identifiers among the pairs, and the successor that each was taken for.
+    """
+
+    hops: npt.NDArray[np.int32]
+    reached: npt.NDArray[np.bool_]
+    direction: Direction
+    max_hops: int | None
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.hops)
+
+    @overload
+    def __getitem__(self, index: int) -> int | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int | None]: ...
+    def __getitem__(self, index: int | slice) -> int | None | list[int | None]:
+        if isinstance(index, slice):
+            return self.to_list()[index]
+        return int(self.hops[index]) if self.reached[index] else None
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self.to_list())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Distances | list | tuple):
+            return self.to_list() == list(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_list(self) -> list[int | None]:
+        """The distances as plain Python values."""
+        if self.reached.all():
+            return list(self.hops.tolist())
+        return [h if r else None for h, r in zip(self.hops.tolist(), self.reached.tolist(), strict=True)]
+
+    def to_pandas(self) -> pd.Series[int]:
+        """The distances as a nullable ``Int32`` series; no path is ``<NA>``."""
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.Series(pd.arrays.IntegerArray(self.hops.copy(), ~self.reached), name="hops")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One hop of a path: from the concept before to `cui`.
+
+    Attributes:
+        cui: where the hop ends.
+        relation: ``parent`` if `cui` is a parent of the concept before, ``child`` if it is a child. Where both
+            hold (a cycle of two) the hop is told as ``parent``, unless only ``down`` was allowed.
+        sabs: the source vocabularies that assert the edge, sorted.
+    """
+
+    cui: str
+    relation: Literal["parent", "child"]
+    sabs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One shortest path: of all shortest paths, the first in the order of their identifiers.
+
+    Attributes:
+        start: the first concept.
+        steps: the hops; empty for the path from a concept to itself.
+        direction: which way hops were allowed to go.
+        merged: retired identifiers that were asked for, and the successor that each was taken for.
+    """
+
+    start: str
+    steps: tuple[Step, ...]
+    direction: Direction
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def hops(self) -> int:
+        """Edges on the path: the distance."""
+        return len(self.steps)
+
+    @property
+    def cuis(self) -> tuple[str, ...]:
+        """The concepts on the path, both ends included."""
+        return (self.start, *(step.cui for step in self.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A concept of a neighbourhood, and its distance in hops from the centre."""
+
+    cui: str
+    hops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood(Sequence[Neighbour]):
+    """The concepts within some hops of a centre, the centre itself left out. A sequence of `Neighbour`.
+
+    Attributes:
+        cui: the centre.
+        neighbours: nearest first, then by identifier.
+        total: how many there are; more than ``len(neighbours)`` only where `limit` cut the list.
+        hops: the bound; ``None`` is no bound.
+        direction: which way hops went from the centre.
+        merged: the retired identifier that was asked for, and the centre it was taken for.
+    """
+
+    cui: str
+    neighbours: tuple[Neighbour, ...]
+    total: int
+    hops: int | None
+    direction: Direction
+    merged: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether a limit cut the list."""
+        return self.total > len(self.neighbours)
+
+    def __len__(self) -> int:
+        return len(self.neighbours)
+
+    @overload
+    def __getitem__(self, index: int) -> Neighbour: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Neighbour, ...]: ...
+    def __getitem__(self, index: int | slice) -> Neighbour | tuple[Neighbour, ...]:
+        return self.neighbours[index]
+
+    def __iter__(self) -> Iterator[Neighbour]:
+        return iter(self.neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonAncestor:
+    """A concept above both (or equal to one of them), and the upward distance from each."""
+
+    cui: str
+    hops_a: int
+    hops_b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """What the graph knows of one concept.
+
+    Attributes:
+        cui: the identifier.
+        name: the preferred name; ``None`` if the release gives none.
+        synonyms: other names, in the order of the release's ranking.
+        semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
+        parents, children: how many.
+    """
+
+    cui: str
+    name: str | None
+    synonyms: tuple[str, ...]
+    semantic_types: tuple[tuple[str, str], ...]
+    parents: int
+    children: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A concept found by name: the concept, its preferred name, and the name that matched."""
+
+    cui: str
+    name: str | None
+    matched: str
+
+
+@dataclass(frozen=True, eq=False)
+class DistancePack:
+    """All distances up to a bound among a list of concepts: what an evaluation needs of a graph, and no more.
+
+    A square sparse matrix in compressed rows: row i holds the concepts ``indices[indptr[i]:indptr[i+1]]`` that lie
+    within `bound` hops of concept i (itself included, at 0), in ascending order, with their `hops`.
+
+    Attributes:
+        cuis: the concepts, all current in the release.
+        indptr: int64, shape (concepts + 1,).
+        indices: int32, shape (entries,).
+        hops: uint8, shape (entries,).
+        bound: the largest distance held.
+        direction: hops go this way from the row's concept to the column's.
+        digest: the release that the distances belong to.
+    """
+
+    cuis: tuple[str, ...]
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    hops: npt.NDArray[np.uint8]
+    bound: int
+    direction: Direction
+    digest: str
+
+
+def checked_direction(direction: str) -> Direction:
+    """The direction, or an `InputError` that names the three there are."""
+    if direction not in DIRECTIONS:
+        raise InputError(
+            "unknown direction", column="direction", found=repr(direction), expected=" or ".join(DIRECTIONS)
+        )
+    return direction
+
+
+def checked_hops(hops: int | None, name: str = "max_hops") -> int | None:
+    """The bound, or an `InputError` where it is not a whole number of at least 0."""
+    if hops is None:
+        return None
+    if isinstance(hops, bool) or not isinstance(hops, int | np.integer) or hops < 0:
+        raise InputError(
+            "not a number of hops", column=name, found=repr(hops), expected="a whole number, 0 or more"
+        )
+    return int(hops)
+
+
+def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
+    """The concepts to use, one for each resolution.
+
+    Raises:
+        InvalidCui, ConceptRetired, ConceptNotFound: some cannot be used; in this order where several kinds occur.
+    """
+    usable: list[str] = []
+    bad: list[Resolution] = []
+    for resolution in resolutions:
+        if resolution.cui is None:
+            bad.append(resolution)
+        else:
+            usable.append(resolution.cui)
+    if not bad:
+        return usable
+    if invalid := [r.asked for r in bad if r.status == "invalid"]:
+        raise InvalidCui(invalid, expected=EXPECTED[release.identifiers])
+    if retired := {r.asked: r.candidates for r in bad if r.status == "retired"}:
+        raise ConceptRetired(retired)
+    raise ConceptNotFound(
+        [r.asked for r in bad],
+        release=release.name,
+        merged={r.asked: r.candidates[0][1] for r in bad if r.candidates},
+    )
+
+
+class ConceptGraph(Protocol):
+    """A graph of concepts and is_a edges. Batches first: one pair is a batch of one.
+
+    Rules that hold for every adapter:
+
+    - A distance counts edges on a shortest path. A concept is 0 hops from itself. Self-loops and cycles do not matter.
+    - No path, or none within the bound, is ``None``. An identifier that the graph does not hold is `ConceptNotFound`.
+    - A retired identifier with one exact successor is taken for that successor, and the answer says so in ``merged``.
+      Any other retired identifier is `ConceptRetired`.
+    - Answers are exact and deterministic, and every method may be called from several threads at once.
+    """
+
+    @property
+    @abstractmethod
+    def release(self) -> Release:
+        """What was loaded."""
+
+    @abstractmethod
+    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        """What became of each identifier. Never raises for a concept."""
+
+    @abstractmethod
+    def distances(
+        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances:
+        """The distance of each pair (a, b), in hops from a to b.
+
+        Args:
+            pairs: identifiers two by two.
+            direction: ``any``; ``up`` counts hops from a up to its ancestor b; ``down`` from a down to its descendant b.
+            max_hops: the search stops there; a longer distance is ``None``.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault; no distance is returned.
+        """
+
+    @abstractmethod
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Path | None:
+        """One shortest path from a to b, or ``None``. Of several, the first in the order of their identifiers."""
+
+    @abstractmethod
+    def neighbours(
+        self,
+        cuis: Sequence[str],
+        *,
+        hops: int | None = 1,
+        direction: Direction = "any",
+        limit: int | None = None,
+    ) -> list[Neighbourhood]:
+        """For each concept, the concepts within ``hops`` of it (``None``: however far), at most ``limit`` of them."""
+
+    @abstractmethod
+    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
+        """All distances up to ``hops`` (0 to 255) among distinct concepts of the graph.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
+            InputError: an identifier is given twice, or two of them are one concept.
+        """
+
+    @abstractmethod
+    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        """What the graph knows of each concept."""
+
+    @abstractmethod
+    def names(self, cuis: Sequence[str]) -> list[str | None]:
+        """The preferred name of each concept; ``None`` where the release gives none."""
+
+    @abstractmethod
+    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
+        """Concepts by name or synonym, best first.
+
+        Every word of ``text`` must begin a word of the name. The whole name comes before its beginning, whole words
+        before beginnings of words, preferred names before synonyms, short names before long, then by identifier.
+        Case, accents and punctuation do not matter. An identifier finds its concept.
+        """
+
+    def distance(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
+    ) -> int | None:
+        """The distance of one pair: see `distances`."""
+        return self.distances([(a, b)], direction=direction, max_hops=max_hops)[0]
+
+    def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
+        """The concepts above, with their upward distance; the concept itself left out."""
+        return self.neighbours([cui], hops=hops, direction="up", limit=limit)[0]
+
+    def descendants(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
+        """The concepts below, with their downward distance; the concept itself left out."""
+        return self.neighbours([cui], hops=hops, direction="down", limit=limit)[0]
+
+    def common_ancestors(self, a: str, b: str) -> list[CommonAncestor]:
+        """The concepts above both, nearest first: by the sum of the two distances, then by identifier.
+
+        Each concept counts as its own ancestor at 0 hops, so the list for a concept and its parent starts with
+        the parent. Empty where they share none.
+        """
+        above_a, above_b = self.neighbours([a, b], hops=None, direction="up")
+        hops_a = {above_a.cui: 0} | {n.cui: n.hops for n in above_a}
+        hops_b = {above_b.cui: 0} | {n.cui: n.hops for n in above_b}
+        shared = [CommonAncestor(cui, hops, hops_b[cui]) for cui, hops in hops_a.items() if cui in hops_b]
+        return sorted(shared, key=lambda c: (c.hops_a + c.hops_b, c.cui))
+
+    def close(self) -> None:
+        """Give back what the graph holds open. Harmless twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

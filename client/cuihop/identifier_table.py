@@ -1,0 +1,98 @@
+"""Sorted identifiers in an array: identifier to position and back, one at a time or many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.identifiers import MAX_LENGTH
+
+__all__ = ["IdentifierTable", "identifier_array"]
+
+_SHORT = 8  # identifiers up to this many bytes are compared as one integer
+
+
+def identifier_array(identifiers: Sequence[str]) -> npt.NDArray[np.bytes_]:
+    """The identifiers as ASCII bytes, dtype ``S`` as wide as the longest (at least 8).
+
+    Text that no table can hold (beyond ASCII, too long, with NUL) becomes the empty identifier, which none holds.
+    """
+    try:
+        array = np.array(identifiers, dtype=np.bytes_)
+    except UnicodeEncodeError:
+        array = np.array([i if i.isascii() else "" for i in identifiers], dtype=np.bytes_)
+    if array.dtype.itemsize > MAX_LENGTH or any("\0" in i for i in identifiers if i.endswith("\0")):
+        kept = [i if i.isascii() and len(i) <= MAX_LENGTH and "\0" not in i else "" for i in identifiers]
+        array = np.array(kept, dtype=np.bytes_)
+    width = max(_SHORT, array.dtype.itemsize)
+    return array.astype(f"S{width}")
+
+
+class IdentifierTable:
+    """Distinct identifiers in the order of their bytes. The position of each is its number in the graph.
+
+    Args:
+        stored: uint64, big-endian bytes read as one number, where no identifier is longer than 8 bytes; else
+            ``S`` of one width. Ascending. Kept as it is, so it may be a view of a mapped file.
+    """
+
+    def __init__(self, stored: npt.NDArray[np.uint64] | npt.NDArray[np.bytes_]) -> None:
+        self._stored = stored
+        self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
+
+    @classmethod
+    def packed(cls, identifiers: npt.NDArray[np.bytes_]) -> IdentifierTable:
+        """The table of distinct, ascending identifiers of dtype ``S``."""
+        if identifiers.dtype.itemsize <= _SHORT:
+            return cls(_as_numbers(identifiers.astype(f"S{_SHORT}")))
+        return cls(identifiers)
+
+    @property
+    def stored(self) -> npt.NDArray[np.uint64] | npt.NDArray[np.bytes_]:
+        """The array behind the table."""
+        return self._stored
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __getitem__(self, position: int) -> str:
+        entry = self._stored[position]
+        raw = (
+            int(entry).to_bytes(_SHORT, "big").rstrip(b"\0")
+            if self._stored.dtype.kind == "u"
+            else bytes(entry)
+        )
+        return raw.decode("ascii")
+
+    def at(self, positions: npt.NDArray[np.integer]) -> list[str]:
+        """The identifiers at the positions."""
+        chosen = self._stored[positions]
+        if chosen.dtype.kind == "u":
+            chosen = chosen.astype(">u8").view(f"S{_SHORT}")
+        return [entry.decode("ascii") for entry in chosen.tolist()]
+
+    def positions(self, identifiers: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The position of each identifier, int32; -1 for one that the table does not hold."""
+        if not len(identifiers) or not len(self):
+            return np.full(len(identifiers), -1, dtype=np.int32)
+        asked = identifier_array(identifiers)
+        too_long = None
+        if asked.dtype.itemsize > self._width:
+            too_long = np.char.str_len(asked) > self._width
+        asked = asked.astype(f"S{self._width}")
+        wanted = _as_numbers(asked) if self._stored.dtype.kind == "u" else asked
+        found = np.searchsorted(self._stored, wanted)
+        found[found == len(self)] = 0
+        missing = self._stored[found] != wanted
+        if too_long is not None:
+            missing |= too_long
+        positions = found.astype(np.int32)
+        positions[missing] = -1
+        return positions
+
+
+def _as_numbers(identifiers: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
+    """Eight bytes as one number, so that numbers sort as the bytes do."""
+    return np.ascontiguousarray(identifiers).view(">u8").astype(np.uint64)

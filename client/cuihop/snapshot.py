@@ -1,0 +1,525 @@
+"""The embedded graph: a snapshot that is mapped into memory and searched by compiled code. No server."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.graph import (
+    Concept,
+    ConceptGraph,
+    Direction,
+    DistancePack,
+    Distances,
+    Neighbour,
+    Neighbourhood,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+    Step,
+    checked_direction,
+    checked_hops,
+    resolved,
+)
+from cuihop.identifier_table import IdentifierTable, identifier_array
+from cuihop.identifiers import Identifiers, is_identifier
+from cuihop.snapshot_format import Sections
+from cuihop.snapshot_writer import (
+    RETIRED_RELATIONS,
+    GraphTables,
+    RetiredTable,
+    sections_of,
+    write_snapshot,
+)
+from cuihop.string_table import StringTable, folded
+
+__all__ = ["SnapshotGraph"]
+
+Int32 = npt.NDArray[np.int32]
+
+_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
+_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
+_CONCEPTS_A_CALL = 1 << 18
+_PACK_ROWS = 256
+_LARGEST_PACK = 255
+_LAST_STAMP = 2**31 - 2
+_LONGEST_CHAIN = 32  # of mergers; a longer one is a circle
+
+
+class _Scratch:
+    """The memory of one search at a time: see `cuihop._kernels.bfs`."""
+
+    def __init__(self, nodes: int) -> None:
+        self.mark = np.zeros(nodes, dtype=np.int32)
+        self.queue = np.empty(nodes, dtype=np.int32)
+        self.levels = np.empty(nodes, dtype=np.int32)
+        self._next = 1
+
+    def stamps(self, count: int) -> int:
+        """The first of ``count`` stamps that no search has used."""
+        if self._next + count > _LAST_STAMP:
+            self.mark.fill(0)
+            self._next = 1
+        first = self._next
+        self._next += count
+        return first
+
+
+class SnapshotGraph(ConceptGraph):
+    """A `ConceptGraph` on a snapshot file, or on one held in memory.
+
+    Open a file with `SnapshotGraph.open`; make one from edges with `SnapshotGraph.of`. The file is mapped read-only:
+    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes.
+
+    >>> graph = SnapshotGraph.of([("C0006121", "C0006104"), ("C0006104", "C0926510"), ("C0926510", "C0018670")])
+    >>> graph.distance("C0006121", "C0018670")
+    3
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+        meta = sections.meta
+        facts = dict(meta["release"])
+        facts["relations"] = tuple(facts["relations"])
+        facts["sabs"] = tuple(facts["sabs"])
+        self._release = Release(**facts)
+        self._cuis = IdentifierTable(sections["cuis"])
+        self._sab_sets = tuple(tuple(sabs) for sabs in meta["sab_sets"])
+        self._types = tuple((code, name) for code, name in meta["semantic_types"])
+        self._free: deque[_Scratch] = deque()
+        self._retired_table: IdentifierTable | None = None
+        self._names_table: StringTable | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
+        """Map a snapshot file.
+
+        Raises:
+            SnapshotError: missing, not a snapshot, truncated, damaged.
+            SnapshotTooNew: written in a later format.
+        """
+        return cls(Sections.open(FilePath(path)))
+
+    @classmethod
+    def of(
+        cls,
+        edges: Iterable[tuple[str, str]],
+        *,
+        concepts: Iterable[str] = (),
+        names: Mapping[str, str | Sequence[str]] | None = None,
+        retired: Sequence[tuple[str, str, str]] = (),
+        name: str = "in memory",
+        relations: Sequence[str] = ("isa",),
+        identifiers: Identifiers = "any",
+    ) -> SnapshotGraph:
+        """A graph from (child, parent) pairs, in memory.
+
+        Args:
+            edges: pairs of identifiers; repeats and self-loops are left out.
+            concepts: further concepts, perhaps without an edge.
+            names: name, or names with the preferred one first, of each concept.
+            retired: (retired, relation, successor) triples with UMLS relations: ``SY``, ``RB``, ``RN``, ``RO``,
+                ``DEL``.
+            name, relations, identifiers: as in `Release`.
+
+        Raises:
+            InputError: an identifier is not one.
+        """
+        pairs = list(edges)
+        named = names or {}
+        nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, named))
+        for cui in nodes:
+            if not is_identifier(cui, identifiers):
+                raise InputError("not an identifier", found=repr(cui))
+        place = {cui: i for i, cui in enumerate(nodes)}
+        distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
+        edge_array = np.array(distinct, dtype=np.int32).reshape(-1, 2)
+        texts = [[n] if isinstance(n, str) else list(n) for n in (named.get(cui, ()) for cui in nodes)]
+        indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
+        np.cumsum([len(t) for t in texts], out=indptr[1:])
+        tables = GraphTables(
+            cuis=identifier_array(nodes),
+            children=np.ascontiguousarray(edge_array[:, 0]),
+            parents=np.ascontiguousarray(edge_array[:, 1]),
+            names=StringTable.of([text for group in texts for text in group]),
+            name_indptr=indptr,
+            retired=RetiredTable.of(retired),
+        )
+        return cls(sections_of(tables, name=name, relations=relations, identifiers=identifiers))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the snapshot to a file, whole or not at all.
+
+        Raises:
+            OutputError: the disk is full, or the folder cannot be written.
+        """
+        write_snapshot(FilePath(path), self._sections)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._sections.origin == "memory":
+            raise TypeError("a graph in memory cannot be sent to another process: save it and open it there")
+        return (SnapshotGraph.open, (self._sections.origin,))
+
+    def __repr__(self) -> str:
+        r = self._release
+        return (
+            f"<SnapshotGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
+        )
+
+    @property
+    def release(self) -> Release:
+        """What was loaded."""
+        return self._release
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """The load report that the loader kept; empty if it kept none."""
+        report: Mapping[str, Any] = self._sections.meta["report"]
+        return report
+
+    def verify(self) -> int:
+        """Check every section against its checksum, and return the bytes checked.
+
+        Raises:
+            SnapshotError: names the first section that fails.
+        """
+        return self._sections.verify()
+
+    # Identifiers
+
+    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        """See `ConceptGraph.resolve`."""
+        return [
+            Resolution(cui, "current", cui) if position >= 0 else self._absent(cui)
+            for cui, position in zip(cuis, self._cuis.positions(cuis).tolist(), strict=True)
+        ]
+
+    def _absent(self, asked: str) -> Resolution:
+        """What became of an identifier that the graph does not hold."""
+        if not is_identifier(asked, self._release.identifiers):
+            return Resolution(asked, "invalid")
+        statements = self._retired(asked)
+        if not statements:
+            return Resolution(asked, "unknown")
+        cui = asked
+        for _ in range(_LONGEST_CHAIN):
+            merged = [successor for relation, successor in self._retired(cui) if relation == "SY"]
+            if len(merged) != 1:
+                break
+            cui = merged[0]
+            if self._cuis.positions([cui])[0] >= 0:
+                return Resolution(asked, "merged", cui)
+        if [relation for relation, _ in statements] == ["SY"]:
+            return Resolution(asked, "unknown", candidates=statements)
+        return Resolution(asked, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
+
+    def _retired(self, cui: str) -> tuple[tuple[str, str], ...]:
+        if self._retired_table is None:
+            self._retired_table = IdentifierTable(self._sections["retired_cuis"])
+        row = int(self._retired_table.positions([cui])[0])
+        if row < 0:
+            return ()
+        indptr = self._sections["retired_indptr"]
+        rows = slice(int(indptr[row]), int(indptr[row + 1]))
+        relations = self._sections["retired_relations"][rows].tolist()
+        successors = self._sections["retired_successors"][rows].tolist()
+        return tuple(
+            (RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True)
+        )
+
+    def _places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
+        """The number of each concept, and the retired identifiers that were taken for their successors."""
+        positions = self._cuis.positions(cuis)
+        absent = np.flatnonzero(positions < 0)
+        if not len(absent):
+            return positions, {}
+        answers = {cui: self._absent(cui) for cui in dict.fromkeys(cuis[i] for i in absent.tolist())}
+        successors = dict(zip(answers, resolved(answers.values(), self._release), strict=True))
+        positions[absent] = self._cuis.positions([successors[cuis[i]] for i in absent.tolist()])
+        return positions, successors
+
+    # Searches
+
+    @contextmanager
+    def _scratch(self) -> Iterator[_Scratch]:
+        """Scratch memory that nobody else has until the block ends."""
+        try:
+            scratch = self._free.pop()
+        except IndexError:
+            scratch = _Scratch(len(self._cuis))
+        yield scratch
+        self._free.append(scratch)  # not after an error: its state is then unknown
+
+    def _rows(self, direction: Direction) -> tuple[Int32, Int32]:
+        return self._sections[f"{direction}_indptr"], self._sections[f"{direction}_indices"]
+
+    def distances(
+        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances:
+        """See `ConceptGraph.distances`."""
+        from cuihop._kernels import bfs  # noqa: PLC0415
+
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        ends = [cui for a, b in pairs for cui in (a, b)]
+        places, merged = self._places(ends)
+        starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
+        hops = np.empty(len(starts), dtype=np.int32)
+        forward, backward = self._rows(direction), self._rows(_BACKWARDS[direction])
+        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
+
+        def answer(first: int) -> None:
+            part = slice(first, first + _PAIRS_A_CALL)
+            with self._scratch() as scratch:
+                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
+                bfs.distances(
+                    *forward, *backward, starts[part], targets[part], limit,
+                    scratch.mark, scratch.queue, epoch, hops[part],
+                )  # fmt: skip
+
+        _in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
+        return Distances(hops, hops >= 0, direction, bound, merged)
+
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Path | None:
+        """See `ConceptGraph.path`."""
+        from cuihop._kernels import bfs  # noqa: PLC0415
+
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        places, merged = self._places([a, b])
+        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
+        with self._scratch() as scratch:
+            nodes = bfs.shortest_path(
+                *self._rows(direction), *self._rows(_BACKWARDS[direction]), int(places[0]), int(places[1]), limit,
+                scratch.mark, scratch.queue, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
+            )  # fmt: skip
+        if not len(nodes):
+            return None
+        cuis = self._cuis.at(nodes)
+        steps = tuple(
+            self._step(int(here), int(there), cui, direction)
+            for here, there, cui in zip(nodes[:-1], nodes[1:], cuis[1:], strict=True)
+        )
+        return Path(cuis[0], steps, direction, merged)
+
+    def _step(self, here: int, there: int, cui: str, direction: Direction) -> Step:
+        if direction != "down" and (edge := self._edge(here, there)) is not None:
+            return Step(cui, "parent", self._sabs(edge))
+        edge = self._edge(there, here)
+        return Step(cui, "child", () if edge is None else self._sabs(edge))
+
+    def _edge(self, child: int, parent: int) -> int | None:
+        """The number of the edge from child to parent."""
+        indptr, indices = self._rows("up")
+        low, high = int(indptr[child]), int(indptr[child + 1])
+        place = low + int(np.searchsorted(indices[low:high], parent))
+        return place if place < high and indices[place] == parent else None
+
+    def _sabs(self, edge: int) -> tuple[str, ...]:
+        return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
+
+    def neighbours(
+        self,
+        cuis: Sequence[str],
+        *,
+        hops: int | None = 1,
+        direction: Direction = "any",
+        limit: int | None = None,
+    ) -> list[Neighbourhood]:
+        """See `ConceptGraph.neighbours`."""
+        from cuihop._kernels import bfs  # noqa: PLC0415
+
+        direction = checked_direction(direction)
+        bound = checked_hops(hops, "hops")
+        most = checked_hops(limit, "limit")
+        places, merged = self._places(cuis)
+        indptr, indices = self._rows(direction)
+        reach = int(bfs.NO_BOUND) - 1 if bound is None else min(bound, int(bfs.NO_BOUND) - 1)
+        answers = []
+        for asked, centre in zip(cuis, places.tolist(), strict=True):
+            with self._scratch() as scratch:
+                count = bfs.ball(
+                    indptr,
+                    indices,
+                    centre,
+                    reach,
+                    scratch.mark,
+                    scratch.queue,
+                    scratch.levels,
+                    scratch.stamps(1),
+                )
+                nodes = scratch.queue[1:count].copy()
+                levels = scratch.levels[1:count].copy()
+            order = np.lexsort((nodes, levels))[:most]
+            answers.append(
+                Neighbourhood(
+                    cui=merged.get(asked, asked),
+                    neighbours=tuple(map(Neighbour, self._cuis.at(nodes[order]), levels[order].tolist())),
+                    total=count - 1,
+                    hops=bound,
+                    direction=direction,
+                    merged={asked: merged[asked]} if asked in merged else {},
+                )
+            )
+        return answers
+
+    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
+        """See `ConceptGraph.pack`."""
+        from cuihop._kernels import bfs  # noqa: PLC0415
+
+        direction = checked_direction(direction)
+        bound = checked_hops(hops, "hops")
+        if bound is None or bound > _LARGEST_PACK:
+            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        places, merged = self._places(cuis)
+        local = np.full(len(self._cuis), -1, dtype=np.int32)
+        local[places] = np.arange(len(places), dtype=np.int32)
+        repeated = np.flatnonzero(local[places] != np.arange(len(places)))
+        if len(repeated):
+            cui = cuis[int(repeated[0])]
+            raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
+        columns: list[Int32] = []
+        packed_hops: list[npt.NDArray[np.uint8]] = []
+        lengths: list[npt.NDArray[np.int64]] = []
+        done = 0
+        capacity = max(1 << 16, 2 * len(places))
+        rows = self._rows(direction)
+        while done < len(places):
+            centres = places[done : done + _PACK_ROWS]
+            column_part = np.empty(capacity, dtype=np.int32)
+            hops_part = np.empty(capacity, dtype=np.uint8)
+            ends = np.empty(len(centres), dtype=np.int64)
+            with self._scratch() as scratch:
+                count = bfs.pack(
+                    *rows, centres, local, bound, scratch.mark, scratch.queue, scratch.levels,
+                    scratch.stamps(len(centres)), column_part, hops_part, ends,
+                )  # fmt: skip
+            filled = int(ends[count - 1])
+            columns.append(column_part[:filled].copy())
+            packed_hops.append(hops_part[:filled].copy())
+            lengths.append(np.diff(ends[:count], prepend=0))
+            done += count
+        indptr = np.zeros(len(places) + 1, dtype=np.int64)
+        if len(places):
+            np.cumsum(np.concatenate(lengths), out=indptr[1:])
+        return DistancePack(
+            cuis=tuple(merged.get(cui, cui) for cui in cuis),
+            indptr=indptr,
+            indices=np.concatenate(columns) if columns else np.empty(0, dtype=np.int32),
+            hops=np.concatenate(packed_hops) if packed_hops else np.empty(0, dtype=np.uint8),
+            bound=bound,
+            direction=direction,
+            digest=self._release.digest,
+        )
+
+    # Names
+
+    def _strings(self) -> StringTable:
+        if self._names_table is None:
+            self._names_table = StringTable(self._sections["name_offsets"], self._sections["name_blob"])
+        return self._names_table
+
+    def _name(self, place: int) -> str | None:
+        indptr = self._sections["name_indptr"]
+        row = int(indptr[place])
+        return self._strings()[row] if row < indptr[place + 1] else None
+
+    def names(self, cuis: Sequence[str]) -> list[str | None]:
+        """See `ConceptGraph.names`."""
+        return [self._name(place) for place in self._places(cuis)[0].tolist()]
+
+    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        """See `ConceptGraph.concepts`."""
+        return [self._concept(place) for place in self._places(cuis)[0].tolist()]
+
+    def _concept(self, place: int) -> Concept:
+        name_indptr = self._sections["name_indptr"]
+        first, last = int(name_indptr[place]), int(name_indptr[place + 1])
+        type_indptr = self._sections["type_indptr"]
+        types = self._sections["type_indices"][int(type_indptr[place]) : int(type_indptr[place + 1])]
+        up, down = self._sections["up_indptr"], self._sections["down_indptr"]
+        return Concept(
+            cui=self._cuis[place],
+            name=self._name(place),
+            synonyms=tuple(self._strings().slice(first + 1, last)),
+            semantic_types=tuple(self._types[t] for t in types.tolist()),
+            parents=int(up[place + 1] - up[place]),
+            children=int(down[place + 1] - down[place]),
+        )
+
+    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
+        """See `ConceptGraph.search`."""
+        from cuihop._kernels import names  # noqa: PLC0415
+
+        most = checked_hops(limit, "limit")
+        words = folded(text).encode()
+        if not words:
+            raise InputError(
+                "nothing to search for", column="text", found=repr(text), expected="a letter or a digit"
+            )
+        by_identifier = self.resolve([text.strip()])[0]
+        hits = []
+        if by_identifier.cui is not None:
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text.strip()))
+        spaces = [-1, *(i for i, byte in enumerate(words) if byte == ord(" ")), len(words)]
+        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
+        word_ends = np.array(spaces[1:], dtype=np.int32)
+        scores = np.empty(len(self._cuis), dtype=np.uint8)
+        rows = np.empty(len(self._cuis), dtype=np.int32)
+        section = self._sections
+
+        def answer(first: int) -> None:
+            part = slice(first, first + _CONCEPTS_A_CALL)
+            names.search(
+                section["name_indptr"], section["name_offsets"], section["name_blob"],
+                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
+                np.frombuffer(words, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
+            )  # fmt: skip
+
+        _in_threads(answer, range(0, len(scores), _CONCEPTS_A_CALL))
+        found = np.flatnonzero(rows >= 0)
+        strings = self._strings()
+        lengths = np.diff(strings.offsets)[rows[found]]
+        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
+        hits += [
+            SearchHit(cui, self._name(int(place)), strings[int(rows[place])])
+            for cui, place in zip(self._cuis.at(best), best, strict=True)
+            if cui != by_identifier.cui
+        ]
+        return hits[:most]
+
+
+def _in_threads(call: Callable[[int], None], parts: range) -> None:
+    """Call for each part, on all cores where there are several parts. Stops at the first error or interrupt."""
+    if len(parts) <= 1:
+        for part in parts:
+            call(part)
+        return
+    with ThreadPoolExecutor(max_workers=min(len(parts), _cores())) as pool:
+        futures = [pool.submit(call, part) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1

@@ -1,0 +1,208 @@
+"""From the tables that a loader has read to the sections of a snapshot, and to their digest."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.graph import Release
+from cuihop.identifier_table import IdentifierTable, identifier_array
+from cuihop.identifiers import Identifiers
+from cuihop.snapshot_format import Sections, write_sections
+from cuihop.string_table import StringTable, folded
+
+__all__ = [
+    "RETIRED_RELATIONS",
+    "GraphTables",
+    "RetiredTable",
+    "graph_digest",
+    "sections_of",
+    "write_snapshot",
+]
+
+RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
+"""How a retired concept relates to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
+
+Int32 = npt.NDArray[np.int32]
+
+
+def _empty_identifiers() -> npt.NDArray[np.bytes_]:
+    return np.empty(0, dtype="S8")
+
+
+@dataclass(frozen=True, eq=False)
+class RetiredTable:
+    """Retired concepts, one row for each statement; ascending and distinct as triples.
+
+    Attributes:
+        cuis: the retired identifier, dtype ``S``.
+        relations: uint8, a place in `RETIRED_RELATIONS`.
+        successors: the concept it is related to, dtype ``S``; empty for ``DEL``.
+    """
+
+    cuis: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
+    relations: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    successors: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[str, str, str]]) -> RetiredTable:
+        """From (retired, relation, successor) triples in any order."""
+        ordered = sorted({(old, RETIRED_RELATIONS.index(relation), new) for old, relation, new in rows})
+        return cls(
+            identifier_array([old for old, _, _ in ordered]),
+            np.array([relation for _, relation, _ in ordered], dtype=np.uint8),
+            identifier_array([new for _, _, new in ordered]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTables:
+    """What a loader hands over. Concepts are numbered by their place in `cuis`.
+
+    Attributes:
+        cuis: dtype ``S``, distinct, ascending.
+        children, parents: int32, shape (edges,): the is_a edges, ascending by (child, parent), distinct, without
+            self-loops.
+        sab_sets: for each edge, the place in `sab_set_members` of the vocabularies that assert it; empty if unknown.
+        sab_set_members: sorted tuples of SABs.
+        names: every name, concept by concept in their order, the preferred name first.
+        name_indptr: int32, shape (concepts + 1,); concept i has names ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        semantic_types: pairs of type identifier and name.
+        type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
+        retired: the retired concepts.
+    """
+
+    cuis: npt.NDArray[np.bytes_]
+    children: Int32
+    parents: Int32
+    sab_sets: npt.NDArray[np.integer] = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    sab_set_members: Sequence[tuple[str, ...]] = ()
+    names: StringTable = field(default_factory=lambda: StringTable.of([]))
+    name_indptr: Int32 | None = None
+    semantic_types: Sequence[tuple[str, str]] = ()
+    type_indptr: Int32 | None = None
+    type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    retired: RetiredTable = field(default_factory=RetiredTable)
+
+
+def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
+    """SHA-256 of what distances depend on, as 64 hexadecimal digits.
+
+    Hashed in this order: the text ``cuihop graph 1``; the concepts in ascending order; the edges as little-endian
+    uint32 pairs (child, parent) of places in that order, ascending; the retired concepts as triples, ascending.
+    Texts end with a line feed each.
+    """
+    digest = hashlib.sha256(b"cuihop graph 1\n")
+    digest.update(b"".join(cui + b"\n" for cui in cuis.tolist()))
+    edges = np.empty((len(children), 2), dtype="<u4")
+    edges[:, 0] = children
+    edges[:, 1] = parents
+    digest.update(edges.tobytes())
+    codes = [code.encode() for code in RETIRED_RELATIONS]
+    for old, relation, new in zip(
+        retired.cuis.tolist(), retired.relations.tolist(), retired.successors.tolist(), strict=True
+    ):
+        digest.update(b"%s %s %s\n" % (old, codes[relation], new))
+    return digest.hexdigest()
+
+
+def sections_of(
+    tables: GraphTables,
+    *,
+    name: str,
+    relations: Sequence[str],
+    identifiers: Identifiers,
+    source: str = "",
+    report: Mapping[str, Any] | None = None,
+) -> Sections:
+    """The sections of a snapshot, in memory.
+
+    Args:
+        tables: the graph.
+        name, relations, identifiers, source: as in `Release`.
+        report: the load report, kept in the header.
+    """
+    concepts = len(tables.cuis)
+    children, parents = tables.children, tables.parents
+    if len(children) * 2 > np.iinfo(np.int32).max:
+        raise ValueError("more than 2^30 edges")
+    sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
+    members = list(tables.sab_set_members) or [()]
+    down = np.argsort(
+        parents, kind="stable"
+    )  # edges ascend by child, so children stay ascending within a parent
+    both = np.unique(
+        np.concatenate(
+            [
+                children.astype(np.int64) * concepts + parents,
+                parents.astype(np.int64) * concepts + children,
+            ]
+        )
+    )
+    none = np.zeros(concepts + 1, dtype=np.int32)
+    beyond_ascii = tables.names.beyond_ascii()
+    folded_names = StringTable.of([folded(tables.names[int(row)]) for row in beyond_ascii])
+    first_of = np.flatnonzero(np.r_[True, tables.retired.cuis[1:] != tables.retired.cuis[:-1]])
+    if not len(tables.retired.cuis):
+        first_of = np.empty(0, dtype=np.int64)
+    release = Release(
+        name=name,
+        digest=graph_digest(tables.cuis, children, parents, tables.retired),
+        relations=tuple(relations),
+        sabs=tuple(sorted({sab for sabs in members for sab in sabs})),
+        identifiers=identifiers,
+        concepts=concepts,
+        edges=len(children),
+        source=source,
+    )
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "cuis": IdentifierTable.packed(tables.cuis).stored,
+        "up_indptr": _indptr(children, concepts),
+        "up_indices": parents,
+        "up_sab_sets": sab_sets,
+        "down_indptr": _indptr(parents[down], concepts),
+        "down_indices": children[down],
+        "any_indptr": _indptr(both // max(concepts, 1), concepts),
+        "any_indices": (both % max(concepts, 1)).astype(np.int32),
+        "name_indptr": none if tables.name_indptr is None else tables.name_indptr,
+        "name_offsets": tables.names.offsets,
+        "name_blob": tables.names.blob,
+        "folded_rows": beyond_ascii,
+        "folded_offsets": folded_names.offsets,
+        "folded_blob": folded_names.blob,
+        "type_indptr": none if tables.type_indptr is None else tables.type_indptr,
+        "type_indices": tables.type_indices,
+        "retired_cuis": IdentifierTable.packed(tables.retired.cuis[first_of]).stored,
+        "retired_indptr": np.r_[first_of, len(tables.retired.cuis)].astype(np.int32),
+        "retired_relations": tables.retired.relations,
+        "retired_successors": tables.retired.successors,
+    }
+    meta = {
+        "release": dataclasses.asdict(release),
+        "sab_sets": [list(sabs) for sabs in members],
+        "semantic_types": [list(pair) for pair in tables.semantic_types],
+        "report": dict(report or {}),
+    }
+    return Sections(meta, arrays)
+
+
+def write_snapshot(path: Path, sections: Sections) -> None:
+    """Write the snapshot whole or not at all.
+
+    Raises:
+        OutputError: the disk is full, or the folder cannot be written.
+    """
+    write_sections(path, sections.meta, {name: sections[name] for name in sections})
+
+
+def _indptr(rows: npt.NDArray[np.integer], count: int) -> Int32:
+    indptr = np.zeros(count + 1, dtype=np.int32)
+    np.cumsum(np.bincount(rows, minlength=count), out=indptr[1:])
+    return indptr

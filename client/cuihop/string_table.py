@@ -1,0 +1,63 @@
+"""Many strings in two arrays: one blob of UTF-8 bytes, and where each string ends in it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["StringTable", "folded"]
+
+
+class StringTable:
+    """Strings by position.
+
+    Args:
+        offsets: int64, shape (strings + 1,); string i is ``blob[offsets[i]:offsets[i + 1]]``.
+        blob: uint8, UTF-8.
+    """
+
+    def __init__(self, offsets: npt.NDArray[np.int64], blob: npt.NDArray[np.uint8]) -> None:
+        self.offsets = offsets
+        self.blob = blob
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> StringTable:
+        """The table of the given strings."""
+        encoded = [string.encode() for string in strings]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(e) for e in encoded], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, position: int) -> str:
+        return self.blob[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
+
+    def slice(self, begin: int, end: int) -> Iterable[str]:
+        """The strings from ``begin`` up to ``end``."""
+        return (self[i] for i in range(begin, end))
+
+    def beyond_ascii(self) -> npt.NDArray[np.int32]:
+        """The positions of the strings that hold a byte beyond ASCII, ascending."""
+        places = np.flatnonzero(self.blob >= 0x80)
+        rows = np.searchsorted(self.offsets, places, side="right") - 1
+        return np.unique(rows).astype(np.int32)
+
+
+def folded(text: str) -> str:
+    """The text as a search sees it: lower case, without accents, words of letters and digits with one space between.
+
+    >>> folded("Sjögren's  Syndrome, NOS")
+    'sjogren s syndrome nos'
+    """
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(
+        character if character.isalnum() else " "
+        for character in decomposed
+        if not unicodedata.combining(character)
+    )
+    return " ".join(kept.split())

@@ -1,0 +1,1 @@
+"""From UMLS RRF files, and from OBO ontologies, to a snapshot."""
