@@ -22,7 +22,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 __all__ = [
@@ -91,7 +91,7 @@ class ConceptRetired(ConceptError):
         candidates: for each identifier, the broader, narrower or related concepts that UMLS suggests.
     """
 
-    def __init__(self, candidates: dict[str, Sequence[tuple[str, str]]]) -> None:
+    def __init__(self, candidates: Mapping[str, Sequence[tuple[str, str]]]) -> None:
         told = []
         for cui, options in candidates.items():
             hint = ", ".join(f"{relation} {successor}" for relation, successor in options)

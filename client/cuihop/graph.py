@@ -92,7 +92,7 @@ class Resolution:
 
 
 @dataclass(frozen=True, eq=False)
-class Distances(Sequence["int | None"]):
+class Distances(Sequence[int | None]):
     """The distances of a batch of pairs, in the order asked. A sequence of ``int | None``.
 
     Attributes:
@@ -115,7 +115,7 @@ class Distances(Sequence["int | None"]):
     def __getitem__(self, index: int) -> int | None: ...
     @overload
     def __getitem__(self, index: slice) -> list[int | None]: ...
-    def __getitem__(self, index: int | slice) -> int | None | list[int | None]:
+    def __getitem__(self, index: int | slice) -> int | list[int | None] | None:
         if isinstance(index, slice):
             return self.to_list()[index]
         return int(self.hops[index]) if self.reached[index] else None
@@ -138,7 +138,7 @@ class Distances(Sequence["int | None"]):
 
     def to_pandas(self) -> pd.Series[int]:
         """The distances as a nullable ``Int32`` series; no path is ``<NA>``."""
-        import pandas as pd  # noqa: PLC0415
+        import pandas as pd
 
         return pd.Series(pd.arrays.IntegerArray(self.hops.copy(), ~self.reached), name="hops")
 
@@ -311,9 +311,7 @@ def checked_hops(hops: int | None, name: str = "max_hops") -> int | None:
     if hops is None:
         return None
     if isinstance(hops, bool) or not isinstance(hops, int | np.integer) or hops < 0:
-        raise InputError(
-            "not a number of hops", column=name, found=repr(hops), expected="a whole number, 0 or more"
-        )
+        raise InputError("not a number of hops", column=name, found=repr(hops), expected="a whole number, 0 or more")
     return int(hops)
 
 
@@ -372,7 +370,8 @@ class ConceptGraph(Protocol):
 
         Args:
             pairs: identifiers two by two.
-            direction: ``any``; ``up`` counts hops from a up to its ancestor b; ``down`` from a down to its descendant b.
+            direction: ``any``; ``up`` counts hops from a up to its ancestor b, ``down`` from a down to its
+                descendant b.
             max_hops: the search stops there; a longer distance is ``None``.
 
         Raises:
@@ -380,9 +379,7 @@ class ConceptGraph(Protocol):
         """
 
     @abstractmethod
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Path | None:
+    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """One shortest path from a to b, or ``None``. Of several, the first in the order of their identifiers."""
 
     @abstractmethod
@@ -422,9 +419,7 @@ class ConceptGraph(Protocol):
         Case, accents and punctuation do not matter. An identifier finds its concept.
         """
 
-    def distance(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
-    ) -> int | None:
+    def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """The distance of one pair: see `distances`."""
         return self.distances([(a, b)], direction=direction, max_hops=max_hops)[0]
 

@@ -59,11 +59,7 @@ class IdentifierTable:
 
     def __getitem__(self, position: int) -> str:
         entry = self._stored[position]
-        raw = (
-            int(entry).to_bytes(_SHORT, "big").rstrip(b"\0")
-            if self._stored.dtype.kind == "u"
-            else bytes(entry)
-        )
+        raw = int(entry).to_bytes(_SHORT, "big").rstrip(b"\0") if self._stored.dtype.kind == "u" else bytes(entry)
         return raw.decode("ascii")
 
     def at(self, positions: npt.NDArray[np.integer]) -> list[str]:

@@ -172,9 +172,7 @@ class SnapshotGraph(ConceptGraph):
 
     def __repr__(self) -> str:
         r = self._release
-        return (
-            f"<SnapshotGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
-        )
+        return f"<SnapshotGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
 
     @property
     def release(self) -> Release:
@@ -233,9 +231,7 @@ class SnapshotGraph(ConceptGraph):
         rows = slice(int(indptr[row]), int(indptr[row + 1]))
         relations = self._sections["retired_relations"][rows].tolist()
         successors = self._sections["retired_successors"][rows].tolist()
-        return tuple(
-            (RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True)
-        )
+        return tuple((RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True))
 
     def _places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
         """The number of each concept, and the retired identifiers that were taken for their successors."""
@@ -267,7 +263,7 @@ class SnapshotGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        from cuihop._kernels import bfs  # noqa: PLC0415
+        from cuihop._kernels import bfs
 
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
@@ -290,11 +286,9 @@ class SnapshotGraph(ConceptGraph):
         _in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return Distances(hops, hops >= 0, direction, bound, merged)
 
-    def path(
-        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
-    ) -> Path | None:
+    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
-        from cuihop._kernels import bfs  # noqa: PLC0415
+        from cuihop._kernels import bfs
 
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
@@ -339,7 +333,7 @@ class SnapshotGraph(ConceptGraph):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """See `ConceptGraph.neighbours`."""
-        from cuihop._kernels import bfs  # noqa: PLC0415
+        from cuihop._kernels import bfs
 
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
@@ -377,7 +371,7 @@ class SnapshotGraph(ConceptGraph):
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
-        from cuihop._kernels import bfs  # noqa: PLC0415
+        from cuihop._kernels import bfs
 
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
@@ -461,14 +455,12 @@ class SnapshotGraph(ConceptGraph):
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
-        from cuihop._kernels import names  # noqa: PLC0415
+        from cuihop._kernels import names
 
         most = checked_hops(limit, "limit")
         words = folded(text).encode()
         if not words:
-            raise InputError(
-                "nothing to search for", column="text", found=repr(text), expected="a letter or a digit"
-            )
+            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
         by_identifier = self.resolve([text.strip()])[0]
         hits = []
         if by_identifier.cui is not None:

@@ -1,8 +1,8 @@
-"""The snapshot's container: named arrays and a JSON header in one file that is mapped, not read.
+r"""The snapshot's container: named arrays and a JSON header in one file that is mapped, not read.
 
 Layout, all numbers little-endian::
 
-    0   8 bytes   89 43 55 49 48 4F 50 0A, "\\x89CUIHOP\\n"
+    0   8 bytes   89 43 55 49 48 4F 50 0A, "\x89CUIHOP\n"
     8   uint32    format version
     12  uint32    length of the header in bytes
     16  uint64    XXH3-64 of the header
@@ -77,9 +77,7 @@ class Sections:
             with path.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < _HEAD.size:
-                    raise SnapshotError(
-                        f"{path}: not a cuihop snapshot; found {size} bytes, expected a header"
-                    )
+                    raise SnapshotError(f"{path}: not a cuihop snapshot; found {size} bytes, expected a header")
                 view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except IsADirectoryError:
             raise SnapshotError(
@@ -93,9 +91,7 @@ class Sections:
             raise SnapshotError(f"{path}: cannot be read: {error.strerror}") from error
         magic, version, header_bytes, header_checksum, length = _HEAD.unpack(view[: _HEAD.size])
         if magic != MAGIC:
-            raise SnapshotError(
-                f"{path}: not a cuihop snapshot; found {magic!r} at its start, expected {MAGIC!r}"
-            )
+            raise SnapshotError(f"{path}: not a cuihop snapshot; found {magic!r} at its start, expected {MAGIC!r}")
         if version > FORMAT_VERSION:
             raise SnapshotTooNew(
                 f"{path}: snapshot format {version}, and this cuihop reads up to {FORMAT_VERSION}. "
@@ -138,9 +134,7 @@ class Sections:
             if expected is None:
                 return
             if _checksum(array) != expected:
-                raise SnapshotError(
-                    f"{self.origin}: section {name!r} fails its checksum; the file is damaged"
-                )
+                raise SnapshotError(f"{self.origin}: section {name!r} fails its checksum; the file is damaged")
             del self._unchecked[name]
 
     def verify(self) -> int:
@@ -152,8 +146,14 @@ class Sections:
         return sum(self[name].nbytes for name in self)
 
 
+def _raw(array: npt.NDArray[Any]) -> memoryview:
+    """The bytes of the array, not copied where they lie in one piece."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
+
+
 def _checksum(array: npt.NDArray[Any]) -> int:
-    return xxhash.xxh3_64_intdigest(memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+    return xxhash.xxh3_64_intdigest(_raw(array))
 
 
 def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -162,7 +162,7 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
     Raises:
         OutputError: the disk is full, or the folder cannot be written. The target is as it was.
     """
-    table = []
+    table: list[dict[str, Any]] = []
     offset = 0
     for name, array in arrays.items():
         if array.dtype.byteorder == ">":
@@ -179,22 +179,19 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
         )
         offset = _aligned(offset + array.nbytes)
     # Offsets count from the first section until the header's own length is known; it then stands in front of them.
-    room = _aligned(
-        _HEAD.size + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table)
-    )
+    room = _aligned(_HEAD.size + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
     for section in table:
         section["offset"] += room
     header = json.dumps({"meta": meta, "sections": table}, ensure_ascii=True).encode()
     if len(header) > min(room - _HEAD.size, _LARGEST_HEADER):
         raise ValueError("the header does not fit")
-    length = max([room, *(int(s["offset"]) + int(s["bytes"]) for s in table)])
+    length = max([room, *(s["offset"] + s["bytes"] for s in table)])
     head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(header), xxhash.xxh3_64_intdigest(header), length)
     with replaced_file(path, expected_bytes=length) as file:
         file.write(head + header)
         for section, array in zip(table, arrays.values(), strict=True):
-            file.seek(int(section["offset"]))
-            if array.size:
-                file.write(memoryview(np.ascontiguousarray(array)).cast("B"))
+            file.seek(section["offset"])
+            file.write(_raw(array))
         file.truncate(length)
 
 

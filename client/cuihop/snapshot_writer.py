@@ -135,9 +135,7 @@ def sections_of(
         raise ValueError("more than 2^30 edges")
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
-    down = np.argsort(
-        parents, kind="stable"
-    )  # edges ascend by child, so children stay ascending within a parent
+    down = np.argsort(parents, kind="stable")  # edges ascend by child, so children stay ascending within a parent
     both = np.unique(
         np.concatenate(
             [

@@ -56,8 +56,6 @@ def folded(text: str) -> str:
     """
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(
-        character if character.isalnum() else " "
-        for character in decomposed
-        if not unicodedata.combining(character)
+        character if character.isalnum() else " " for character in decomposed if not unicodedata.combining(character)
     )
     return " ".join(kept.split())

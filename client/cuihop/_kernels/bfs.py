@@ -206,10 +206,7 @@ def shortest_path(
     path = np.empty(a_level + b_level + 2, dtype=np.int32)
     path[0] = start
     for position in range(1, path.size):
-        if position <= a_level:
-            wanted = chosen + position
-        else:
-            wanted = to_end + (path.size - 1 - position)
+        wanted = chosen + position if position <= a_level else to_end + path.size - 1 - position
         node = path[position - 1]
         for edge in range(out_indptr[node], out_indptr[node + 1]):
             if mark[out_indices[edge]] == wanted:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from cuihop._kernels.jit import compiled
 
 WHOLE, BEGINNING, WORDS, PREFIXES, NO_MATCH = 0, 1, 2, 3, 4
-"""How a name matches, best first: it is the text; begins with it; has its words; has words that begin with its words."""
+"""How a name matches, best first: it is the text; begins with it; has its words; has words that begin so."""
 
 
 @compiled
@@ -110,9 +110,7 @@ def search(
         best_length = 0
         for row in range(low, high):
             if f < folded_rows.size and folded_rows[f] == row:
-                how = match(
-                    folded_blob, folded_offsets[f], folded_offsets[f + 1], text, word_starts, word_ends
-                )
+                how = match(folded_blob, folded_offsets[f], folded_offsets[f + 1], text, word_starts, word_ends)
                 f += 1
             else:
                 how = match(blob, offsets[row], offsets[row + 1], text, word_starts, word_ends)
