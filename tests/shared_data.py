@@ -1,0 +1,19 @@
+"""The real data that tests read: openly licensed files that lie beside the checkout, never in it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = Path(os.environ.get("CUIHOP_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+
+def shared(relative: str) -> Path:
+    """The path of a shared file or folder; skips the test, saying why, where the shared data is absent."""
+    path = FOLDER / relative
+    if not path.exists():
+        pytest.skip(f"shared data is absent: {path} (set CUIHOP_SHARED_DATA to its folder)")
+    return path
