@@ -15,7 +15,7 @@ def main() -> None:
     from cuihop.errors import CuihopError
 
     try:
-        application()()
+        application()(prog_name="cuihop")
     except CuihopError as error:
         complain(f"{error}")
         sys.exit(exit_code(error))
