@@ -95,22 +95,25 @@ class GraphTables:
 def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
     """SHA-256 of what distances depend on, as 64 hexadecimal digits.
 
-    Hashed in this order: the text ``cuihop graph 1``; the concepts in ascending order; the edges as little-endian
-    uint32 pairs (child, parent) of places in that order, ascending; the retired concepts as triples, ascending.
-    Texts end with a line feed each.
+    Hashed in this order: the line ``cuihop graph 1``, with the numbers of concepts, edges and retired rows; the
+    concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of places in
+    that order, ascending; the retired concepts, ascending as triples: the retired identifiers, a line each, their
+    relations as bytes (places in `RETIRED_RELATIONS`), the successors, a line each.
     """
-    digest = hashlib.sha256(b"cuihop graph 1\n")
-    digest.update(b"".join(cui + b"\n" for cui in cuis.tolist()))
     edges = np.empty((len(children), 2), dtype="<u4")
     edges[:, 0] = children
     edges[:, 1] = parents
-    digest.update(edges.tobytes())
-    codes = [code.encode() for code in RETIRED_RELATIONS]
-    for old, relation, new in zip(
-        retired.cuis.tolist(), retired.relations.tolist(), retired.successors.tolist(), strict=True
-    ):
-        digest.update(b"%s %s %s\n" % (old, codes[relation], new))
+    digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(edges), len(retired.cuis)))
+    digest.update(_lines(cuis))
+    digest.update(edges.data)
+    digest.update(_lines(retired.cuis))
+    digest.update(retired.relations.tobytes())
+    digest.update(_lines(retired.successors))
     return digest.hexdigest()
+
+
+def _lines(identifiers: npt.NDArray[np.bytes_]) -> bytes:
+    return b"".join([b"\n".join(identifiers.tolist()), b"\n" if len(identifiers) else b""])
 
 
 def sections_of(
@@ -129,21 +132,18 @@ def sections_of(
         name, relations, identifiers, source: as in `Release`.
         report: the load report, kept in the header.
     """
+    from cuihop._kernels import csr
+
     concepts = len(tables.cuis)
     children, parents = tables.children, tables.parents
     if len(children) * 2 > np.iinfo(np.int32).max:
         raise ValueError("more than 2^30 edges")
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
-    down = np.argsort(parents, kind="stable")  # edges ascend by child, so children stay ascending within a parent
-    both = np.unique(
-        np.concatenate(
-            [
-                children.astype(np.int64) * concepts + parents,
-                parents.astype(np.int64) * concepts + children,
-            ]
-        )
-    )
+    up_indptr = np.zeros(concepts + 1, dtype=np.int32)
+    np.cumsum(np.bincount(children, minlength=concepts), out=up_indptr[1:])
+    down_indptr, down_indices = csr.transposed(up_indptr, parents)
+    any_indptr, any_indices = csr.union(up_indptr, parents, down_indptr, down_indices)
     none = np.zeros(concepts + 1, dtype=np.int32)
     beyond_ascii = tables.names.beyond_ascii()
     folded_names = StringTable.of([folded(tables.names[int(row)]) for row in beyond_ascii])
@@ -162,13 +162,13 @@ def sections_of(
     )
     arrays: dict[str, npt.NDArray[Any]] = {
         "cuis": IdentifierTable.packed(tables.cuis).stored,
-        "up_indptr": _indptr(children, concepts),
+        "up_indptr": up_indptr,
         "up_indices": parents,
         "up_sab_sets": sab_sets,
-        "down_indptr": _indptr(parents[down], concepts),
-        "down_indices": children[down],
-        "any_indptr": _indptr(both // max(concepts, 1), concepts),
-        "any_indices": (both % max(concepts, 1)).astype(np.int32),
+        "down_indptr": down_indptr,
+        "down_indices": down_indices,
+        "any_indptr": any_indptr,
+        "any_indices": any_indices,
         "name_indptr": none if tables.name_indptr is None else tables.name_indptr,
         "name_offsets": tables.names.offsets,
         "name_blob": tables.names.blob,
@@ -198,9 +198,3 @@ def write_snapshot(path: Path, sections: Sections) -> None:
         OutputError: the disk is full, or the folder cannot be written.
     """
     write_sections(path, sections.meta, {name: sections[name] for name in sections})
-
-
-def _indptr(rows: npt.NDArray[np.integer], count: int) -> Int32:
-    indptr = np.zeros(count + 1, dtype=np.int32)
-    np.cumsum(np.bincount(rows, minlength=count), out=indptr[1:])
-    return indptr
