@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path as FilePath
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,7 @@ _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
 _LAST_STAMP = 2**31 - 2
+_NO_BOUND = 2**31 - 2  # longer than any path
 _LONGEST_CHAIN = 32  # of mergers; a longer one is a circle
 
 
@@ -97,6 +100,7 @@ class SnapshotGraph(ConceptGraph):
         self._sab_sets = tuple(tuple(sabs) for sabs in meta["sab_sets"])
         self._types = tuple((code, name) for code, name in meta["semantic_types"])
         self._free: deque[_Scratch] = deque()
+        self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
 
@@ -246,57 +250,81 @@ class SnapshotGraph(ConceptGraph):
 
     # Searches
 
+    def _borrowed(self) -> _Scratch:
+        """Scratch memory that nobody else has. Whoever is done appends it to `_free`; after an error nobody does."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _Scratch(len(self._cuis))
+
     @contextmanager
     def _scratch(self) -> Iterator[_Scratch]:
-        """Scratch memory that nobody else has until the block ends."""
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = _Scratch(len(self._cuis))
+        """Scratch memory until the block ends."""
+        scratch = self._borrowed()
         yield scratch
-        self._free.append(scratch)  # not after an error: its state is then unknown
+        self._free.append(scratch)
 
     def _rows(self, direction: Direction) -> tuple[Int32, Int32]:
         return self._sections[f"{direction}_indptr"], self._sections[f"{direction}_indices"]
+
+    def _both_rows(self, direction: Direction) -> tuple[Int32, Int32, Int32, Int32]:
+        """The rows to search forwards, and those to search backwards."""
+        rows = self._searched.get(direction)
+        if rows is None:
+            rows = self._searched[direction] = (*self._rows(direction), *self._rows(_BACKWARDS[direction]))
+        return rows
 
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         ends = [cui for a, b in pairs for cui in (a, b)]
         places, merged = self._places(ends)
         starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
-        forward, backward = self._rows(direction), self._rows(_BACKWARDS[direction])
-        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
+        rows = self._both_rows(direction)
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
             with self._scratch() as scratch:
                 epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
                 bfs.distances(
-                    *forward, *backward, starts[part], targets[part], limit,
+                    *rows, starts[part], targets[part], _limit(bound),
                     scratch.mark, scratch.queue, epoch, hops[part],
                 )  # fmt: skip
 
         _in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return Distances(hops, hops >= 0, direction, bound, merged)
 
+    def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
+        """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
+        bfs = _bfs()
+        rows = self._both_rows(checked_direction(direction))
+        bound = checked_hops(max_hops)
+        keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
+        if keys is not None and start is not None and end is not None:
+            scratch = self._borrowed()
+            hops = bfs.distance_of_keys(
+                keys, start, end, *rows, _limit(bound),
+                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
+            )  # fmt: skip
+            self._free.append(scratch)
+            if hops != bfs.UNKNOWN:
+                return None if hops == bfs.NO_PATH else hops
+        return super().distance(a, b, direction=direction, max_hops=bound)
+
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         places, merged = self._places([a, b])
-        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
         with self._scratch() as scratch:
             nodes = bfs.shortest_path(
-                *self._rows(direction), *self._rows(_BACKWARDS[direction]), int(places[0]), int(places[1]), limit,
+                *self._both_rows(direction), int(places[0]), int(places[1]), _limit(bound),
                 scratch.mark, scratch.queue, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
             )  # fmt: skip
         if not len(nodes):
@@ -333,14 +361,12 @@ class SnapshotGraph(ConceptGraph):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """See `ConceptGraph.neighbours`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         places, merged = self._places(cuis)
         indptr, indices = self._rows(direction)
-        reach = int(bfs.NO_BOUND) - 1 if bound is None else min(bound, int(bfs.NO_BOUND) - 1)
         answers = []
         for asked, centre in zip(cuis, places.tolist(), strict=True):
             with self._scratch() as scratch:
@@ -348,7 +374,7 @@ class SnapshotGraph(ConceptGraph):
                     indptr,
                     indices,
                     centre,
-                    reach,
+                    _limit(bound),
                     scratch.mark,
                     scratch.queue,
                     scratch.levels,
@@ -371,8 +397,7 @@ class SnapshotGraph(ConceptGraph):
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
@@ -491,6 +516,19 @@ class SnapshotGraph(ConceptGraph):
             if cui != by_identifier.cui
         ]
         return hits[:most]
+
+
+@functools.cache
+def _bfs() -> ModuleType:
+    """The compiled searches. Importing them imports numba, so it waits for the first search."""
+    from cuihop._kernels import bfs
+
+    return bfs
+
+
+def _limit(bound: int | None) -> int:
+    """The bound as compiled code takes it."""
+    return _NO_BOUND if bound is None else min(bound, _NO_BOUND)
 
 
 def _in_threads(call: Callable[[int], None], parts: range) -> None:
