@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable, identifier_array
-from cuihop.identifiers import Identifiers
+from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.snapshot_format import Sections, write_sections
 from cuihop.string_table import StringTable, folded
 
@@ -24,6 +25,7 @@ __all__ = [
     "RetiredTable",
     "graph_digest",
     "sections_of",
+    "tables_of_edges",
     "write_snapshot",
 ]
 
@@ -90,6 +92,40 @@ class GraphTables:
     type_indptr: Int32 | None = None
     type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     retired: RetiredTable = field(default_factory=RetiredTable)
+
+
+def tables_of_edges(
+    edges: Iterable[tuple[str, str]],
+    *,
+    concepts: Iterable[str],
+    names: Mapping[str, str | Sequence[str]],
+    retired: Sequence[tuple[str, str, str]],
+    identifiers: Identifiers,
+) -> GraphTables:
+    """The tables of a graph given as (child, parent) pairs: see `cuihop.SnapshotGraph.of`.
+
+    Raises:
+        InputError: an identifier is not one.
+    """
+    pairs = list(edges)
+    nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, names))
+    for cui in nodes:
+        if not is_identifier(cui, identifiers):
+            raise InputError("not an identifier", found=repr(cui), expected=EXPECTED[identifiers])
+    place = {cui: i for i, cui in enumerate(nodes)}
+    distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
+    ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
+    texts = [[told] if isinstance(told, str) else list(told) for told in (names.get(cui, ()) for cui in nodes)]
+    name_indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
+    np.cumsum([len(group) for group in texts], out=name_indptr[1:])
+    return GraphTables(
+        cuis=identifier_array(nodes),
+        children=np.ascontiguousarray(ends[:, 0]),
+        parents=np.ascontiguousarray(ends[:, 1]),
+        names=StringTable.of([text for group in texts for text in group]),
+        name_indptr=name_indptr,
+        retired=RetiredTable.of(retired),
+    )
 
 
 def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
