@@ -4,8 +4,8 @@
 
     python benchmarks/distances.py [--concepts 1000000] [--rows 20000000] [--json FILE]
 
-The graph is synthetic. Four kinds of pairs: random ones, near ones (2 to 4 random hops apart), pairs without a path, and
-pairs of which one is a hub. Answers are compared first; a difference ends the run.
+The graph is synthetic. Four kinds of pairs: random ones, near ones (2 to 4 random hops apart), pairs without a path,
+and pairs of which one is a hub. Answers are compared first; a difference ends the run.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, np.ndarray]:
 
 
 def kinds_of_pairs(graph: SnapshotGraph, edges: np.ndarray, count: int) -> dict[str, Pairs]:
+    """So many pairs of each kind, by name."""
     rng = np.random.default_rng(7)
     nodes = np.unique(edges)
     cuis = [f"C{n:07d}" for n in nodes.tolist()]
@@ -69,6 +70,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
+    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
@@ -91,9 +93,8 @@ def main() -> None:
 
     print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges, {platform.machine()}, "
           f"Python {platform.python_version()}, networkx {version('networkx')}, numba {version('numba')}")  # fmt: skip
-    print(
-        f"{'pairs':12} {'mean hops':>9} {'batch µs':>9} {'≤ 2 hops µs':>11} {'one call µs':>11} {'NetworkX µs':>11} {'times':>8}"
-    )
+    columns = ("mean hops", "batch µs", "≤ 2 hops µs", "one call µs", "NetworkX µs", "times")
+    print(f"{'pairs':12}" + "".join(f"{column:>13}" for column in columns))
     results = []
     graph.distances([("C0000000", "C9999999")])  # compiles
     for kind, pairs in kinds_of_pairs(graph, edges, options.pairs).items():
@@ -105,10 +106,19 @@ def main() -> None:
         bounded = timed(lambda pairs=pairs: graph.distances(pairs, max_hops=2)) / len(pairs) * 1e6  # type: ignore[misc]
         one = timed(lambda few=few: [graph.distance(a, b) for a, b in few]) / len(few) * 1e6  # type: ignore[misc]
         peer = timed(lambda few=few: by_networkx(few)) / len(few) * 1e6  # type: ignore[misc]
-        hops = float(answers.hops[answers.reached].mean()) if answers.reached.any() else float("nan")
-        print(f"{kind:12} {hops:9.2f} {batch:9.2f} {bounded:11.2f} {one:11.2f} {peer:11.1f} {peer / one:7.0f}×")
-        results.append({"pairs": kind, "mean_hops": None if hops != hops else hops, "batch_us": batch,
-                        "bounded_2_us": bounded, "one_call_us": one, "networkx_us": peer})  # fmt: skip
+        hops = float(answers.hops[answers.reached].mean()) if answers.reached.any() else None
+        told = "none" if hops is None else f"{hops:.2f}"
+        print(f"{kind:12}{told:>13}{batch:13.2f}{bounded:13.2f}{one:13.2f}{peer:13.1f}{peer / one:12.0f}×")
+        results.append(
+            {
+                "pairs": kind,
+                "mean_hops": hops,
+                "batch_us": batch,
+                "bounded_2_us": bounded,
+                "one_call_us": one,
+                "networkx_us": peer,
+            }
+        )
     print(f"peak memory of the whole run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
