@@ -59,7 +59,7 @@ def _machine() -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return (
         f"Machine: {os.cpu_count()} cores ({cpu}), {platform.system()}, Python {platform.python_version()}, {packages}. "
-        "Times vary by about a third on a shared machine; ratios within one run say more."
+        "Times vary by a third on a shared machine; ratios within one run say more."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.text_lines import shown
 
-__all__ = ["Ranking", "places_by_name", "read_ranking"]
+__all__ = ["Ranking", "own_rows", "places_by_name", "read_ranking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -28,8 +29,8 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         queries, corpus: the images, in the order of their files.
         indptr: int64, shape (queries + 1,). Query i retrieved ``rows[indptr[i]:indptr[i + 1]]``.
         rows: int32: places in `corpus`, best first.
-        listed: int64, shape (queries,): how many images were listed for each query, the query itself included. 0 is
-            a query without a ranking.
+        listed: bool, shape (queries,): whether there was a list for the query. False is a query without a ranking.
+        self_retrieved: bool, shape (queries,): whether the query stood in its own list.
         source: the file, or how else it came.
     """
 
@@ -37,15 +38,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     corpus: tuple[str, ...]
     indptr: Int64
     rows: Int32
-    listed: Int64
+    listed: npt.NDArray[np.bool_]
+    self_retrieved: npt.NDArray[np.bool_]
     source: str = "memory"
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
-        try:
-            place = self.queries.index(query)
-        except ValueError:
-            raise KeyError(query) from None
-        return self._retrieved(place)
+        place = self._places[query]
+        rows = self.rows[self.indptr[place] : self.indptr[place + 1]]
+        return tuple(self.corpus[row] for row in rows.tolist())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.queries)
@@ -53,13 +53,9 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     def __len__(self) -> int:
         return len(self.queries)
 
-    def items(self) -> Iterator[tuple[str, tuple[str, ...]]]:  # type: ignore[override]
-        """Queries with their images."""
-        return ((query, self._retrieved(place)) for place, query in enumerate(self.queries))
-
-    def _retrieved(self, place: int) -> tuple[str, ...]:
-        rows = self.rows[self.indptr[place] : self.indptr[place + 1]]
-        return tuple(self.corpus[row] for row in rows.tolist())
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return places_by_name(self.queries)
 
     @property
     def lengths(self) -> Int64:
@@ -69,7 +65,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     @property
     def missing(self) -> tuple[str, ...]:
         """The queries without a ranking."""
-        return tuple(self.queries[place] for place in np.flatnonzero(self.listed == 0).tolist())
+        return tuple(self.queries[place] for place in np.flatnonzero(~self.listed).tolist())
 
     def top(self, k: int) -> Int32:
         """The first k of each query as places in the corpus: int32, shape (queries, k); -1 beyond the end."""
@@ -135,9 +131,12 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             depth: keep so many of each query; all without it.
         """
         own = own_rows(queries, corpus)
-        listed = np.bincount(owners, minlength=len(queries)).astype(np.int64)
-        others = rows != own[owners]
-        owners, rows = owners[others], rows[others]
+        listed = np.zeros(len(queries), dtype=np.bool_)
+        listed[owners] = True
+        itself = rows == own[owners]
+        self_retrieved = np.zeros(len(queries), dtype=np.bool_)
+        self_retrieved[owners[itself]] = True
+        owners, rows = owners[~itself], rows[~itself]
         lengths = np.bincount(owners, minlength=len(queries))
         if depth is not None:
             ranks = np.arange(len(owners)) - (np.cumsum(lengths) - lengths)[owners]
@@ -145,7 +144,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             lengths = np.minimum(lengths, depth)
         indptr = np.zeros(len(queries) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
-        return cls(tuple(queries), tuple(corpus), indptr, np.ascontiguousarray(rows), listed, source)
+        return cls(tuple(queries), tuple(corpus), indptr, np.ascontiguousarray(rows), listed, self_retrieved, source)
 
 
 def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:
