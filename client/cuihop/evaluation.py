@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -111,7 +111,7 @@ def evaluate(
     images.index(graph, hops=n if near_count else 0, direction=direction).score(
         [lam if family == "nn-CUI" else 0.0 for family in families],
         depth + 1,
-        ranking.top(depth),
+        partial(ranking.top, depth),
         receive,
         threads=threads,
         progress=progress,
@@ -221,6 +221,8 @@ def _counts(
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

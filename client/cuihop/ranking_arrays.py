@@ -153,5 +153,4 @@ def _of_embeddings(
             )
         held = Embeddings(other, str(corpus_embeddings))
     rows, lengths = nearest(asked, held, own_rows(queries, images), images, depth)
-    owners = np.repeat(np.arange(len(queries)), lengths)
-    return Ranking.from_flat(owners, rows, queries, images, source=f"cosine of {path}")
+    return Ranking.made(rows, lengths, queries, images, f"cosine of {path}")

@@ -31,7 +31,7 @@ CUT_OFFS = (1, 2, 3, 10)
 ALL = [f"{family}@{','.join(map(str, CUT_OFFS))}" for family in ("nn-CUI", "CUI")]
 
 small = settings(
-    max_examples=200,
+    max_examples=120,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -361,7 +361,7 @@ def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     assert process.stdout is not None
     assert process.stdout.readline().strip().isdecimal()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=20)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err
     assert "done" not in out

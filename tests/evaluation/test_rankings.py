@@ -84,8 +84,9 @@ def test_a_depth_keeps_the_best_after_the_query_is_left_out(file: Path) -> None:
 
 def test_the_first_k_as_a_table(file: Path) -> None:
     ranking = read(file, RUN)
-    assert ranking.top(3).tolist() == [[1, 2, -1], [0, 1, 2], [-1, -1, -1]]
-    assert ranking.top(0).shape == (3, 0)
+    assert ranking.top(3, np.arange(3)).tolist() == [[1, 2, -1], [0, 1, 2], [-1, -1, -1]]
+    assert ranking.top(2, np.array([2, 1])).tolist() == [[-1, -1], [0, 1]]
+    assert ranking.top(0, np.arange(3)).shape == (3, 0)
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
