@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 
 def by_cuihop(path: Path) -> npt.NDArray[np.int64]:
-    """The project's own scanner, as a load uses it. Edges ascend: digits of the child's CUI times 2^32, and the parent's."""
+    """The project's own scanner, as a load uses it.
+
+    Returns the edges, ascending: the digits of the child's CUI times 2^32, plus those of the parent's.
+    """
     import numpy as np
 
     from cuihop_loader.identifier_codes import IdentifierCodes

@@ -8,15 +8,15 @@
 0.5
 """
 
-from cuihop.baselines import random_ranking, top_k
 from cuihop.connection import connect
 from cuihop.errors import CuihopError
-from cuihop.evaluation import Evaluation, evaluate
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking, read_ranking
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
-from cuihop.image_concepts import ImageConcepts
 from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
-from cuihop.rankings import Ranking, read_ranking
 from cuihop.snapshot import SnapshotGraph
 
 __all__ = [

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from cuihop import SnapshotGraph
-from cuihop.baselines import random_ranking, top_k
-from cuihop.evaluation import Evaluation, evaluate
-from cuihop.image_concepts import ImageConcepts
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.measures import cui_at_k, nn_cui_at_k
 from evaluation.collections_made import Case, cases, networkx_distance
 from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
@@ -289,8 +289,8 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
     program = textwrap.dedent("""
         import json, random
         from cuihop import SnapshotGraph
-        from cuihop.baselines import top_k
-        from cuihop.evaluation import evaluate
+        from cuihop.evaluation.baselines import top_k
+        from cuihop.evaluation.whole_collection import evaluate
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(60)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(80)], concepts=cuis)
@@ -347,7 +347,7 @@ def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     program = textwrap.dedent("""
         import random
         from cuihop import SnapshotGraph
-        from cuihop.baselines import top_k
+        from cuihop.evaluation.baselines import top_k
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(3000)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(6000)], concepts=cuis)

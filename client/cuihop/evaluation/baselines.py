@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cuihop.errors import InputError
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking, own_rows
+from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.image_collection import ImageCollection
-from cuihop.image_concepts import ImageConcepts
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings import Ranking, own_rows
-from cuihop.relevance_index import Progress, Scores
 
 __all__ = ["Relevance", "random_ranking", "top_k"]
 

@@ -10,16 +10,16 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.evaluation_result import GAIN_NAMES, Evaluation, EvaluationCounts, IdentifierCount
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_index import Progress, Scores
+from cuihop.evaluation.result import GAIN_NAMES, Evaluation, EvaluationCounts, IdentifierCount
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.image_collection import ImageCollection
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import FAMILIES, Measure, measures_named
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings import Ranking
-from cuihop.relevance_index import Progress, Scores
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 

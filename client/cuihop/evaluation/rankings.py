@@ -193,8 +193,8 @@ def read_ranking(
     Raises:
         InputError: names the file, line or row, what was found and what was expected.
     """
-    from cuihop.ranking_arrays import is_array, ranking_of_array
-    from cuihop.ranking_text import ranking_of_text
+    from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
+    from cuihop.evaluation.ranking_text import ranking_of_text
 
     path = Path(path)
     if is_array(path):
