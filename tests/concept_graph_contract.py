@@ -1,0 +1,462 @@
+"""What every `ConceptGraph` must do, as a class of tests that each adapter's test module subclasses.
+
+An adapter says how it serves the content of a snapshot; everything else is the same for all. Oracles are NetworkX,
+distances published by others, and graphs that can be checked by eye.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cuihop import ConceptGraph, Direction, SnapshotGraph
+from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
+from cuihop.graph import DIRECTIONS
+from example_graph import ISOLATED, UNKNOWN, example_graph
+from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
+
+Adapt = Callable[[SnapshotGraph], ConceptGraph]
+
+
+def oracle(edges: list[tuple[str, str]] | set[tuple[str, str]], direction: Direction) -> nx.DiGraph[str]:
+    """The graph whose forward edges are the hops of that direction."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    if direction in {"any", "up"}:
+        graph.add_edges_from(edges)
+    if direction in {"any", "down"}:
+        graph.add_edges_from((parent, child) for child, parent in edges)
+    return graph
+
+
+def distances_by_networkx(
+    edges: list[tuple[str, str]], nodes: list[str], direction: Direction
+) -> dict[str, dict[str, int]]:
+    graph = oracle(edges, direction)
+    graph.add_nodes_from(nodes)
+    return {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(graph)}
+
+
+@st.composite
+def small_graphs(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, str]]]:
+    """Up to 14 concepts with any edges at all: cycles, self-loops, several components, concepts without an edge."""
+    count = draw(st.integers(1, 14))
+    nodes = [
+        f"C{i:07d}" for i in draw(st.lists(st.integers(0, 9_999_999), min_size=count, max_size=count, unique=True))
+    ]
+    node = st.sampled_from(nodes)
+    return nodes, draw(st.lists(st.tuples(node, node), max_size=3 * count))
+
+
+class ConceptGraphContract:
+    """Subclass it, and give the fixture `adapt`."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def adapt(cls) -> Adapt:
+        """How the adapter serves the content of a snapshot."""
+        raise NotImplementedError
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def example(cls, adapt: Adapt) -> Iterator[ConceptGraph]:
+        with adapt(example_graph()) as graph:
+            yield graph
+
+    # Release
+
+    def test_release_is_the_one_that_was_loaded(self, example: ConceptGraph) -> None:
+        assert example.release == example_graph().release
+        assert (example.release.concepts, example.release.edges) == (17, 14)
+
+    # Distances that anyone can check
+
+    def test_distances_of_the_paper(self, example: ConceptGraph) -> None:
+        assert example.distance("C0042449", "C0005847") == 1
+        assert example.distance("C0006121", "C0018670") == 3
+
+    @pytest.mark.parametrize("direction", DIRECTIONS)
+    @pytest.mark.parametrize("cui", ["C0006121", ISOLATED, "C9000001", "C9000005"])
+    def test_a_concept_is_no_hop_from_itself(self, example: ConceptGraph, cui: str, direction: Direction) -> None:
+        assert example.distance(cui, cui, direction=direction) == 0
+        assert example.distance(cui, cui, direction=direction, max_hops=0) == 0
+
+    @pytest.mark.parametrize(
+        ("a", "b", "undirected", "up", "down"),
+        [
+            ("C0003483", "C0007226", 3, 3, None),
+            ("C0007226", "C0003483", 3, None, 3),
+            ("C0042449", "C0003483", 3, None, None),
+            ("C9000001", "C9000002", 1, 1, 1),
+            ("C9000005", "C9000001", 2, 2, None),
+            ("C9000011", "C9000014", 2, 2, None),
+            ("C0006121", "C0003483", None, None, None),
+            ("C0006121", ISOLATED, None, None, None),
+        ],
+    )
+    def test_directions(
+        self, example: ConceptGraph, a: str, b: str, undirected: int | None, up: int | None, down: int | None
+    ) -> None:
+        assert [example.distance(a, b, direction=d) for d in DIRECTIONS] == [undirected, up, down]
+
+    def test_the_bound_is_inclusive(self, example: ConceptGraph) -> None:
+        found = [example.distance("C0003483", "C0007226", max_hops=hops) for hops in range(6)]
+        assert found == [None, None, None, 3, 3, 3]
+
+    def test_a_batch_keeps_order_and_repeats(self, example: ConceptGraph) -> None:
+        pairs = [("C0006121", "C0018670"), ("C0006121", "C0003483"), ("C0006121", "C0018670"), (ISOLATED, ISOLATED)]
+        answer = example.distances(pairs)
+        assert answer == [3, None, 3, 0]
+        assert (answer.direction, answer.max_hops, len(answer), answer[-1], answer[1:3]) == (
+            "any",
+            None,
+            4,
+            0,
+            [None, 3],
+        )
+
+    def test_an_empty_batch_has_an_empty_answer(self, example: ConceptGraph) -> None:
+        assert list(example.distances([])) == []
+        assert example.neighbours([]) == []
+        assert example.resolve([]) == []
+
+    # Unknown, retired, invalid and unreachable are four answers
+
+    def test_unknown_concepts_are_not_found_and_all_named(self, example: ConceptGraph) -> None:
+        with pytest.raises(ConceptNotFound) as caught:
+            example.distances([("C0006121", UNKNOWN), ("C9999997", "C0018670"), (UNKNOWN, UNKNOWN)])
+        assert caught.value.cuis == (UNKNOWN, "C9999997")
+        assert UNKNOWN in str(caught.value)
+
+    def test_an_unknown_concept_is_not_near_itself(self, example: ConceptGraph) -> None:
+        with pytest.raises(ConceptNotFound):
+            example.distance(UNKNOWN, UNKNOWN)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " ",
+            "c0006121",
+            "C000612",
+            "C00061211",
+            "C0006121 ",
+            "brain",
+            "C0006121\n",
+            "C0006121\0",
+            "Ç0006121",
+            "C" * 5000,
+            "' OR 1=1",
+        ],
+    )
+    def test_text_that_is_no_identifier_is_invalid(self, example: ConceptGraph, text: str) -> None:
+        with pytest.raises(InvalidCui):
+            example.distance("C0006121", text)
+        assert example.resolve([text])[0].status == "invalid"
+
+    def test_a_merged_concept_is_taken_for_its_successor_and_the_answer_says_so(self, example: ConceptGraph) -> None:
+        answer = example.distances([("C9000901", "C0005847"), ("C9000904", "C0042449")])
+        assert answer == [1, 1]
+        assert answer.merged == {"C9000901": "C0042449", "C9000904": "C0005847"}
+        path = example.path("C9000901", "C0005847")
+        assert path is not None
+        assert (path.cuis, path.merged) == (("C0042449", "C0005847"), {"C9000901": "C0042449"})
+        hood = example.neighbours(["C9000901"])[0]
+        assert (hood.cui, hood.merged) == ("C0042449", {"C9000901": "C0042449"})
+        assert example.names(["C9000901"]) == ["Veins"]
+
+    @pytest.mark.parametrize("cui", ["C9000902", "C9000903"])
+    def test_a_retired_concept_without_a_successor_is_retired(self, example: ConceptGraph, cui: str) -> None:
+        with pytest.raises(ConceptRetired, match=cui):
+            example.distance("C0006121", cui)
+
+    @pytest.mark.parametrize("cui", ["C9000906", "C9000907"])
+    def test_a_concept_merged_into_one_that_the_graph_lacks_is_not_found(self, example: ConceptGraph, cui: str) -> None:
+        with pytest.raises(ConceptNotFound, match=f"{cui} .merged into"):
+            example.distance("C0006121", cui)
+
+    def test_resolutions(self, example: ConceptGraph) -> None:
+        asked = ["C0006121", "C9000901", "C9000902", "C9000903", "C9000906", UNKNOWN, "x"]
+        answers = example.resolve(asked)
+        assert [r.asked for r in answers] == asked
+        assert [r.status for r in answers] == [
+            "current", "merged", "retired", "retired", "unknown", "unknown", "invalid",
+        ]  # fmt: skip
+        assert [r.cui for r in answers] == ["C0006121", "C0042449", None, None, None, None, None]
+        assert answers[3].candidates == (("RB", "C0005847"),)
+        assert answers[4].candidates == (("SY", "C9999998"),)
+
+    # Paths
+
+    def test_a_path_tells_each_hop(self, example: ConceptGraph) -> None:
+        path = example.path("C0006121", "C0018670")
+        assert path is not None
+        assert path.cuis == ("C0006121", "C0006104", "C0926510", "C0018670")
+        assert [step.relation for step in path.steps] == ["parent", "parent", "child"]
+        assert (path.hops, path.direction) == (3, "any")
+
+    def test_of_several_paths_the_first_by_identifier(self, example: ConceptGraph) -> None:
+        for a, b in [("C9000011", "C9000014"), ("C9000014", "C9000011")]:
+            path = example.path(a, b)
+            assert path is not None
+            assert path.cuis == (a, "C9000012", b)
+
+    def test_a_cycle_of_two_is_told_as_parent_unless_only_down_is_allowed(self, example: ConceptGraph) -> None:
+        told = [example.path("C9000001", "C9000002", direction=direction) for direction in DIRECTIONS]
+        assert [path.steps[0].relation for path in told if path is not None] == ["parent", "parent", "child"]
+
+    def test_no_path(self, example: ConceptGraph) -> None:
+        assert example.path("C0006121", "C0003483") is None
+        assert example.path("C0006121", "C0018670", max_hops=2) is None
+        assert example.path("C0006121", "C0018670", direction="up") is None
+
+    def test_the_path_to_itself_has_no_hop(self, example: ConceptGraph) -> None:
+        path = example.path(ISOLATED, ISOLATED, max_hops=0)
+        assert path is not None
+        assert (path.cuis, path.hops) == ((ISOLATED,), 0)
+
+    # Neighbourhoods
+
+    def test_neighbours_are_nearest_first_then_by_identifier(self, example: ConceptGraph) -> None:
+        hood = example.neighbours(["C0005847"], hops=2)[0]
+        assert [(n.cui, n.hops) for n in hood] == [
+            ("C0003842", 1), ("C0007226", 1), ("C0042449", 1), ("C0003483", 2),
+        ]  # fmt: skip
+        assert (hood.total, hood.truncated, hood.hops, hood.direction) == (4, False, 2, "any")
+
+    def test_a_limit_cuts_the_list_and_the_total_tells(self, example: ConceptGraph) -> None:
+        for limit in range(6):
+            hood = example.neighbours(["C0005847"], hops=2, limit=limit)[0]
+            assert [n.cui for n in hood] == ["C0003842", "C0007226", "C0042449", "C0003483"][:limit]
+            assert (hood.total, hood.truncated) == (4, limit < 4)
+
+    def test_within_no_hop_there_is_nobody(self, example: ConceptGraph) -> None:
+        assert list(example.neighbours(["C0005847"], hops=0)[0]) == []
+        assert list(example.neighbours([ISOLATED], hops=None)[0]) == []
+
+    def test_ancestors_and_descendants(self, example: ConceptGraph) -> None:
+        assert [(n.cui, n.hops) for n in example.ancestors("C0003483")] == [
+            ("C0003842", 1), ("C0005847", 2), ("C0007226", 3),
+        ]  # fmt: skip
+        assert [(n.cui, n.hops) for n in example.descendants("C0007226", hops=2)] == [
+            ("C0005847", 1), ("C0003842", 2), ("C0042449", 2),
+        ]  # fmt: skip
+        assert [(n.cui, n.hops) for n in example.ancestors("C9000001")] == [("C9000002", 1)]
+
+    def test_common_ancestors_are_nearest_first_and_a_concept_counts_as_its_own(self, example: ConceptGraph) -> None:
+        told = [(c.cui, c.hops_a, c.hops_b) for c in example.common_ancestors("C0042449", "C0003483")]
+        assert told == [("C0005847", 1, 2), ("C0007226", 2, 3)]
+        assert example.common_ancestors("C0003483", "C0005847")[0].cui == "C0005847"
+        assert example.common_ancestors("C0003483", "C0006121") == []
+
+    # Packs
+
+    def test_a_pack_holds_every_distance_within_the_bound(self, example: ConceptGraph) -> None:
+        cuis = ["C0042449", "C0003483", ISOLATED, "C0005847", "C0006121"]
+        for direction in DIRECTIONS:
+            for hops in range(4):
+                pack = example.pack(cuis, hops=hops, direction=direction)
+                held = {
+                    (cuis[row], cuis[column]): int(distance)
+                    for row in range(len(cuis))
+                    for column, distance in zip(
+                        pack.indices[pack.indptr[row] : pack.indptr[row + 1]],
+                        pack.hops[pack.indptr[row] : pack.indptr[row + 1]],
+                        strict=True,
+                    )
+                }
+                expected = {
+                    (a, b): d
+                    for a in cuis
+                    for b in cuis
+                    if (d := example.distance(a, b, direction=direction, max_hops=hops)) is not None
+                }
+                assert held == expected
+                assert (pack.bound, pack.direction, pack.digest) == (hops, direction, example.release.digest)
+                rows = [pack.indices[pack.indptr[r] : pack.indptr[r + 1]].tolist() for r in range(len(cuis))]
+                assert all(row == sorted(row) for row in rows)
+
+    def test_a_pack_takes_each_concept_once(self, example: ConceptGraph) -> None:
+        with pytest.raises(InputError, match="twice"):
+            example.pack(["C0042449", "C0005847", "C9000901"], hops=1)
+        assert example.pack([], hops=1).indptr.tolist() == [0]
+
+    # Names
+
+    def test_names_and_concepts(self, example: ConceptGraph) -> None:
+        assert example.names(["C0006121", "C0926510"]) == ["Brain stem", None]
+        concept = example.concepts(["C0005847"])[0]
+        assert (concept.name, concept.synonyms) == ("Blood vessels", ("Vessel, blood",))
+        assert (concept.parents, concept.children) == (1, 2)
+
+    def test_search_ranks_whole_names_before_beginnings_before_words(self, example: ConceptGraph) -> None:
+        assert [hit.cui for hit in example.search("brain")] == ["C0006104", "C0006121", "C9000011"]
+        assert [hit.cui for hit in example.search("BRAIN-STEM")] == ["C0006121"]
+        assert [hit.matched for hit in example.search("blood vessel")] == ["Blood vessels"]
+        assert [hit.cui for hit in example.search("meniere")] == ["C9000011"]
+        assert [(hit.cui, hit.name, hit.matched) for hit in example.search("caput")] == [("C0018670", "Head", "Caput")]
+        assert example.search("spleen") == []
+
+    def test_search_finds_identifiers_retired_ones_too(self, example: ConceptGraph) -> None:
+        assert [hit.cui for hit in example.search("C0006121")] == ["C0006121"]
+        assert [(hit.cui, hit.matched) for hit in example.search("C9000901")] == [("C0042449", "C9000901")]
+
+    def test_search_keeps_its_limit(self, example: ConceptGraph) -> None:
+        assert len(example.search("b", limit=2)) == 2
+        assert len({hit.cui for hit in example.search("b", limit=100)}) == 4
+
+    # Arguments that are no arguments
+
+    @pytest.mark.parametrize("hops", [-1, 1.5, True, "1"])
+    def test_hops_that_are_no_number_of_hops(self, example: ConceptGraph, hops: int) -> None:
+        for call in (
+            lambda: example.distance("C0006121", "C0018670", max_hops=hops),
+            lambda: example.path("C0006121", "C0018670", max_hops=hops),
+            lambda: example.neighbours(["C0006121"], hops=hops),
+            lambda: example.neighbours(["C0006121"], limit=hops),
+            lambda: example.pack(["C0006121"], hops=hops),
+        ):
+            with pytest.raises(InputError, match=r"hops|limit"):
+                call()
+
+    def test_a_direction_that_is_none(self, example: ConceptGraph) -> None:
+        sideways: Direction = "sideways"  # type: ignore[assignment]
+        with pytest.raises(InputError, match="any or up or down"):
+            example.distance("C0006121", "C0018670", direction=sideways)
+
+    @pytest.mark.parametrize("text", ["", "  ", "!?", "…"])
+    def test_a_search_needs_a_letter_or_a_digit(self, example: ConceptGraph, text: str) -> None:
+        with pytest.raises(InputError, match="nothing to search for"):
+            example.search(text)
+
+    # Any graph at all, against NetworkX
+
+    random_graphs = 150
+
+    def test_random_graphs_against_networkx(self, adapt: Adapt) -> None:
+        @settings(
+            max_examples=self.random_graphs,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        )
+        @given(small_graphs(), st.integers(0, 5))
+        def check(drawn: tuple[list[str], list[tuple[str, str]]], bound: int) -> None:
+            nodes, edges = drawn
+            with adapt(SnapshotGraph.of(edges, concepts=nodes, identifiers="cui")) as graph:
+                for direction in DIRECTIONS:
+                    check_against_networkx(graph, nodes, edges, direction, bound)
+
+        check()
+
+    # Real graphs
+
+    def test_air_upward_and_undirected(self, adapt: Adapt) -> None:
+        edges = parent_child_edges("rrf/air")
+        with adapt(SnapshotGraph.of(edges, relations=["par-chd"], identifiers="cui")) as graph:
+            assert (graph.release.concepts, graph.release.edges) == (623, 1176)
+            nodes = sorted({cui for edge in edges for cui in edge})
+            undirected = distances_by_networkx(sorted(edges), nodes, "any")
+            rng = random.Random(1)
+            pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(2000)]
+            assert graph.distances(pairs) == [undirected[a].get(b) for a, b in pairs]
+            farthest = max((d, a, b) for a, row in undirected.items() for b, d in row.items())
+            assert farthest[0] == 6
+            assert graph.distance(farthest[1], farthest[2]) == 6
+            assert graph.distance(farthest[1], farthest[2], max_hops=5) is None
+
+    @pytest.mark.parametrize("read", [isa_edges, parent_child_edges])
+    def test_nci_sample_with_its_cycles(self, adapt: Adapt, read: Callable[[str], set[tuple[str, str]]]) -> None:
+        edges = sorted(read("rrf/nci_sample_level0"))
+        nodes = sorted({cui for edge in edges for cui in edge})
+        rng = random.Random(2)
+        pairs = [(rng.choice(nodes), rng.choice(nodes)) for _ in range(1500)]
+        with adapt(SnapshotGraph.of(edges)) as graph:
+            for direction in DIRECTIONS:
+                expected = distances_by_networkx(edges, nodes, direction)
+                assert graph.distances(pairs, direction=direction) == [expected[a].get(b) for a, b in pairs]
+
+    def test_published_distances(self, adapt: Adapt) -> None:
+        published = published_distances()
+        pairs = [(a, b) for a, b, _, _ in published]
+        with adapt(SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui")) as graph:
+            assert (graph.release.concepts, graph.release.edges) == (26_693, 64_583)
+            assert graph.distances(pairs) == [undirected for _, _, undirected, _ in published]
+            assert graph.distances(pairs, direction="up") == [up for _, _, _, up in published]
+            assert graph.distances([(b, a) for a, b in pairs], direction="down") == [up for _, _, _, up in published]
+            for bound in (0, 1, 2, 3, 5):
+                bounded = [d if d is not None and d <= bound else None for _, _, d, _ in published]
+                assert graph.distances(pairs, max_hops=bound) == bounded
+
+    def test_closure_of_the_semantic_network(self, adapt: Adapt) -> None:
+        direct, closure = semantic_network()
+        assert (len(direct), len(closure)) == (125, 464)
+        types = sorted({code for edge in direct for code in edge})
+        with adapt(SnapshotGraph.of(direct, concepts=types)) as graph:
+            found = {(code, above.cui) for code in types for above in graph.ancestors(code)}
+        assert found == closure
+
+    def test_many_threads_get_the_same_answers(self, adapt: Adapt) -> None:
+        published = published_distances()
+        parts = [published[i::16] for i in range(16)] * 4
+        with adapt(SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui")) as graph:
+
+            def ask(part: list[tuple[str, str, int | None, int | None]]) -> int:
+                wrong = 0
+                for a, b, undirected, up in part[: self.pairs_a_thread]:
+                    wrong += graph.distance(a, b) != undirected
+                    wrong += graph.distance(a, b, direction="up") != up
+                    path = graph.path(a, b)
+                    wrong += (None if path is None else path.hops) != undirected
+                return wrong
+
+            with ThreadPoolExecutor(16) as pool:
+                assert list(pool.map(ask, parts)) == [0] * len(parts)
+
+    pairs_a_thread = 200
+
+
+def check_against_networkx(
+    graph: ConceptGraph, nodes: list[str], edges: list[tuple[str, str]], direction: Direction, bound: int
+) -> None:
+    """Everything a graph answers about distances, for all pairs of a small graph."""
+    expected = distances_by_networkx(edges, nodes, direction)
+    pairs = [(a, b) for a in nodes for b in nodes]
+    true = [expected[a].get(b) for a, b in pairs]
+    assert graph.distances(pairs, direction=direction) == true
+    bounded = [d if d is not None and d <= bound else None for d in true]
+    assert graph.distances(pairs, direction=direction, max_hops=bound) == bounded
+    hoods = graph.neighbours(nodes, hops=bound, direction=direction)
+    for node, hood in zip(nodes, hoods, strict=True):
+        within = sorted((d, cui) for cui, d in expected[node].items() if 0 < d <= bound)
+        assert [(n.hops, n.cui) for n in hood] == within
+        assert hood.total == len(within)
+    pack = graph.pack(nodes, hops=bound, direction=direction)
+    for row, node in enumerate(nodes):
+        part = slice(int(pack.indptr[row]), int(pack.indptr[row + 1]))
+        held = {nodes[c]: int(d) for c, d in zip(pack.indices[part], pack.hops[part], strict=True)}
+        assert held == {cui: d for cui, d in expected[node].items() if d <= bound}
+    directed = oracle(edges, direction)
+    directed.add_nodes_from(nodes)
+    for a, b in pairs[:: max(1, len(pairs) // 12)]:
+        path = graph.path(a, b, direction=direction)
+        if expected[a].get(b) is None:
+            assert path is None
+            continue
+        assert path is not None
+        assert list(path.cuis) == min(nx.all_shortest_paths(directed, a, b))
+        here = a
+        for step in path.steps:
+            edge = (here, step.cui) if step.relation == "parent" else (step.cui, here)
+            assert edge in edges
+            here = step.cui
+    above = {node: distances_by_networkx(edges, [node], "up")[node] for node in nodes[:2]}
+    if len(above) == 2:
+        a, b = above
+        shared = sorted((above[a][c] + above[b][c], c) for c in above[a] if c in above[b])
+        assert [(c.hops_a + c.hops_b, c.cui) for c in graph.common_ancestors(a, b)] == shared

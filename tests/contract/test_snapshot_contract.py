@@ -1,0 +1,33 @@
+"""The contract suite on `SnapshotGraph`: in memory, and from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from concept_graph_contract import Adapt, ConceptGraphContract
+from cuihop import ConceptGraph, SnapshotGraph
+
+
+class TestSnapshotInMemory(ConceptGraphContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def adapt(cls) -> Adapt:
+        return lambda snapshot: snapshot
+
+
+class TestSnapshotFile(ConceptGraphContract):
+    random_graphs = 50
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def adapt(cls, tmp_path_factory: pytest.TempPathFactory) -> Adapt:
+        folder: Path = tmp_path_factory.mktemp("snapshots")
+
+        def save_and_open(snapshot: SnapshotGraph) -> ConceptGraph:
+            path = folder / "graph.cuihop"
+            snapshot.save(path)
+            return SnapshotGraph.open(path)
+
+        return save_and_open

@@ -1,0 +1,64 @@
+"""A graph small enough to check by eye, with everything in it that goes wrong in practice.
+
+The two distances of Wei et al. 2025 (section 3.2) hold in it. Which way the hops of the second go, the paper leaves
+open: here brain stem and head meet in a concept above both. Identifiers from C9000000 on are invented.
+
+::
+
+    C0926510                    C0007226 cardiovascular system      C9000014
+     ├─ C0006104 brain           └─ C0005847 blood vessels           ├─ C9000012 ── C9000011
+     │   └─ C0006121 brain stem      ├─ C0042449 veins               └─ C9000013 ── C9000011
+     └─ C0018670 head                └─ C0003842 arteries
+                                         └─ C0003483 aorta          C9000001 ⇄ C9000002 ── C9000005
+    C9000004 (no edge at all)
+"""
+
+from __future__ import annotations
+
+from cuihop import SnapshotGraph
+
+EDGES = [
+    ("C0006121", "C0006104"),
+    ("C0006104", "C0926510"),
+    ("C0018670", "C0926510"),
+    ("C0042449", "C0005847"),
+    ("C0003842", "C0005847"),
+    ("C0003483", "C0003842"),
+    ("C0005847", "C0007226"),
+    ("C9000011", "C9000012"),
+    ("C9000011", "C9000013"),
+    ("C9000012", "C9000014"),
+    ("C9000013", "C9000014"),
+    ("C9000001", "C9000002"),
+    ("C9000002", "C9000001"),
+    ("C9000005", "C9000002"),
+    ("C9000005", "C9000005"),  # a self-loop
+]
+ISOLATED = "C9000004"
+NAMES = {
+    "C0006121": ["Brain stem", "Brainstem", "Truncus encephali"],
+    "C0006104": ["Brain", "Encephalon"],
+    "C0018670": ["Head", "Caput"],
+    "C0042449": ["Veins", "Vein"],
+    "C0005847": ["Blood vessels", "Vessel, blood"],
+    "C0003842": ["Arteries", "Artery"],
+    "C0003483": ["Aorta"],
+    "C0007226": ["Cardiovascular system"],
+    "C9000011": ["Ménière's brain-like thing"],
+}
+RETIRED = [
+    ("C9000901", "SY", "C0042449"),
+    ("C9000902", "DEL", ""),
+    ("C9000903", "RB", "C0005847"),
+    ("C9000904", "SY", "C9000905"),
+    ("C9000905", "SY", "C0005847"),
+    ("C9000906", "SY", "C9999998"),
+    ("C9000907", "SY", "C9000908"),
+    ("C9000908", "SY", "C9000907"),
+]
+UNKNOWN = "C9999999"
+
+
+def example_graph() -> SnapshotGraph:
+    """The graph above."""
+    return SnapshotGraph.of(EDGES, concepts=[ISOLATED], names=NAMES, retired=RETIRED, name="example", identifiers="cui")
