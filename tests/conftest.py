@@ -1,5 +1,25 @@
-"""Assertions in the shared test classes explain themselves, as those in test modules do."""
+"""What holds for every test: shared test classes explain their assertions, and CI accepts no skipped test."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 pytest.register_assert_rewrite("concept_graph_contract")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fail-on-skip", action="store_true", help="A skipped test fails: where every component must run."
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--fail-on-skip"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and nothing may be skipped here: {report.longrepr}"
+    return report

@@ -1,0 +1,48 @@
+# make demo    set everything up, load open data, ask, evaluate
+# make test    set everything up and run every test
+# make check   lint, formatting, types, import rules
+# make bench   the measurements of benchmarks/
+#
+# uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
+# caches of uv and pip. PYTHON=python3.12 chooses another interpreter.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+UV := $(shell command -v uv 2>/dev/null)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check bench clean
+
+demo: $(READY)
+	@$(BIN)/cuihop demo
+
+test: $(READY)
+	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+check: $(READY)
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q tests/docs
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+# The environment is made anew whenever what it is made from changes.
+$(READY): pyproject.toml uv.lock
+ifneq ($(UV),)
+	@echo "Setting up .venv with uv (this takes a minute the first time)"
+	@$(UV) sync --quiet --python $(PYTHON) --all-extras --all-groups --locked
+else
+	@echo "Setting up .venv with venv and pip (this takes some minutes the first time)"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cuihop needs Python 3.11 or later; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group bench
+endif
+	@touch $(READY)
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,30 @@
+"""The command line. `main` is the program; each other module holds one command, or what several commands share."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line, and turn every expected error into one message and a documented exit code."""
+    from cuihop.cli.application import application
+    from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
+    from cuihop.cli.output import complain
+    from cuihop.errors import CuihopError
+
+    try:
+        application()(prog_name="cuihop")
+    except CuihopError as error:
+        complain(f"{error}")
+        sys.exit(exit_code(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "cuihop").startswith("cuihop"):
+            raise
+        complain(f"this needs the package {error.name}, which is not installed: pip install 'cuihop[all]'")
+        sys.exit(MISSING_PACKAGE)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            complain("interrupted; nothing was half-written")
+        raise

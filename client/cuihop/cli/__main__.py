@@ -1,0 +1,6 @@
+"""``python -m cuihop.cli`` is ``cuihop``."""
+
+from cuihop.cli import main
+
+if __name__ == "__main__":
+    main()

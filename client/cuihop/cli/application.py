@@ -1,0 +1,79 @@
+"""The program: its own commands, and those that installed packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated
+
+import typer
+
+import cuihop
+from cuihop.cli import ask, distance, info, walk
+from cuihop.cli.exit_codes import EXIT_CODES
+
+__all__ = ["COMMANDS_GROUP", "application"]
+
+COMMANDS_GROUP = "cuihop.commands"
+"""Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name."""
+
+_OWN: dict[str, Callable[..., None]] = {
+    "distance": distance.distance,
+    "path": walk.path,
+    "neighbours": walk.neighbours,
+    "ancestors": walk.ancestors,
+    "descendants": walk.descendants,
+    "common-ancestors": walk.common_ancestors,
+    "search": ask.search,
+    "concept": ask.concept,
+    "info": info.info,
+}
+
+_EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in EXIT_CODES) + "."
+
+
+def application() -> typer.Typer:
+    """The command line with every command that is installed."""
+    app = typer.Typer(
+        name="cuihop",
+        help="Hops between UMLS concepts, exactly, and the retrieval measures nn-IoU and nn-CUI@K built on them.",
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, command in _OWN.items():
+        app.command(name)(command)
+    for entry in sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name):
+        try:
+            app.command(entry.name)(entry.load())
+        except ModuleNotFoundError as error:
+            loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+            app.command(entry.name, context_settings=loose)(_missing(entry, error))
+    return app
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cuihop {cuihop.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version),
+    ] = False,
+) -> None:
+    pass
+
+
+def _missing(entry: EntryPoint, error: ModuleNotFoundError) -> Callable[[], None]:
+    """A stand-in for a command whose packages are not installed: it says what to install."""
+
+    def command() -> None:
+        raise error
+
+    command.__doc__ = f"(needs {error.name}: pip install 'cuihop[all]')"
+    return command

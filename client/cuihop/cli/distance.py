@@ -1,0 +1,133 @@
+"""``cuihop distance``: one pair, or a file of pairs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from cuihop.cli.graph_option import (
+    DirectionOption,
+    GraphOption,
+    MaxHopsOption,
+    opened_graph,
+    release_json,
+    tell_merged,
+)
+from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
+from cuihop.errors import InputError
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.pairs_file import Header, OnBadRow, distances_of_file
+from cuihop.snapshot_format import replaced_file
+
+__all__ = ["distance"]
+
+
+def distance(
+    a: Annotated[str | None, typer.Argument(help="An identifier.", show_default=False)] = None,
+    b: Annotated[str | None, typer.Argument(help="Another.", show_default=False)] = None,
+    *,
+    graph: GraphOption,
+    pairs: Annotated[
+        Path | None, typer.Option("--pairs", help="A file of pairs: two tab-separated columns; may be gzipped.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the answers for --pairs go.")] = None,
+    header: Annotated[Header, typer.Option("--header", help="Whether the file's first line is a header.")] = "auto",
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
+    ] = "error",
+    rejects: Annotated[
+        Path | None, typer.Option("--rejects", help="Where faulty rows go; OUTPUT.rejects if not given.")
+    ] = None,
+    direction: DirectionOption = "any",
+    max_hops: MaxHopsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Count the hops between two concepts, or between the two of every row of a file."""
+    if (a is None or b is None) == (pairs is None) or (pairs is not None and a is not None):
+        raise typer.BadParameter("give two identifiers, or --pairs FILE")
+    with opened_graph(graph) as opened:
+        if pairs is not None:
+            _of_file(opened, pairs, output, header, on_bad_row, rejects, direction, max_hops, json)
+            return
+        if output is not None or rejects is not None:
+            raise typer.BadParameter("--output and --rejects go with --pairs")
+        answer = opened.distances([(str(a), str(b))], direction=direction, max_hops=max_hops)
+        hops = answer[0]
+        if json:
+            print_json(
+                {
+                    "release": release_json(opened),
+                    "a": a,
+                    "b": b,
+                    "direction": direction,
+                    "max_hops": max_hops,
+                    "hops": hops,
+                    "merged": dict(answer.merged),
+                }
+            )
+            return
+        tell_merged(answer.merged)
+        name_a, name_b = (f" {name}" if name else "" for name in opened.names([str(a), str(b)]))
+        console().print(
+            f"{hops_told(hops, max_hops)} between {a}{name_a} and {b}{name_b} ({direction_told(direction)})"
+        )
+
+
+def _of_file(
+    graph: ConceptGraph,
+    pairs: Path,
+    output: Path | None,
+    header: Header,
+    on_bad_row: OnBadRow,
+    rejects: Path | None,
+    direction: Direction,
+    max_hops: int | None,
+    json: bool,
+) -> None:
+    if json and output is None:
+        raise typer.BadParameter("--json with --pairs needs --output")
+    if on_bad_row == "skip" and rejects is None:
+        if output is None:
+            raise typer.BadParameter("--on-bad-row skip needs --rejects, or --output")
+        rejects = output.with_name(output.name + ".rejects")
+    if not pairs.is_file():
+        raise InputError("no such file", file=pairs, expected="a file of pairs")
+    with contextlib.ExitStack() as stack:
+        answers: BinaryIO = sys.stdout.buffer if output is None else stack.enter_context(replaced_file(output))
+        aside = stack.enter_context(replaced_file(rejects)) if on_bad_row == "skip" and rejects is not None else None
+        bar = stack.enter_context(progress())
+        task = bar.add_task("bytes of pairs", total=pairs.stat().st_size)
+        done = distances_of_file(
+            pairs,
+            graph,
+            answers,
+            rejects=aside,
+            header=header,
+            direction=direction,
+            max_hops=max_hops,
+            progress=lambda size: bar.advance(task, size),
+        )
+    sys.stdout.flush()
+    tell_merged(done.merged)
+    if done.header is not None and header == "auto":
+        note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
+    if done.rejected:
+        note(f"{done.rejected:,} faulty rows were set aside in {rejects}")
+    if json:
+        print_json(
+            {
+                "release": release_json(graph),
+                "pairs": done.pairs,
+                "reached": done.reached,
+                "no_path": done.pairs - done.reached,
+                "rejected": done.rejected,
+                "merged": done.merged,
+                "output": str(output),
+            }
+        )
+    elif output is not None:
+        console().print(f"{done.pairs:,} pairs, {done.pairs - done.reached:,} of them without a path: {output}")

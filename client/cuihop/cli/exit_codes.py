@@ -1,0 +1,28 @@
+"""Which exit code means what. Stable: scripts may rely on it."""
+
+from __future__ import annotations
+
+from cuihop.errors import ConceptError, CuihopError, GraphError, InputError, LimitExceeded, OutputError
+
+__all__ = ["EXIT_CODES", "INTERRUPTED", "MISSING_PACKAGE", "exit_code"]
+
+INTERRUPTED = 130
+MISSING_PACKAGE = 8
+
+EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
+    (0, None, "answered; “no path” is an answer"),
+    (1, None, "a fault in cuihop: please report it"),
+    (2, None, "the command line is wrong"),
+    (3, InputError, "a file or a value is not as expected"),
+    (4, ConceptError, "a concept is invalid, unknown or retired"),
+    (5, GraphError, "the graph cannot be used: missing, damaged, too new, out of reach, timed out"),
+    (6, OutputError, "a result could not be written"),
+    (7, LimitExceeded, "the question is larger than allowed"),
+    (MISSING_PACKAGE, None, "an optional package is not installed"),
+    (INTERRUPTED, None, "interrupted"),
+)
+
+
+def exit_code(error: CuihopError) -> int:
+    """The exit code that an error ends the program with."""
+    return next((code for code, kind, _ in EXIT_CODES if kind is not None and isinstance(error, kind)), 1)

@@ -1,0 +1,56 @@
+"""The options that most commands share: which graph, which direction, and what to tell of retired identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from cuihop.cli.output import note
+from cuihop.connection import connect
+from cuihop.graph import ConceptGraph, Direction
+
+__all__ = [
+    "DirectionOption",
+    "GraphOption",
+    "LambdaOption",
+    "MaxHopsOption",
+    "opened_graph",
+    "release_json",
+    "tell_merged",
+]
+
+GraphOption = Annotated[
+    str, typer.Option("--graph", "-g", envvar="CUIHOP_GRAPH", help="The graph: path of a snapshot.", show_default=False)
+]
+DirectionOption = Annotated[
+    Direction, typer.Option("--direction", "-d", help="Which way hops go: either way, to parents, or to children.")
+]
+MaxHopsOption = Annotated[
+    int | None, typer.Option("--max-hops", min=0, help="Look no farther; a longer distance counts as no path.")
+]
+LambdaOption = Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")]
+
+
+def opened_graph(address: str) -> ConceptGraph:
+    """The graph at the address that the user gave.
+
+    Raises:
+        InputError, SnapshotError: see `cuihop.connection.connect`.
+    """
+    return connect(address)
+
+
+def release_json(graph: ConceptGraph) -> dict[str, Any]:
+    """What every JSON result says of the release that it comes from."""
+    return {"name": graph.release.name, "digest": graph.release.digest}
+
+
+def tell_merged(merged: Mapping[str, str]) -> None:
+    """Say which retired identifiers were taken for their successors."""
+    if not merged:
+        return
+    told = [f"{old} → {new}" for old, new in list(merged.items())[:5]]
+    more = "" if len(merged) <= len(told) else f" and {len(merged) - len(told):,} more"
+    note(f"retired, taken for the concept it was merged into: {', '.join(told)}{more}")

@@ -1,0 +1,111 @@
+"""What commands print: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+__all__ = [
+    "JsonOption",
+    "complain",
+    "console",
+    "counted",
+    "direction_told",
+    "hops_told",
+    "note",
+    "print_json",
+    "progress",
+    "table",
+]
+
+_WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def console(*, error: bool = False) -> Console:
+    """A console that takes text as it is: names may hold square brackets."""
+    from rich.console import Console
+
+    made = Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    if not made.is_terminal:
+        made.width = _WIDTH_OF_FILES
+    return made
+
+
+def table(*columns: str, title: str | None = None) -> Table:
+    """An empty table in the house style."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=title and Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for column in columns:
+        made.add_column(Text(column), overflow="fold")
+    return made
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object, indented, on standard output."""
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def note(text: str) -> None:
+    """Something that the user should know beside the result."""
+    console(error=True).print(text, style="yellow")
+
+
+def complain(text: str) -> None:
+    """Why there is no result."""
+    console(error=True).print(f"cuihop: {text}", style="bold red")
+
+
+def progress() -> Progress:
+    """A progress bar on standard error; silent where that is not a terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    screen = console(error=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+
+
+def hops_told(hops: int | None, max_hops: int | None = None) -> str:
+    """A distance in words."""
+    if hops is None:
+        return "no path" if max_hops is None else f"no path within {counted(max_hops, 'hop')}"
+    return counted(hops, "hop")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def direction_told(direction: str) -> str:
+    """A direction in words."""
+    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]

@@ -1,0 +1,185 @@
+"""Files of pairs: two tab-separated columns in, three out; the third is the distance in hops, empty for no path."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from cuihop.errors import InputError
+from cuihop.graph import ConceptGraph, Direction
+
+__all__ = ["PairsDone", "distances_of_file"]
+
+Header = Literal["auto", "yes", "no"]
+OnBadRow = Literal["error", "skip"]
+
+_BLOCK = 50_000
+_SHOWN = 80
+
+
+@dataclass
+class PairsDone:
+    """What became of the rows.
+
+    Attributes:
+        pairs: rows answered; reached: those with a path.
+        rejected: rows skipped because of a fault.
+        header: the header, if the file has one.
+        merged: retired identifiers, and the successors they were taken for.
+    """
+
+    pairs: int = 0
+    reached: int = 0
+    rejected: int = 0
+    header: str | None = None
+    merged: dict[str, str] = field(default_factory=dict)
+
+
+def distances_of_file(
+    source: Path,
+    graph: ConceptGraph,
+    output: BinaryIO,
+    *,
+    rejects: BinaryIO | None = None,
+    header: Header = "auto",
+    direction: Direction = "any",
+    max_hops: int | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> PairsDone:
+    """Answer every pair of a file, in its order.
+
+    Args:
+        source: plain or gzipped, UTF-8, two tab-separated columns; LF or CRLF.
+        graph: who answers.
+        output: receives the rows with their third column; a header is kept, with ``hops`` added.
+        rejects: receives faulty rows (line number, reason, row); without it the first fault is an error.
+        header: ``auto`` takes the first line for a header if neither field is an identifier that the graph knows of
+            or a CUI by its form.
+        direction, max_hops: as in `ConceptGraph.distances`.
+        progress: called with the bytes of each finished block.
+
+    Raises:
+        InputError: the file cannot be read, or a row is faulty and ``rejects`` is not given.
+    """
+    done = PairsDone()
+    numbered: Iterator[tuple[int, bytes]] = enumerate(_lines(source), start=1)
+    first = next(numbered, None)
+    if first is None:
+        raise InputError("the file is empty", file=source, expected="two tab-separated columns of identifiers")
+    if header == "yes" or (header == "auto" and _is_header(first[1], graph)):
+        done.header = _decoded(first[1], source, 1)
+        output.write(f"{done.header}\thops\n".encode())
+    else:
+        numbered = itertools.chain([first], numbered)
+    while block := list(itertools.islice(numbered, _BLOCK)):
+        pairs: list[tuple[str, str]] = []
+        faults: list[tuple[int, bytes, InputError]] = []
+        for line, raw in block:
+            try:
+                pairs.append(_pair(raw, source, line))
+            except InputError as error:
+                faults.append((line, raw, error))
+        faulty = {line for line, _, _ in faults}
+        read = [(line, raw) for line, raw in block if line not in faulty]
+        unusable = {
+            r.asked: r.status for r in graph.resolve(list({cui for pair in pairs for cui in pair})) if r.cui is None
+        }
+        usable = []
+        for (line, raw), pair in zip(read, pairs, strict=True):
+            wrong = [(column, cui) for column, cui in enumerate(pair, start=1) if cui in unusable]
+            if not wrong:
+                usable.append(pair)
+                continue
+            column, cui = wrong[0]
+            fault = InputError(
+                f"{_STATUS[unusable[cui]]}",
+                file=source,
+                line=line,
+                column=column,
+                found=_shown(cui),
+                expected=f"a concept of release {graph.release.name}",
+                advice="--on-bad-row skip answers the others",
+            )
+            faults.append((line, raw, fault))
+        for line, raw, fault in sorted(faults, key=lambda fault: fault[0]):
+            if rejects is None:
+                raise fault
+            rejects.write(f"{line}\t{fault.problem}: {fault.found}\t".encode() + raw + b"\n")
+        answers = graph.distances(usable, direction=direction, max_hops=max_hops)
+        output.write(
+            "".join(
+                f"{a}\t{b}\t{'' if hops is None else hops}\n" for (a, b), hops in zip(usable, answers, strict=True)
+            ).encode()
+        )
+        done.pairs += len(usable)
+        done.reached += int(answers.reached.sum())
+        done.rejected += len(faults)
+        done.merged.update(answers.merged)
+        progress(sum(len(raw) + 1 for _, raw in block))
+    return done
+
+
+_STATUS = {
+    "unknown": "unknown concept",
+    "retired": "retired concept without an exact successor",
+    "invalid": "not an identifier",
+}
+
+
+def _lines(source: Path) -> Iterator[bytes]:
+    try:
+        with source.open("rb") as plain:
+            zipped = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(source) if zipped else source.open("rb") as file:
+            for line in file:
+                yield line.rstrip(b"\r\n")
+    except EOFError as error:
+        raise InputError("the gzip stream ends early", file=source, expected="a whole file") from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=source) from error
+
+
+def _decoded(raw: bytes, source: Path, line: int) -> str:
+    try:
+        return raw.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            "not UTF-8",
+            file=source,
+            line=line,
+            column=f"byte {error.start + 1}",
+            found=f"0x{raw[error.start]:02X}",
+            expected="UTF-8",
+        ) from None
+
+
+def _pair(raw: bytes, source: Path, line: int) -> tuple[str, str]:
+    fields = _decoded(raw, source, line).split("\t")
+    if len(fields) != 2:
+        raise InputError(
+            "wrong number of columns",
+            file=source,
+            line=line,
+            found=f"{len(fields)} in {_shown(raw.decode())}",
+            expected="2, separated by one tab",
+        )
+    return fields[0].strip(), fields[1].strip()
+
+
+def _is_header(raw: bytes, graph: ConceptGraph) -> bool:
+    try:
+        fields = raw.decode().removeprefix("\ufeff").split("\t")
+    except UnicodeDecodeError:
+        return False
+    as_cuis = [len(f) == 8 and f[0] == "C" and f[1:].isdigit() for f in fields]
+    return (
+        len(fields) == 2 and not any(as_cuis) and all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

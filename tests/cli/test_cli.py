@@ -1,0 +1,287 @@
+"""The command line: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.cli import main
+from cuihop.cli.exit_codes import EXIT_CODES, exit_code
+from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
+from example_graph import example_graph
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("cli") / "example.cuihop"
+    example_graph().save(path)
+    return path
+
+
+@pytest.fixture
+def run(snapshot: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in this process, on the example graph."""
+    monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
+
+    def run_program(*arguments: str | Path) -> Done:
+        monkeypatch.setattr(sys, "argv", ["cuihop", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return run_program
+
+
+def test_distance_for_people(run: Run) -> None:
+    done = run("distance", "C0006121", "C0018670")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "3 hops between C0006121 Brain stem and C0018670 Head (either way)\n"
+
+
+def test_distance_as_json(run: Run) -> None:
+    done = run("distance", "C9000901", "C0003483", "--direction", "any", "--max-hops", "9", "--json")
+    answer = json.loads(done.out)
+    release = example_graph().release
+    assert answer == {
+        "release": {"name": "example", "digest": release.digest},
+        "a": "C9000901",
+        "b": "C0003483",
+        "direction": "any",
+        "max_hops": 9,
+        "hops": 3,
+        "merged": {"C9000901": "C0042449"},
+    }
+
+
+def test_no_path_is_an_answer(run: Run) -> None:
+    assert run("distance", "C0006121", "C0003483").out.startswith("no path between")
+    assert run("distance", "C0006121", "C0018670", "--max-hops", "1").out.startswith("no path within 1 hop between")
+    done = run("distance", "C0006121", "C0003483", "--json")
+    assert (done.code, json.loads(done.out)["hops"]) == (0, None)
+    assert run("path", "C0006121", "C0003483").out == "no path from C0006121 to C0003483 (either way)\n"
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    (["distance", "C0006121", "C9999999"], 4, "cuihop: unknown in release example: C9999999"),
+    (["distance", "C0006121", "brain"], 4, "'brain'; expected the letter C and seven digits"),
+    (["distance", "C0006121", "C9000902"], 4, "retired concept: C9000902 (deleted, no successor)"),
+    (["distance", "C0006121", "C9000903"], 4, "UMLS suggests RB C0005847"),
+    (["distance", "C0006121"], 2, "two identifiers, or --pairs"),
+    (["distance", "C0006121", "C0018670", "--direction", "left"], 2, "'left'"),
+    (["distance", "C0006121", "C0018670", "--max-hops", "-1"], 2, "greater than or equal to 0"),
+    (["distance", "C0006121", "C0018670", "--graph", "absent.cuihop"], 5, "no such snapshot"),
+    (["distance", "C0006121", "C0018670", "--graph", "http://user:secret@host"], 3, "found http://…"),
+    (["distance", "--pairs", "absent.tsv"], 3, "absent.tsv: no such file"),
+    (["search", "!!"], 3, "nothing to search for"),
+    (["frobnicate"], 2, "frobnicate"),
+])  # fmt: skip
+def test_errors_say_what_is_wrong_and_end_with_their_code(run: Run, arguments: list[str], code: int, said: str) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert "secret" not in done.err
+    assert "Traceback" not in done.err
+
+
+def test_every_error_has_a_code() -> None:
+    kinds = [CuihopError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    told = {kind for _, kind, _ in EXIT_CODES if kind is not None}
+    for kind in kinds[1:]:
+        assert any(issubclass(kind, listed) for listed in told), kind
+    assert exit_code(SnapshotTooNew("x")) == 5
+    assert exit_code(OutputError("x")) == 6
+    assert exit_code(ConceptNotFound(["x"], release="r")) == 4
+
+
+def test_path_shows_each_hop_and_who_asserts_it(run: Run) -> None:
+    done = run("path", "C0006121", "C0018670")
+    assert done.out.startswith("3 hops")
+    lines = [line.split() for line in done.out.splitlines() if "C0" in line]
+    assert lines == [
+        ["C0006121", "Brain", "stem"],
+        ["↑", "parent", "C0006104", "Brain"],
+        ["↑", "parent", "C0926510", "(no", "name)"],
+        ["↓", "child", "C0018670", "Head"],
+    ]
+    told = json.loads(run("path", "C0006121", "C0018670", "--json").out)["path"]
+    assert told[0] == {"cui": "C0006121", "name": "Brain stem"}
+    assert told[3] == {"cui": "C0018670", "relation": "child", "sabs": [], "name": "Head"}
+
+
+def test_neighbours_tell_the_total_where_a_limit_cuts(run: Run) -> None:
+    done = run("neighbours", "C0005847", "--hops", "2", "--limit", "1")
+    assert done.out.startswith("4 concepts within 2 hops of C0005847 (either way)")
+    assert "C0003842" in done.out
+    assert "C0042449" not in done.out
+    assert "nearest 1 of 4" in done.err
+    answer = json.loads(run("neighbours", "C0005847", "--hops", "2", "--limit", "1", "--json").out)
+    assert (answer["total"], [n["cui"] for n in answer["neighbours"]]) == (4, ["C0003842"])
+
+
+def test_ancestors_descendants_and_common_ancestors(run: Run) -> None:
+    assert json.loads(run("ancestors", "C0003483", "--json").out)["total"] == 3
+    assert json.loads(run("descendants", "C0007226", "--hops", "1", "--json").out)["total"] == 1
+    shared = json.loads(run("common-ancestors", "C0042449", "C9000904", "--json").out)
+    assert [c["cui"] for c in shared["common_ancestors"]] == ["C0005847", "C0007226"]
+    assert "C9000904 → C0005847" in run("common-ancestors", "C0042449", "C9000904").err
+
+
+def test_search_and_concept(run: Run) -> None:
+    assert [hit["cui"] for hit in json.loads(run("search", "brain stem", "--json").out)["hits"]] == ["C0006121"]
+    assert "no concept has a name" in run("search", "spleen").err
+    told = run("concept", "C0005847").out
+    assert "Vessel, blood" in told
+    assert "C0042449 Veins" in told
+
+
+def test_info_verifies(run: Run, snapshot: Path) -> None:
+    told = json.loads(run("info", snapshot, "--verify", "--json").out)
+    assert told["release"]["digest"] == example_graph().release.digest
+    assert told["verified_bytes"] > 500
+    raw = bytearray(snapshot.read_bytes())
+    raw[raw.index(b"Brain stem")] ^= 1
+    damaged = snapshot.with_name("damaged.cuihop")
+    damaged.write_bytes(raw)
+    assert run("info", damaged).code == 0
+    done = run("info", damaged, "--verify")
+    assert (done.code, "name_blob" in done.err) == (5, True)
+
+
+# Files of pairs
+
+
+def pairs_file(folder: Path, text: str | bytes, name: str = "pairs.tsv") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_two_columns_in_three_out(run: Run, tmp_path: Path) -> None:
+    source = pairs_file(tmp_path, "from\tto\nC0006121\tC0018670\nC0006121\tC0003483\nC9000901\tC9000901\n")
+    target = tmp_path / "out.tsv"
+    done = run("distance", "--pairs", source, "--output", target)
+    assert done.code == 0
+    assert target.read_text() == (
+        "from\tto\thops\nC0006121\tC0018670\t3\nC0006121\tC0003483\t\nC9000901\tC9000901\t0\n"
+    )
+    assert "3 pairs, 1 of them without a path" in done.out
+    assert "line 1 was taken for a header" in done.err
+    assert "C9000901 → C0042449" in done.err
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends_and_compression(run: Run, tmp_path: Path, ending: str, last: bool) -> None:
+    text = ending.join(["C0006121\tC0018670", "C0042449\tC0005847"]) + (ending if last else "")
+    plain = pairs_file(tmp_path, text)
+    zipped = pairs_file(tmp_path, gzip.compress(text.encode()), "pairs.tsv.gz")
+    expected = "C0006121\tC0018670\t3\nC0042449\tC0005847\t1\n"
+    assert run("distance", "--pairs", plain).out == expected
+    assert run("distance", "--pairs", zipped).out == expected
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("C0006121\tC0018670\nC0006121\n", "line 2: wrong number of columns; found 1 in 'C0006121'; expected 2"),
+    ("C0006121\tC0018670\t3\n", "line 1: wrong number of columns; found 3"),
+    ("C0006121,C0018670\n", "line 1: wrong number of columns; found 1 in 'C0006121,C0018670'"),
+    ("C0006121\tC0018670\n\n", "line 2: wrong number of columns; found 1 in ''"),
+    ("C0006121\tC0018670\nC0006121\tC9999999\n", "line 2, column 2: unknown concept; found 'C9999999'"),
+    ("C0006121\tC0018670\nC9000902\tC0006121\n", "line 2, column 1: retired concept without an exact successor"),
+    ("C0006121\tC0018670\nx y\tC0006121\n", "line 2, column 1: not an identifier; found 'x y'"),
+    (b"C0006121\tC0018670\nC0006121\t\xff\n", "line 2, column byte 10: not UTF-8; found 0xFF"),
+    ("", "the file is empty"),
+    (gzip.compress(b"C0006121\tC0018670\n" * 50_000)[:-20], "the gzip stream ends early"),
+])  # fmt: skip
+def test_a_faulty_row_is_named_and_nothing_is_written(run: Run, tmp_path: Path, text: str | bytes, said: str) -> None:
+    target = tmp_path / "out.tsv"
+    done = run("distance", "--pairs", pairs_file(tmp_path, text), "--output", target)
+    assert done.code == 3
+    assert said in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+
+
+def test_faulty_rows_are_set_aside_when_asked_for(run: Run, tmp_path: Path) -> None:
+    source = pairs_file(tmp_path, "C0006121\tC0018670\nbad\nC0006121\tC9999999\nC0042449\tC0005847\n")
+    target = tmp_path / "out.tsv"
+    done = run("distance", "--pairs", source, "--output", target, "--on-bad-row", "skip", "--json")
+    assert json.loads(done.out)["rejected"] == 2
+    assert target.read_text() == "C0006121\tC0018670\t3\nC0042449\tC0005847\t1\n"
+    assert (tmp_path / "out.tsv.rejects").read_text() == (
+        "2\twrong number of columns: 1 in 'bad'\tbad\n3\tunknown concept: 'C9999999'\tC0006121\tC9999999\n"
+    )
+
+
+def test_an_unknown_first_pair_of_cuis_is_never_taken_for_a_header(run: Run, tmp_path: Path) -> None:
+    source = pairs_file(tmp_path, "C9999998\tC9999999\nC0006121\tC0018670\n")
+    assert "line 1, column 1: unknown concept" in run("distance", "--pairs", source).err
+    headed = pairs_file(tmp_path, "C0006121\tC0018670\nC0042449\tC0005847\n")
+    assert run("distance", "--pairs", headed, "--header", "yes").out.splitlines()[0] == "C0006121\tC0018670\thops"
+
+
+# The program as a process of its own
+
+
+def program(*arguments: str | Path, **options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **options},
+    )
+
+
+def test_a_closed_pipe_ends_the_program_quietly(snapshot: Path, tmp_path: Path) -> None:
+    source = pairs_file(tmp_path, "C0006121\tC0018670\n" * 200_000)
+    process = program("distance", "--pairs", source, "--graph", snapshot)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) != 0
+
+
+def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
+    ring = 200_000
+    edges = [(f"C{i:07d}", f"C{(i + 1) % ring:07d}") for i in range(ring)]
+    graph = tmp_path / "ring.cuihop"
+    SnapshotGraph.of(edges).save(graph)
+    far = ring // 2
+    source = pairs_file(tmp_path, "".join(f"C{i:07d}\tC{i + far:07d}\n" for i in range(100_000)))
+    target = tmp_path / "out.tsv"
+    process = program("distance", "--pairs", source, "--output", target, "--graph", graph)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob(".out.tsv.*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in said, "Traceback" in said) == (130, True, False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.tsv", "ring.cuihop"]

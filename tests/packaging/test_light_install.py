@@ -1,0 +1,104 @@
+"""What a user gets: the wheel, installed in an environment of its own, without extras."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from example_graph import example_graph
+from shared_data import ROOT
+
+CPU_OF_IMPORT = """
+import time, numpy
+before = time.process_time()
+import cuihop
+print(time.process_time() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)],
+                   check=True, capture_output=True)  # fmt: skip
+    return next(folder.glob("cuihop-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def light(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of a clean environment that holds plain ``cuihop``."""
+    folder = tmp_path_factory.mktemp("light")
+    venv.create(folder, with_pip=True)
+    programs = folder / "bin"
+    uv = shutil.which("uv")
+    install = [uv, "pip", "install", "--python", str(programs / "python")] if uv else [str(programs / "pip"), "install"]
+    subprocess.run([*install, "--quiet", str(wheel)], check=True)
+    return programs
+
+
+def run(*arguments: str | Path, **options: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("CUIHOP", "PYTHON"))}
+    return subprocess.run([*map(str, arguments)], capture_output=True, text=True, check=False, env=clean | options)
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"cuihop", "cuihop_loader"}
+    assert "cuihop/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_the_light_install_brings_no_server_and_no_parser(light: Path) -> None:
+    listed = json.loads(run(light / "python", "-m", "pip", "list", "--format", "json").stdout)
+    names = {package["name"].lower() for package in listed}
+    assert {"cuihop", "numpy", "numba", "pandas", "rich", "typer", "xxhash"} <= names
+    assert not names & {"neo4j", "fastapi", "grpcio", "uvicorn", "fastobo", "polars", "scipy", "pyhpo", "networkx"}
+
+
+def test_importing_cuihop_is_light(light: Path) -> None:
+    """At most 0.3 s of processor time on top of numpy, and none of the heavy packages."""
+    run(light / "python", "-c", "import cuihop")  # writes the byte code
+    spent = min(float(run(light / "python", "-c", CPU_OF_IMPORT).stdout) for _ in range(5))
+    assert spent < 0.3
+    heavy = "import sys, cuihop; print(sorted({'numba', 'pandas', 'rich', 'typer', 'scipy'} & set(sys.modules)))"
+    assert run(light / "python", "-c", heavy).stdout == "[]\n"
+
+
+def test_the_light_install_answers_offline(light: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "example.cuihop"
+    example_graph().save(snapshot)
+    done = run(light / "cuihop", "distance", "C0006121", "C0018670", "--graph", snapshot, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["hops"] == 3
+
+
+def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
+    ontology = tmp_path / "small.obo"
+    ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
+    done = run(light / "cuihop", "load", ontology, "--output", tmp_path / "g.cuihop")
+    assert done.returncode == 8
+    assert "pip install 'cuihop[all]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_path: Path) -> None:
+    """Machine code that cannot be kept is compiled anew."""
+    snapshot = tmp_path / "example.cuihop"
+    example_graph().save(snapshot)
+    code = (
+        "import numba.core.caching as c\n"
+        "def refuse(*a, **k): raise OSError('read-only')\n"
+        "for locator in c.CacheImpl._locator_classes: locator.ensure_cache_path = refuse\n"
+        "from cuihop import SnapshotGraph\n"
+        f"print(SnapshotGraph.open({str(snapshot)!r}).distance('C0006121', 'C0018670'))\n"
+    )
+    done = run(light / "python", "-c", code)
+    assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
