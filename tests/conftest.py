@@ -23,3 +23,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
         report.outcome = "failed"
         report.longrepr = f"skipped, and nothing may be skipped here: {report.longrepr}"
     return report
+
+from neo4j_server import neo4j_server as neo4j_server

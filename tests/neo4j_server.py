@@ -10,14 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from cuihop import ConceptGraph, SnapshotGraph
+from cuihop import SnapshotGraph
 from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.graph import Neo4jGraph
 from cuihop.neo4j.local_server import LocalServer, ServerToolsMissing, missing_tools
-from cuihop.neo4j.releases import remove, stored_release
 from cuihop_loader.neo4j_online import load_online
 
-__all__ = ["connected", "neo4j_server", "new_server", "removed_on_close", "settings_of", "stored_graph"]
+__all__ = ["connected", "neo4j_server", "new_server", "settings_of", "stored_graph"]
 
 
 def settings_of(server: LocalServer, **others: object) -> Neo4jSettings:

@@ -180,6 +180,11 @@ class SnapshotGraph(ConceptGraph):
         return self._release
 
     @property
+    def sections(self) -> Sections:
+        """The arrays behind the graph: what a loader stores elsewhere."""
+        return self._sections
+
+    @property
     def report(self) -> Mapping[str, Any]:
         """The load report that the loader kept; empty if it kept none."""
         report: Mapping[str, Any] = self._sections.meta["report"]

@@ -50,12 +50,13 @@ CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], componen
                         synonyms: row[4], folded: row[5], semantic_types: row[6]})
 """
 
+# Ends are found by their place in the store, which costs no index. Nobody keeps those places: they are read anew by
+# each load, and the load is read back by identifiers.
 CREATE_EDGES: LiteralString = """
-UNWIND $rows AS row
-MATCH (child:StoredConcept {release: $release, cui: row[0]})
-UNWIND row[1] AS is_a
-MATCH (parent:StoredConcept {release: $release, cui: is_a[0]})
-CREATE (child)-[:IS_A {sabs: $sab_sets[is_a[1]]}]->(parent)
+UNWIND range(0, size($children) - 1) AS i
+MATCH (child) WHERE id(child) = $children[i]
+MATCH (parent) WHERE id(parent) = $parents[i]
+CREATE (child)-[:IS_A {sabs: $sab_set_members[$sab_sets[i]]}]->(parent)
 """
 
 CREATE_RETIRED: LiteralString = """

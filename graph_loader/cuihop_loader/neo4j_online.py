@@ -11,10 +11,12 @@ from collections.abc import Callable
 from typing import Any, LiteralString
 
 import neo4j
+import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import GraphError, ReleaseMismatch
 from cuihop.neo4j.connection import Neo4jConnection
-from cuihop.neo4j.projection import projected_sections
+from cuihop.neo4j.projection import projected_sections, stored_concepts
 from cuihop.neo4j.releases import StoredRelease, stored_release, switch_to
 from cuihop.neo4j.schema import install_schema
 from cuihop.snapshot_format import Sections
@@ -70,9 +72,10 @@ def load_online(
             connection, number, "concepts", begun["concepts_loaded"], len(rows.cuis), concepts_a_batch,
             cypher.CLAIM_CONCEPTS, lambda tx, first, last: _create_concepts(tx, rows, number, first, last), progress,
         )  # fmt: skip
+        stored = stored_concepts(connection, number).places
         _write_batches(
             connection, number, "edges", begun["edges_loaded"], len(rows.parents), edges_a_batch,
-            cypher.CLAIM_EDGES, lambda tx, first, last: _create_edges(tx, rows, number, first, last), progress,
+            cypher.CLAIM_EDGES, lambda tx, first, last: _create_edges(tx, rows, stored, first, last), progress,
         )  # fmt: skip
         _write_batches(
             connection, number, "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
@@ -153,9 +156,17 @@ def _create_concepts(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: in
     return result.consume().counters.nodes_created
 
 
-def _create_edges(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: int, first: int, last: int) -> int:
-    edges, sab_sets = rows.edge_rows(first, last)
-    result = tx.run(cypher.CREATE_EDGES, release=number, rows=edges, sab_sets=sab_sets)
+def _create_edges(
+    tx: neo4j.ManagedTransaction, rows: ReleaseRows, stored: npt.NDArray[np.int64], first: int, last: int
+) -> int:
+    children, parents, sab_sets, members = rows.edge_rows(first, last)
+    result = tx.run(
+        cypher.CREATE_EDGES,
+        children=stored[children].tolist(),
+        parents=stored[parents].tolist(),
+        sab_sets=sab_sets,
+        sab_set_members=members,
+    )
     return result.consume().counters.relationships_created
 
 

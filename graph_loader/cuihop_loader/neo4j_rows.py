@@ -120,22 +120,13 @@ class ReleaseRows:
             )
         return rows
 
-    def edge_rows(self, first: int, last: int) -> tuple[list[list[Any]], list[list[str] | None]]:
-        """Some edges: for each child its parents, with the place of each edge's vocabularies in the second list."""
+    def edge_rows(
+        self, first: int, last: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], list[int], list[list[str] | None]]:
+        """Child and parent of some edges, and the place of each edge's vocabularies in the list that comes last."""
         used, places = np.unique(self.sab_sets[first:last], return_inverse=True)
-        sets = [self.sab_set_members[s] or None for s in used.tolist()]
-        cuis = self.cuis
-        rows: list[list[Any]] = []
-        child_before = -1
-        edges = zip(
-            self.children[first:last].tolist(), self.parents[first:last].tolist(), places.tolist(), strict=True
-        )
-        for child, parent, place in edges:
-            if child != child_before:
-                rows.append([cuis[child], []])
-                child_before = child
-            rows[-1][1].append([cuis[parent], place])
-        return rows, sets
+        members = [self.sab_set_members[s] or None for s in used.tolist()]
+        return self.children[first:last], self.parents[first:last], places.tolist(), members
 
     def retired_rows(self, first: int, last: int) -> list[list[str]]:
         """Retired identifier, relation and successor of some statements."""

@@ -227,18 +227,18 @@ MATCH (s:CuihopStore {id: 0}) SET s.labelled = $release
 """
 
 # A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster
-# than rows.
+# than rows. Edges tell the places of their ends in the store, so that no concept is looked at a second time.
 
 CUIS_AFTER: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE c.cui > $last
 WITH c ORDER BY c.release, c.cui LIMIT $most
-RETURN collect(c.cui) AS cuis, collect(c.number) AS numbers
+RETURN collect(c.cui) AS cuis, collect(c.number) AS numbers, collect(id(c)) AS places
 """
 
 EDGES_BETWEEN: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
 MATCH (c)-[e:IS_A]->(p)
-RETURN e.sabs AS sabs, collect(c.number) AS children, collect(p.number) AS parents
+RETURN e.sabs AS sabs, collect(id(c)) AS children, collect(id(p)) AS parents
 """
 
 NAMES_BETWEEN: LiteralString = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -19,7 +20,7 @@ from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS, GraphTables, RetiredTable, sections_of
 from cuihop.string_table import StringTable
 
-__all__ = ["projected_sections", "snapshot_sections"]
+__all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
 
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000
@@ -60,12 +61,12 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     if row is None:
         raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop releases list")
     properties = row["release"]
-    cuis = _cuis(connection, number)
+    concepts = stored_concepts(connection, number)
     tables = GraphTables(
-        cuis=identifier_array(cuis),
+        cuis=identifier_array(concepts.cuis),
         retired=_retired(connection, number),
-        **_edges(connection, number, cuis),
-        **(_names(connection, number, cuis) if with_names else {}),
+        **_edges(connection, number, concepts),
+        **(_names(connection, number, concepts.cuis) if with_names else {}),
     )
     release = release_of(properties)
     return sections_of(
@@ -82,16 +83,36 @@ def _block(connection: Neo4jConnection, text: Any, **parameters: Any) -> list[ne
     return connection.read(lambda tx: list(tx.run(text, parameters)), timeout=_BLOCK_SECONDS)
 
 
-def _cuis(connection: Neo4jConnection, number: int) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class StoredConcepts:
+    """The concepts of a stored release, in the order of their identifiers.
+
+    Attributes:
+        cuis: the identifiers.
+        places: int64, shape (concepts,); where the store keeps each, until it is removed.
+    """
+
+    cuis: list[str]
+    places: npt.NDArray[np.int64]
+
+
+def stored_concepts(connection: Neo4jConnection, number: int) -> StoredConcepts:
+    """All concepts of a release.
+
+    Raises:
+        ReleaseMismatch: they are not numbered in the order of their identifiers.
+    """
     cuis: list[str] = []
+    places: list[int] = []
     while True:
         last = cuis[-1] if cuis else ""
         row = _block(connection, cypher.CUIS_AFTER, release=number, last=last, most=_ROWS_A_BLOCK)[0]
         if row["numbers"] != list(range(len(cuis), len(cuis) + len(row["cuis"]))):
             raise ReleaseMismatch(f"release {number}: concepts after {last!r} are not numbered in their order")
         cuis += row["cuis"]
+        places += row["places"]
         if len(row["cuis"]) < _ROWS_A_BLOCK:
-            return cuis
+            return StoredConcepts(cuis, np.array(places, dtype=np.int64))
 
 
 def _bounds(cuis: list[str]) -> list[tuple[str, str]]:
@@ -99,20 +120,21 @@ def _bounds(cuis: list[str]) -> list[tuple[str, str]]:
     return [(part[0], part[-1]) for i in range(0, len(cuis), _CONCEPTS_A_BLOCK) if (part := cuis[i : i + _CONCEPTS_A_BLOCK])]
 
 
-def _edges(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[str, Any]:
+def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -> dict[str, Any]:
     places: dict[tuple[str, ...], int] = {}
-    children: list[npt.NDArray[np.int32]] = []
-    parents: list[npt.NDArray[np.int32]] = []
+    children: list[npt.NDArray[np.int64]] = []
+    parents: list[npt.NDArray[np.int64]] = []
     sab_sets: list[npt.NDArray[np.int64]] = []
-    for first, last in _bounds(cuis):
+    for first, last in _bounds(concepts.cuis):
         for row in _block(connection, cypher.EDGES_BETWEEN, release=number, first=first, last=last):
-            children.append(np.array(row["children"], dtype=np.int32))
-            parents.append(np.array(row["parents"], dtype=np.int32))
+            children.append(np.array(row["children"], dtype=np.int64))
+            parents.append(np.array(row["parents"], dtype=np.int64))
             place = places.setdefault(tuple(row["sabs"] or ()), len(places))
             sab_sets.append(np.full(len(row["children"]), place, dtype=np.int64))
     if not children:
         return {"children": np.empty(0, dtype=np.int32), "parents": np.empty(0, dtype=np.int32)}
-    child, parent, places_of_edges = np.concatenate(children), np.concatenate(parents), np.concatenate(sab_sets)
+    by_place = np.argsort(concepts.places)
+    child, parent = (_numbers(np.concatenate(ends), concepts.places, by_place) for ends in (children, parents))
     order = np.lexsort((parent, child))
     members = sorted(places)
     renumbered = np.empty(len(places), dtype=np.uint16 if len(places) < 2**16 else np.uint32)
@@ -121,9 +143,20 @@ def _edges(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
     return {
         "children": child[order],
         "parents": parent[order],
-        "sab_sets": renumbered[places_of_edges[order]],
+        "sab_sets": renumbered[np.concatenate(sab_sets)[order]],
         "sab_set_members": members,
     }
+
+
+def _numbers(
+    ends: npt.NDArray[np.int64], places: npt.NDArray[np.int64], by_place: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """The numbers of the concepts at the given places of the store."""
+    found = np.searchsorted(places, ends, sorter=by_place)
+    numbers = by_place[np.minimum(found, len(places) - 1)]
+    if not np.array_equal(places[numbers], ends):
+        raise ReleaseMismatch("an edge leads to a concept of another release")
+    return numbers.astype(np.int32)
 
 
 def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[str, Any]:
