@@ -6,6 +6,7 @@
 1
 """
 
+from cuihop.connection import connect
 from cuihop.errors import CuihopError
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
@@ -18,6 +19,7 @@ __all__ = [
     "Release",
     "SnapshotGraph",
     "concept_set",
+    "connect",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ class IdentifierTable:
 
     def __init__(self, stored: npt.NDArray[np.uint64] | npt.NDArray[np.bytes_]) -> None:
         self._stored = stored
+        self._keys = cast("npt.NDArray[np.uint64]", stored) if stored.dtype.kind == "u" else None
         self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
 
     @classmethod
@@ -61,6 +63,18 @@ class IdentifierTable:
         entry = self._stored[position]
         raw = int(entry).to_bytes(_SHORT, "big").rstrip(b"\0") if self._stored.dtype.kind == "u" else bytes(entry)
         return raw.decode("ascii")
+
+    @property
+    def keys(self) -> npt.NDArray[np.uint64] | None:
+        """The identifiers as ascending numbers, where none is longer than 8 bytes."""
+        return self._keys
+
+    @staticmethod
+    def key(identifier: str) -> int | None:
+        """The number of a short identifier among `keys`; ``None`` for one that no table holds."""
+        if len(identifier) > _SHORT or not identifier.isascii() or "\0" in identifier:
+            return None
+        return int.from_bytes(identifier.encode().ljust(_SHORT, b"\0"), "big")
 
     def at(self, positions: npt.NDArray[np.integer]) -> list[str]:
         """The identifiers at the positions."""

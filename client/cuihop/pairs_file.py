@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import BinaryIO, Literal
 
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.text_lines import decoded, raw_lines, shown
 
 __all__ = ["PairsDone", "distances_of_file"]
 
@@ -18,7 +18,6 @@ Header = Literal["auto", "yes", "no"]
 OnBadRow = Literal["error", "skip"]
 
 _BLOCK = 50_000
-_SHOWN = 80
 
 
 @dataclass
@@ -66,12 +65,12 @@ def distances_of_file(
         InputError: the file cannot be read, or a row is faulty and ``rejects`` is not given.
     """
     done = PairsDone()
-    numbered: Iterator[tuple[int, bytes]] = enumerate(_lines(source), start=1)
+    numbered: Iterator[tuple[int, bytes]] = enumerate((line.rstrip(b"\r\n") for line in raw_lines(source)), start=1)
     first = next(numbered, None)
     if first is None:
         raise InputError("the file is empty", file=source, expected="two tab-separated columns of identifiers")
     if header == "yes" or (header == "auto" and _is_header(first[1], graph)):
-        done.header = _decoded(first[1], source, 1)
+        done.header = decoded(first[1], source, 1)
         output.write(f"{done.header}\thops\n".encode())
     else:
         numbered = itertools.chain([first], numbered)
@@ -100,7 +99,7 @@ def distances_of_file(
                 file=source,
                 line=line,
                 column=column,
-                found=_shown(cui),
+                found=shown(cui),
                 expected=f"a concept of release {graph.release.name}",
                 advice="--on-bad-row skip answers the others",
             )
@@ -130,41 +129,14 @@ _STATUS = {
 }
 
 
-def _lines(source: Path) -> Iterator[bytes]:
-    try:
-        with source.open("rb") as plain:
-            zipped = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(source) if zipped else source.open("rb") as file:
-            for line in file:
-                yield line.rstrip(b"\r\n")
-    except EOFError as error:
-        raise InputError("the gzip stream ends early", file=source, expected="a whole file") from error
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=source) from error
-
-
-def _decoded(raw: bytes, source: Path, line: int) -> str:
-    try:
-        return raw.decode().removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            "not UTF-8",
-            file=source,
-            line=line,
-            column=f"byte {error.start + 1}",
-            found=f"0x{raw[error.start]:02X}",
-            expected="UTF-8",
-        ) from None
-
-
 def _pair(raw: bytes, source: Path, line: int) -> tuple[str, str]:
-    fields = _decoded(raw, source, line).split("\t")
+    fields = decoded(raw, source, line).split("\t")
     if len(fields) != 2:
         raise InputError(
             "wrong number of columns",
             file=source,
             line=line,
-            found=f"{len(fields)} in {_shown(raw.decode())}",
+            found=f"{len(fields)} in {shown(raw.decode())}",
             expected="2, separated by one tab",
         )
     return fields[0].strip(), fields[1].strip()
@@ -172,14 +144,10 @@ def _pair(raw: bytes, source: Path, line: int) -> tuple[str, str]:
 
 def _is_header(raw: bytes, graph: ConceptGraph) -> bool:
     try:
-        fields = raw.decode().removeprefix("\ufeff").split("\t")
+        fields = raw.decode().split("\t")
     except UnicodeDecodeError:
         return False
     as_cuis = [len(f) == 8 and f[0] == "C" and f[1:].isdigit() for f in fields]
     return (
         len(fields) == 2 and not any(as_cuis) and all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
     )
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

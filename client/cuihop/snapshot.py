@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import in_threads
 from cuihop.errors import InputError
 from cuihop.graph import (
     Concept,
@@ -31,15 +31,18 @@ from cuihop.graph import (
     checked_hops,
     resolved,
 )
-from cuihop.identifier_table import IdentifierTable, identifier_array
+from cuihop.identifier_table import IdentifierTable
 from cuihop.identifiers import Identifiers, is_identifier
+<<<<<<< HEAD
 from cuihop.resolutions import absent_resolution
+=======
+from cuihop.scratch import ScratchPool
+>>>>>>> main
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import (
     RETIRED_RELATIONS,
-    GraphTables,
-    RetiredTable,
     sections_of,
+    tables_of_edges,
     write_snapshot,
 )
 from cuihop.string_table import StringTable, folded
@@ -53,26 +56,12 @@ _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a 
 _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
+<<<<<<< HEAD
 _LAST_STAMP = 2**31 - 2
-
-
-class _Scratch:
-    """The memory of one search at a time: see `cuihop._kernels.bfs`."""
-
-    def __init__(self, nodes: int) -> None:
-        self.mark = np.zeros(nodes, dtype=np.int32)
-        self.queue = np.empty(nodes, dtype=np.int32)
-        self.levels = np.empty(nodes, dtype=np.int32)
-        self._next = 1
-
-    def stamps(self, count: int) -> int:
-        """The first of ``count`` stamps that no search has used."""
-        if self._next + count > _LAST_STAMP:
-            self.mark.fill(0)
-            self._next = 1
-        first = self._next
-        self._next += count
-        return first
+=======
+_NO_BOUND = 2**31 - 2  # longer than any path
+_LONGEST_CHAIN = 32  # of mergers; a longer one is a circle
+>>>>>>> main
 
 
 class SnapshotGraph(ConceptGraph):
@@ -96,7 +85,8 @@ class SnapshotGraph(ConceptGraph):
         self._cuis = IdentifierTable(sections["cuis"])
         self._sab_sets = tuple(tuple(sabs) for sabs in meta["sab_sets"])
         self._types = tuple((code, name) for code, name in meta["semantic_types"])
-        self._free: deque[_Scratch] = deque()
+        self._scratch = ScratchPool(len(self._cuis))
+        self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
 
@@ -135,26 +125,7 @@ class SnapshotGraph(ConceptGraph):
         Raises:
             InputError: an identifier is not one.
         """
-        pairs = list(edges)
-        named = names or {}
-        nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, named))
-        for cui in nodes:
-            if not is_identifier(cui, identifiers):
-                raise InputError("not an identifier", found=repr(cui))
-        place = {cui: i for i, cui in enumerate(nodes)}
-        distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
-        edge_array = np.array(distinct, dtype=np.int32).reshape(-1, 2)
-        texts = [[n] if isinstance(n, str) else list(n) for n in (named.get(cui, ()) for cui in nodes)]
-        indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
-        np.cumsum([len(t) for t in texts], out=indptr[1:])
-        tables = GraphTables(
-            cuis=identifier_array(nodes),
-            children=np.ascontiguousarray(edge_array[:, 0]),
-            parents=np.ascontiguousarray(edge_array[:, 1]),
-            names=StringTable.of([text for group in texts for text in group]),
-            name_indptr=indptr,
-            retired=RetiredTable.of(retired),
-        )
+        tables = tables_of_edges(edges, concepts=concepts, names=names or {}, retired=retired, identifiers=identifiers)
         return cls(sections_of(tables, name=name, relations=relations, identifiers=identifiers))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -238,57 +209,67 @@ class SnapshotGraph(ConceptGraph):
 
     # Searches
 
-    @contextmanager
-    def _scratch(self) -> Iterator[_Scratch]:
-        """Scratch memory that nobody else has until the block ends."""
-        try:
-            scratch = self._free.pop()
-        except IndexError:
-            scratch = _Scratch(len(self._cuis))
-        yield scratch
-        self._free.append(scratch)  # not after an error: its state is then unknown
-
     def _rows(self, direction: Direction) -> tuple[Int32, Int32]:
         return self._sections[f"{direction}_indptr"], self._sections[f"{direction}_indices"]
+
+    def _both_rows(self, direction: Direction) -> tuple[Int32, Int32, Int32, Int32]:
+        """The rows to search forwards, and those to search backwards."""
+        rows = self._searched.get(direction)
+        if rows is None:
+            rows = self._searched[direction] = (*self._rows(direction), *self._rows(_BACKWARDS[direction]))
+        return rows
 
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         ends = [cui for a, b in pairs for cui in (a, b)]
         places, merged = self._places(ends)
         starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
-        forward, backward = self._rows(direction), self._rows(_BACKWARDS[direction])
-        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
+        rows = self._both_rows(direction)
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
-            with self._scratch() as scratch:
+            with self._scratch.lent() as scratch:
                 epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
                 bfs.distances(
-                    *forward, *backward, starts[part], targets[part], limit,
+                    *rows, starts[part], targets[part], _limit(bound),
                     scratch.mark, scratch.queue, epoch, hops[part],
                 )  # fmt: skip
 
-        _in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
+        in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
         return Distances(hops, hops >= 0, direction, bound, merged)
+
+    def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
+        """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
+        bfs = _bfs()
+        rows = self._both_rows(checked_direction(direction))
+        bound = checked_hops(max_hops)
+        keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
+        if keys is not None and start is not None and end is not None:
+            scratch = self._scratch.borrow()
+            hops = bfs.distance_of_keys(
+                keys, start, end, *rows, _limit(bound),
+                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
+            )  # fmt: skip
+            self._scratch.give_back(scratch)
+            if hops != bfs.UNKNOWN:
+                return None if hops == bfs.NO_PATH else hops
+        return super().distance(a, b, direction=direction, max_hops=bound)
 
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         places, merged = self._places([a, b])
-        limit = int(bfs.NO_BOUND if bound is None else min(bound, int(bfs.NO_BOUND)))
-        with self._scratch() as scratch:
+        with self._scratch.lent() as scratch:
             nodes = bfs.shortest_path(
-                *self._rows(direction), *self._rows(_BACKWARDS[direction]), int(places[0]), int(places[1]), limit,
+                *self._both_rows(direction), int(places[0]), int(places[1]), _limit(bound),
                 scratch.mark, scratch.queue, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
             )  # fmt: skip
         if not len(nodes):
@@ -325,22 +306,20 @@ class SnapshotGraph(ConceptGraph):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """See `ConceptGraph.neighbours`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         places, merged = self._places(cuis)
         indptr, indices = self._rows(direction)
-        reach = int(bfs.NO_BOUND) - 1 if bound is None else min(bound, int(bfs.NO_BOUND) - 1)
         answers = []
         for asked, centre in zip(cuis, places.tolist(), strict=True):
-            with self._scratch() as scratch:
+            with self._scratch.lent() as scratch:
                 count = bfs.ball(
                     indptr,
                     indices,
                     centre,
-                    reach,
+                    _limit(bound),
                     scratch.mark,
                     scratch.queue,
                     scratch.levels,
@@ -363,8 +342,7 @@ class SnapshotGraph(ConceptGraph):
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
-        from cuihop._kernels import bfs
-
+        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
@@ -387,7 +365,7 @@ class SnapshotGraph(ConceptGraph):
             column_part = np.empty(capacity, dtype=np.int32)
             hops_part = np.empty(capacity, dtype=np.uint8)
             ends = np.empty(len(centres), dtype=np.int64)
-            with self._scratch() as scratch:
+            with self._scratch.lent() as scratch:
                 count = bfs.pack(
                     *rows, centres, local, bound, scratch.mark, scratch.queue, scratch.levels,
                     scratch.stamps(len(centres)), column_part, hops_part, ends,
@@ -472,7 +450,7 @@ class SnapshotGraph(ConceptGraph):
                 np.frombuffer(words, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
             )  # fmt: skip
 
-        _in_threads(answer, range(0, len(scores), _CONCEPTS_A_CALL))
+        in_threads(answer, range(0, len(scores), _CONCEPTS_A_CALL))
         found = np.flatnonzero(rows >= 0)
         strings = self._strings()
         lengths = np.diff(strings.offsets)[rows[found]]
@@ -485,25 +463,14 @@ class SnapshotGraph(ConceptGraph):
         return hits[:most]
 
 
-def _in_threads(call: Callable[[int], None], parts: range) -> None:
-    """Call for each part, on all cores where there are several parts. Stops at the first error or interrupt."""
-    if len(parts) <= 1:
-        for part in parts:
-            call(part)
-        return
-    with ThreadPoolExecutor(max_workers=min(len(parts), _cores())) as pool:
-        futures = [pool.submit(call, part) for part in parts]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+@functools.cache
+def _bfs() -> ModuleType:
+    """The compiled searches. Importing them imports numba, so it waits for the first search."""
+    from cuihop._kernels import bfs
+
+    return bfs
 
 
-def _cores() -> int:
-    """The cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+def _limit(bound: int | None) -> int:
+    """The bound as compiled code takes it."""
+    return _NO_BOUND if bound is None else min(bound, _NO_BOUND)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable, identifier_array
-from cuihop.identifiers import Identifiers
+from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.snapshot_format import Sections, write_sections
 from cuihop.string_table import StringTable, folded
 
@@ -24,6 +25,7 @@ __all__ = [
     "RetiredTable",
     "graph_digest",
     "sections_of",
+    "tables_of_edges",
     "write_snapshot",
 ]
 
@@ -92,25 +94,62 @@ class GraphTables:
     retired: RetiredTable = field(default_factory=RetiredTable)
 
 
+def tables_of_edges(
+    edges: Iterable[tuple[str, str]],
+    *,
+    concepts: Iterable[str],
+    names: Mapping[str, str | Sequence[str]],
+    retired: Sequence[tuple[str, str, str]],
+    identifiers: Identifiers,
+) -> GraphTables:
+    """The tables of a graph given as (child, parent) pairs: see `cuihop.SnapshotGraph.of`.
+
+    Raises:
+        InputError: an identifier is not one.
+    """
+    pairs = list(edges)
+    nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, names))
+    for cui in nodes:
+        if not is_identifier(cui, identifiers):
+            raise InputError("not an identifier", found=repr(cui), expected=EXPECTED[identifiers])
+    place = {cui: i for i, cui in enumerate(nodes)}
+    distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
+    ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
+    texts = [[told] if isinstance(told, str) else list(told) for told in (names.get(cui, ()) for cui in nodes)]
+    name_indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
+    np.cumsum([len(group) for group in texts], out=name_indptr[1:])
+    return GraphTables(
+        cuis=identifier_array(nodes),
+        children=np.ascontiguousarray(ends[:, 0]),
+        parents=np.ascontiguousarray(ends[:, 1]),
+        names=StringTable.of([text for group in texts for text in group]),
+        name_indptr=name_indptr,
+        retired=RetiredTable.of(retired),
+    )
+
+
 def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
     """SHA-256 of what distances depend on, as 64 hexadecimal digits.
 
-    Hashed in this order: the text ``cuihop graph 1``; the concepts in ascending order; the edges as little-endian
-    uint32 pairs (child, parent) of places in that order, ascending; the retired concepts as triples, ascending.
-    Texts end with a line feed each.
+    Hashed in this order: the line ``cuihop graph 1``, with the numbers of concepts, edges and retired rows; the
+    concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of places in
+    that order, ascending; the retired concepts, ascending as triples: the retired identifiers, a line each, their
+    relations as bytes (places in `RETIRED_RELATIONS`), the successors, a line each.
     """
-    digest = hashlib.sha256(b"cuihop graph 1\n")
-    digest.update(b"".join(cui + b"\n" for cui in cuis.tolist()))
     edges = np.empty((len(children), 2), dtype="<u4")
     edges[:, 0] = children
     edges[:, 1] = parents
-    digest.update(edges.tobytes())
-    codes = [code.encode() for code in RETIRED_RELATIONS]
-    for old, relation, new in zip(
-        retired.cuis.tolist(), retired.relations.tolist(), retired.successors.tolist(), strict=True
-    ):
-        digest.update(b"%s %s %s\n" % (old, codes[relation], new))
+    digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(edges), len(retired.cuis)))
+    digest.update(_lines(cuis))
+    digest.update(edges.data)
+    digest.update(_lines(retired.cuis))
+    digest.update(retired.relations.tobytes())
+    digest.update(_lines(retired.successors))
     return digest.hexdigest()
+
+
+def _lines(identifiers: npt.NDArray[np.bytes_]) -> bytes:
+    return b"".join([b"\n".join(identifiers.tolist()), b"\n" if len(identifiers) else b""])
 
 
 def sections_of(
@@ -129,21 +168,18 @@ def sections_of(
         name, relations, identifiers, source: as in `Release`.
         report: the load report, kept in the header.
     """
+    from cuihop._kernels import csr
+
     concepts = len(tables.cuis)
     children, parents = tables.children, tables.parents
     if len(children) * 2 > np.iinfo(np.int32).max:
         raise ValueError("more than 2^30 edges")
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
-    down = np.argsort(parents, kind="stable")  # edges ascend by child, so children stay ascending within a parent
-    both = np.unique(
-        np.concatenate(
-            [
-                children.astype(np.int64) * concepts + parents,
-                parents.astype(np.int64) * concepts + children,
-            ]
-        )
-    )
+    up_indptr = np.zeros(concepts + 1, dtype=np.int32)
+    np.cumsum(np.bincount(children, minlength=concepts), out=up_indptr[1:])
+    down_indptr, down_indices = csr.transposed(up_indptr, parents)
+    any_indptr, any_indices = csr.union(up_indptr, parents, down_indptr, down_indices)
     none = np.zeros(concepts + 1, dtype=np.int32)
     beyond_ascii = tables.names.beyond_ascii()
     folded_names = StringTable.of([folded(tables.names[int(row)]) for row in beyond_ascii])
@@ -162,13 +198,13 @@ def sections_of(
     )
     arrays: dict[str, npt.NDArray[Any]] = {
         "cuis": IdentifierTable.packed(tables.cuis).stored,
-        "up_indptr": _indptr(children, concepts),
+        "up_indptr": up_indptr,
         "up_indices": parents,
         "up_sab_sets": sab_sets,
-        "down_indptr": _indptr(parents[down], concepts),
-        "down_indices": children[down],
-        "any_indptr": _indptr(both // max(concepts, 1), concepts),
-        "any_indices": (both % max(concepts, 1)).astype(np.int32),
+        "down_indptr": down_indptr,
+        "down_indices": down_indices,
+        "any_indptr": any_indptr,
+        "any_indices": any_indices,
         "name_indptr": none if tables.name_indptr is None else tables.name_indptr,
         "name_offsets": tables.names.offsets,
         "name_blob": tables.names.blob,
@@ -198,9 +234,3 @@ def write_snapshot(path: Path, sections: Sections) -> None:
         OutputError: the disk is full, or the folder cannot be written.
     """
     write_sections(path, sections.meta, {name: sections[name] for name in sections})
-
-
-def _indptr(rows: npt.NDArray[np.integer], count: int) -> Int32:
-    indptr = np.zeros(count + 1, dtype=np.int32)
-    np.cumsum(np.bincount(rows, minlength=count), out=indptr[1:])
-    return indptr

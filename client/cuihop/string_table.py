@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 __all__ = ["StringTable", "folded"]
 
+_BLOCK = 1 << 26
+
 
 class StringTable:
     """Strings by position.
@@ -43,9 +45,13 @@ class StringTable:
 
     def beyond_ascii(self) -> npt.NDArray[np.int32]:
         """The positions of the strings that hold a byte beyond ASCII, ascending."""
-        places = np.flatnonzero(self.blob >= 0x80)
-        rows = np.searchsorted(self.offsets, places, side="right") - 1
-        return np.unique(rows).astype(np.int32)
+        found = []
+        for begin in range(0, len(self.blob), _BLOCK):
+            places = np.flatnonzero(self.blob[begin : begin + _BLOCK] >= 0x80) + begin
+            rows = np.searchsorted(self.offsets, places, side="right") - 1
+            found.append(rows[np.diff(rows, prepend=-1) > 0])
+        rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+        return rows[np.diff(rows, prepend=-1) > 0].astype(np.int32)  # a string may lie in two blocks
 
 
 def folded(text: str) -> str:

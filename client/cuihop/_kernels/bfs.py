@@ -22,7 +22,81 @@ DISTANCE_EPOCHS = 2
 PATH_EPOCHS = 3
 """How many stamps one path takes for each node of the graph plus one."""
 
-NO_BOUND = np.int32(2**31 - 1)
+
+NO_PATH = -1
+UNKNOWN = -2
+
+
+@compiled
+def meeting(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    start: int,
+    end: int,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    epoch: int,
+) -> int:
+    """The distance from start to end, or `NO_PATH` where there is none within ``bound``.
+
+    Two searches grow level by level, forwards from the start and backwards from the end, always the one whose next
+    level has fewer edges to look at. The two balls are disjoint until they meet, so the first edge between them lies
+    on a shortest path. For the same reason both fit into one queue, from its two ends.
+    """
+    if start == end:
+        return 0
+    last = mark.size - 1
+    near_start = np.int32(epoch)
+    near_end = np.int32(epoch + 1)
+    mark[start] = near_start
+    mark[end] = near_end
+    queue[0] = start
+    queue[last] = end
+    a_low, a_high = 0, 1  # the forward frontier is queue[a_low:a_high]
+    b_low, b_high = last, last - 1  # the backward frontier is queue[b_low:b_high:-1]
+    a_work = out_indptr[start + 1] - out_indptr[start]
+    b_work = in_indptr[end + 1] - in_indptr[end]
+    depth = 0
+    # A side without edges left holds everything it can reach, and the other end is not in it.
+    while depth < bound and a_work > 0 and b_work > 0:
+        depth += 1
+        only_meet = depth == bound  # at the bound nothing new needs to be queued
+        if a_work <= b_work:
+            tail = a_high
+            a_work = 0
+            for i in range(a_low, a_high):
+                node = queue[i]
+                for edge in range(out_indptr[node], out_indptr[node + 1]):
+                    other = out_indices[edge]
+                    stamp = mark[other]
+                    if stamp == near_end:
+                        return depth
+                    if stamp != near_start and not only_meet:
+                        mark[other] = near_start
+                        queue[tail] = other
+                        tail += 1
+                        a_work += out_indptr[other + 1] - out_indptr[other]
+            a_low, a_high = a_high, tail
+        else:
+            tail = b_high
+            b_work = 0
+            for i in range(b_low, b_high, -1):
+                node = queue[i]
+                for edge in range(in_indptr[node], in_indptr[node + 1]):
+                    other = in_indices[edge]
+                    stamp = mark[other]
+                    if stamp == near_start:
+                        return depth
+                    if stamp != near_end and not only_meet:
+                        mark[other] = near_end
+                        queue[tail] = other
+                        tail -= 1
+                        b_work += in_indptr[other + 1] - in_indptr[other]
+            b_low, b_high = b_high, tail
+    return NO_PATH
 
 
 @compiled
@@ -39,78 +113,34 @@ def distances(
     epoch: int,
     hops: Int32,
 ) -> None:
-    """The distance of each (start, end) into ``hops``; -1 where there is none within ``bound``.
-
-    Two searches grow level by level, forwards from the start and backwards from the end, always the one whose next
-    level has fewer edges to look at. The two balls are disjoint until they meet, so the first edge between them lies
-    on a shortest path. For the same reason both fit into one queue, from its two ends.
-    """
-    n = mark.size
+    """The distance of each (start, end) into ``hops``, as `meeting` tells it."""
     for pair in range(starts.size):
-        start = starts[pair]
-        end = ends[pair]
-        if start == end:
-            hops[pair] = 0
-            continue
-        hops[pair] = -1
-        near_start = np.int32(epoch)
-        near_end = np.int32(epoch + 1)
-        epoch += 2
-        mark[start] = near_start
-        mark[end] = near_end
-        queue[0] = start
-        queue[n - 1] = end
-        a_low, a_high = 0, 1  # the forward frontier is queue[a_low:a_high]
-        b_low, b_high = n - 1, n - 2  # the backward frontier is queue[b_low:b_high:-1]
-        a_work = out_indptr[start + 1] - out_indptr[start]
-        b_work = in_indptr[end + 1] - in_indptr[end]
-        depth = 0
-        # A side without edges left holds everything it can reach, and the other end is not in it.
-        while depth < bound and a_work > 0 and b_work > 0:
-            depth += 1
-            met = False
-            last = depth == bound  # at the bound only a meeting counts: nothing new is queued
-            if a_work <= b_work:
-                tail = a_high
-                a_work = 0
-                for i in range(a_low, a_high):
-                    node = queue[i]
-                    for edge in range(out_indptr[node], out_indptr[node + 1]):
-                        other = out_indices[edge]
-                        stamp = mark[other]
-                        if stamp == near_end:
-                            met = True
-                            break
-                        if stamp != near_start and not last:
-                            mark[other] = near_start
-                            queue[tail] = other
-                            tail += 1
-                            a_work += out_indptr[other + 1] - out_indptr[other]
-                    if met:
-                        break
-                a_low, a_high = a_high, tail
-            else:
-                tail = b_high
-                b_work = 0
-                for i in range(b_low, b_high, -1):
-                    node = queue[i]
-                    for edge in range(in_indptr[node], in_indptr[node + 1]):
-                        other = in_indices[edge]
-                        stamp = mark[other]
-                        if stamp == near_start:
-                            met = True
-                            break
-                        if stamp != near_end and not last:
-                            mark[other] = near_end
-                            queue[tail] = other
-                            tail -= 1
-                            b_work += in_indptr[other + 1] - in_indptr[other]
-                    if met:
-                        break
-                b_low, b_high = b_high, tail
-            if met:
-                hops[pair] = depth
-                break
+        hops[pair] = meeting(
+            out_indptr, out_indices, in_indptr, in_indices, starts[pair], ends[pair], bound, mark, queue, epoch
+        )
+        epoch += DISTANCE_EPOCHS
+
+
+@compiled
+def distance_of_keys(
+    keys: npt.NDArray[np.uint64],
+    start: int,
+    end: int,
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    bound: int,
+    mark: Int32,
+    queue: Int32,
+    epoch: int,
+) -> int:
+    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
+    a = np.searchsorted(keys, np.uint64(start))
+    b = np.searchsorted(keys, np.uint64(end))
+    if max(a, b) == keys.size or keys[a] != start or keys[b] != end:
+        return UNKNOWN
+    return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
 
 
 @compiled

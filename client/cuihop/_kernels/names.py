@@ -11,14 +11,16 @@ WHOLE, BEGINNING, WORDS, PREFIXES, NO_MATCH = 0, 1, 2, 3, 4
 """How a name matches, best first: it is the text; begins with it; has its words; has words that begin so."""
 
 
-@compiled
-def _folded(byte: int) -> int:
-    """The byte of a word in lower case; 0 for a byte that separates words."""
-    if 97 <= byte <= 122 or 48 <= byte <= 57 or byte >= 128:
-        return byte
-    if 65 <= byte <= 90:
-        return byte + 32
-    return 0
+def _folding() -> npt.NDArray[np.uint8]:
+    """For each byte, itself in lower case if it belongs to a word, and 0 if it separates words."""
+    fold = np.zeros(256, dtype=np.uint8)
+    for byte in range(256):
+        if byte >= 128 or chr(byte).isalnum():
+            fold[byte] = ord(chr(byte).lower()) if byte < 128 else byte
+    return fold
+
+
+FOLD = _folding()
 
 
 @compiled
@@ -33,24 +35,30 @@ def match(
     """How the name ``blob[begin:end]`` matches the folded ``text`` with its words."""
     whole_words = True
     for w in range(word_starts.size):
-        length = word_ends[w] - word_starts[w]
+        low, high = word_starts[w], word_ends[w]
+        first = text[low]
         best = 0  # 0: no word begins so, 1: one begins so, 2: one is it
+        inside = False  # whether the byte before belongs to a word
         i = begin
         while i < end:
-            while i < end and _folded(blob[i]) == 0:
-                i += 1
-            k = 0
-            while i < end and k < length and _folded(blob[i]) == text[word_starts[w] + k]:
+            byte = FOLD[blob[i]]
+            i += 1
+            if byte == 0:
+                inside = False
+                continue
+            if inside or byte != first:
+                inside = True
+                continue
+            inside = True
+            k = low + 1
+            while k < high and i < end and FOLD[blob[i]] == text[k]:
                 i += 1
                 k += 1
-            inside = i < end and _folded(blob[i]) != 0
-            if k == length:
-                if not inside:
+            if k == high:
+                if i == end or FOLD[blob[i]] == 0:
                     best = 2
                     break
                 best = 1
-            while i < end and _folded(blob[i]) != 0:
-                i += 1
         if best == 0:
             return NO_MATCH
         if best == 1:
@@ -58,12 +66,12 @@ def match(
     # Every word is there. Is the name the text itself, or does it begin with it?
     i = begin
     k = 0
-    while i < end and _folded(blob[i]) == 0:
+    while i < end and FOLD[blob[i]] == 0:
         i += 1
     while k < text.size and i < end:
-        byte = _folded(blob[i])
+        byte = FOLD[blob[i]]
         if byte == 0:
-            while i < end and _folded(blob[i]) == 0:
+            while i < end and FOLD[blob[i]] == 0:
                 i += 1
             if text[k] != 32:
                 break
@@ -74,7 +82,7 @@ def match(
         else:
             break
     if k == text.size:
-        while i < end and _folded(blob[i]) == 0:
+        while i < end and FOLD[blob[i]] == 0:
             i += 1
         return WHOLE if i == end else BEGINNING
     return WORDS if whole_words else PREFIXES

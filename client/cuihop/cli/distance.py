@@ -18,7 +18,6 @@ from cuihop.cli.graph_option import (
     tell_merged,
 )
 from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
-from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.pairs_file import Header, OnBadRow, distances_of_file
 from cuihop.snapshot_format import replaced_file
@@ -94,13 +93,11 @@ def _of_file(
         if output is None:
             raise typer.BadParameter("--on-bad-row skip needs --rejects, or --output")
         rejects = output.with_name(output.name + ".rejects")
-    if not pairs.is_file():
-        raise InputError("no such file", file=pairs, expected="a file of pairs")
     with contextlib.ExitStack() as stack:
         answers: BinaryIO = sys.stdout.buffer if output is None else stack.enter_context(replaced_file(output))
         aside = stack.enter_context(replaced_file(rejects)) if on_bad_row == "skip" and rejects is not None else None
         bar = stack.enter_context(progress())
-        task = bar.add_task("bytes of pairs", total=pairs.stat().st_size)
+        task = bar.add_task("bytes of pairs", total=_size(pairs))
         done = distances_of_file(
             pairs,
             graph,
@@ -131,3 +128,8 @@ def _of_file(
         )
     elif output is not None:
         console().print(f"{done.pairs:,} pairs, {done.pairs - done.reached:,} of them without a path: {output}")
+
+
+def _size(pairs: Path) -> int | None:
+    """The bytes that progress counts; unknown for a compressed file."""
+    return pairs.stat().st_size if pairs.is_file() and pairs.suffix != ".gz" else None

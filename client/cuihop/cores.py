@@ -1,0 +1,33 @@
+"""How many cores there are to work with, and work spread over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["cores", "in_threads"]
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def in_threads(call: Callable[[int], None], parts: range) -> None:
+    """Call for each part, on all cores where there are several parts. Stops at the first error or interrupt."""
+    if len(parts) <= 1:
+        for part in parts:
+            call(part)
+        return
+    with ThreadPoolExecutor(max_workers=min(len(parts), cores())) as pool:
+        futures = [pool.submit(call, part) for part in parts]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise

@@ -1,0 +1,193 @@
+"""Rankings: for each query image, images of the corpus, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.text_lines import shown
+
+__all__ = ["Ranking", "own_rows", "places_by_name", "read_ranking"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Mapping[str, tuple[str, ...]]):
+    """For each query, images of the corpus, best first. A mapping of query → images.
+
+    A query that stands in its own list is left out of it, and the ranks behind close up: finding itself is no merit.
+
+    Attributes:
+        queries, corpus: the images, in the order of their files.
+        indptr: int64, shape (queries + 1,). Query i retrieved ``rows[indptr[i]:indptr[i + 1]]``.
+        rows: int32: places in `corpus`, best first.
+        listed: bool, shape (queries,): whether there was a list for the query. False is a query without a ranking.
+        self_retrieved: bool, shape (queries,): whether the query stood in its own list.
+        source: the file, or how else it came.
+    """
+
+    queries: tuple[str, ...]
+    corpus: tuple[str, ...]
+    indptr: Int64
+    rows: Int32
+    listed: npt.NDArray[np.bool_]
+    self_retrieved: npt.NDArray[np.bool_]
+    source: str = "memory"
+
+    def __getitem__(self, query: str) -> tuple[str, ...]:
+        place = self._places[query]
+        rows = self.rows[self.indptr[place] : self.indptr[place + 1]]
+        return tuple(self.corpus[row] for row in rows.tolist())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return places_by_name(self.queries)
+
+    @property
+    def lengths(self) -> Int64:
+        """How many images were retrieved for each query, the query itself left out."""
+        return np.diff(self.indptr)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The queries without a ranking."""
+        return tuple(self.queries[place] for place in np.flatnonzero(~self.listed).tolist())
+
+    def top(self, k: int) -> Int32:
+        """The first k of each query as places in the corpus: int32, shape (queries, k); -1 beyond the end."""
+        offsets = np.arange(k)
+        inside = offsets < self.lengths[:, np.newaxis]
+        table = np.full(inside.shape, -1, dtype=np.int32)
+        table[inside] = self.rows[(self.indptr[:-1, np.newaxis] + offsets)[inside]]
+        return table
+
+    @classmethod
+    def of(
+        cls, lists: Mapping[str, Sequence[str]], queries: Sequence[str], corpus: Sequence[str] | None = None
+    ) -> Ranking:
+        """From query → images of the corpus, best first.
+
+        Args:
+            lists: the lists. A query that has none is one without a ranking.
+            queries, corpus: the images; the corpus is the queries without it.
+
+        Raises:
+            InputError: a list belongs to no query, an image is not in the corpus, or stands twice in a list.
+        """
+        corpus = queries if corpus is None else corpus
+        query_places, corpus_places = places_by_name(queries), places_by_name(corpus)
+        owners: list[int] = []
+        rows: list[int] = []
+        for query, images in lists.items():
+            if query not in query_places:
+                raise InputError("a ranking for no query", found=shown(str(query)), expected="one of the queries")
+            if isinstance(images, str):
+                raise InputError("not a list of images", found=shown(images), expected=f"images for {shown(query)}")
+            seen: set[str] = set()
+            for rank, image in enumerate(images, start=1):
+                where = f"rank {rank} of query {shown(query)}"
+                if image not in corpus_places:
+                    raise InputError("not an image of the corpus", column=where, found=shown(str(image)))
+                if image in seen:
+                    raise InputError("an image stands twice", column=where, found=shown(image), expected="each once")
+                seen.add(image)
+                owners.append(query_places[query])
+                rows.append(corpus_places[image])
+        order = np.argsort(np.array(owners, dtype=np.int64), kind="stable")
+        return cls.from_flat(
+            np.array(owners, dtype=np.int64)[order], np.array(rows, dtype=np.int32)[order], queries, corpus
+        )
+
+    @classmethod
+    def from_flat(
+        cls,
+        owners: Int64,
+        rows: Int32,
+        queries: Sequence[str],
+        corpus: Sequence[str],
+        *,
+        depth: int | None = None,
+        source: str = "memory",
+    ) -> Ranking:
+        """From one entry for each query and image, queries ascending, best first within each.
+
+        Args:
+            owners: places in ``queries``; rows: places in ``corpus``. Same shape.
+            queries, corpus, source: as in the attributes.
+            depth: keep so many of each query; all without it.
+        """
+        own = own_rows(queries, corpus)
+        listed = np.zeros(len(queries), dtype=np.bool_)
+        listed[owners] = True
+        itself = rows == own[owners]
+        self_retrieved = np.zeros(len(queries), dtype=np.bool_)
+        self_retrieved[owners[itself]] = True
+        owners, rows = owners[~itself], rows[~itself]
+        lengths = np.bincount(owners, minlength=len(queries))
+        if depth is not None:
+            ranks = np.arange(len(owners)) - (np.cumsum(lengths) - lengths)[owners]
+            rows = rows[ranks < depth]
+            lengths = np.minimum(lengths, depth)
+        indptr = np.zeros(len(queries) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        return cls(tuple(queries), tuple(corpus), indptr, np.ascontiguousarray(rows), listed, self_retrieved, source)
+
+
+def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:
+    """The place of each query in the corpus, int32; -1 for one that is not in it."""
+    places = places_by_name(corpus)
+    return np.array([places.get(query, -1) for query in queries], dtype=np.int32)
+
+
+def places_by_name(names: Sequence[str]) -> dict[str, int]:
+    """Each name and its place."""
+    return {name: place for place, name in enumerate(names)}
+
+
+def read_ranking(
+    path: str | Path,
+    queries: Sequence[str],
+    corpus: Sequence[str] | None = None,
+    *,
+    depth: int | None = None,
+    corpus_embeddings: str | Path | None = None,
+) -> Ranking:
+    """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
+
+    The kind is told by the content: see docs/measures.md for each.
+
+    Args:
+        path: the file; text may be gzipped.
+        queries: the query images in the order of their file.
+        corpus: the images that can be retrieved, in the order of theirs; the queries without it.
+        depth: keep so many images for each query; all without it. Embeddings need it.
+        corpus_embeddings: where the corpus is not the queries, the embeddings of its images.
+
+    Raises:
+        InputError: names the file, line or row, what was found and what was expected.
+    """
+    from cuihop.ranking_arrays import is_array, ranking_of_array
+    from cuihop.ranking_text import ranking_of_text
+
+    path = Path(path)
+    if is_array(path):
+        return ranking_of_array(
+            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings)
+        )
+    if corpus_embeddings is not None:
+        raise InputError("embeddings of the corpus go with embeddings of the queries", file=path, found="text")
+    return ranking_of_text(path, queries, queries if corpus is None else corpus, depth)

