@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from neo4j_server import neo4j_server
+
+__all__ = ["neo4j_server"]  # a fixture
+
 pytest.register_assert_rewrite("concept_graph_contract")
 
 
@@ -23,5 +27,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
         report.outcome = "failed"
         report.longrepr = f"skipped, and nothing may be skipped here: {report.longrepr}"
     return report
-
-from neo4j_server import neo4j_server as neo4j_server

@@ -32,12 +32,9 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifier_table import IdentifierTable
-from cuihop.identifiers import Identifiers, is_identifier
-<<<<<<< HEAD
+from cuihop.identifiers import Identifiers
 from cuihop.resolutions import absent_resolution
-=======
 from cuihop.scratch import ScratchPool
->>>>>>> main
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import (
     RETIRED_RELATIONS,
@@ -56,12 +53,7 @@ _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a 
 _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
-<<<<<<< HEAD
-_LAST_STAMP = 2**31 - 2
-=======
 _NO_BOUND = 2**31 - 2  # longer than any path
-_LONGEST_CHAIN = 32  # of mergers; a longer one is a circle
->>>>>>> main
 
 
 class SnapshotGraph(ConceptGraph):

@@ -13,18 +13,12 @@ from urllib.parse import urlsplit
 import neo4j
 from neo4j import exceptions
 
+from cuihop.connection import NEO4J_SCHEMES
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
 
-__all__ = ["SCHEMES", "Neo4jConnection", "Neo4jSettings", "is_neo4j_address"]
-
-SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
+__all__ = ["Neo4jConnection", "Neo4jSettings"]
 
 Result = TypeVar("Result")
-
-
-def is_neo4j_address(address: str) -> bool:
-    """Whether the address is one of a Neo4j server, e.g. ``neo4j://host:7687``."""
-    return address.partition("://")[0] in SCHEMES and "://" in address
 
 
 @dataclass(frozen=True)
@@ -52,11 +46,11 @@ class Neo4jSettings:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
-        if parts.scheme not in SCHEMES:
+        if parts.scheme not in NEO4J_SCHEMES:
             raise InputError(
                 "not the address of a Neo4j server",
                 found=repr(parts.scheme + "://…"),
-                expected=" or ".join(f"{scheme}://" for scheme in SCHEMES),
+                expected=" or ".join(f"{scheme}://" for scheme in NEO4J_SCHEMES),
             )
         if parts.username is not None or parts.password is not None:
             raise InputError(
@@ -83,7 +77,8 @@ class Neo4jSettings:
                 raise InputError("the password cannot be read", file=file, found=str(error)) from None
         if not password:
             raise InputError(
-                "no password for the Neo4j server", advice="Set NEO4J_PASSWORD, or NEO4J_PASSWORD_FILE to a file's path."
+                "no password for the Neo4j server",
+                advice="Set NEO4J_PASSWORD, or NEO4J_PASSWORD_FILE to a file's path.",
             )
         return cls(
             address=address,

@@ -208,22 +208,30 @@ SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
 MATCH (r:Release {number: $release, state: 'complete'})
 SET s.previous = CASE WHEN s.active = r.number THEN s.previous ELSE s.active END
-SET s.active = r.number
+SET s.active = r.number, s.labelled = CASE WHEN s.labelled = r.number THEN r.number END
 RETURN s.active AS active
 """
 
+# The label moves by ranges of identifiers, from the old release and to the new one in one transaction each, so that
+# at any instant an identifier leads to one concept and, with its edges, to one whole release.
+RANGES: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE c.number % $size = 0
+RETURN c.cui AS cui ORDER BY c.number
+"""
+
 UNLABEL: LiteralString = """
-MATCH (c:Concept) WHERE c.release <> $release
+MATCH (c:Concept) WHERE $first <= c.cui AND ($last IS NULL OR c.cui < $last) AND c.release <> $release
 REMOVE c:Concept
 """
 
 LABEL: LiteralString = """
-MATCH (c:StoredConcept {release: $release}) WHERE NOT c:Concept
+MATCH (c:StoredConcept {release: $release})
+WHERE $first <= c.cui AND ($last IS NULL OR c.cui < $last) AND NOT c:Concept
 SET c:Concept
 """
 
 SET_LABELLED: LiteralString = """
-MATCH (s:CuihopStore {id: 0}) SET s.labelled = $release
+MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release
 """
 
 # A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster

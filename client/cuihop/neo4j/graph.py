@@ -32,6 +32,7 @@ from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.layered_path import first_shortest_path
 from cuihop.neo4j.schema import check_schema
 from cuihop.resolutions import LONGEST_CHAIN, absent_resolution
+from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
 from cuihop.string_table import folded
 
@@ -115,6 +116,17 @@ class Neo4jGraph(ConceptGraph):
         """The number of the release in the database."""
         return self._number
 
+    @property
+    def sections(self) -> Sections:
+        """The whole release as the arrays of a snapshot, read from the database on each call.
+
+        Raises:
+            ReleaseMismatch: it has another digest than the one that was loaded.
+        """
+        from cuihop.neo4j.projection import snapshot_sections
+
+        return snapshot_sections(self._connection, self._number)
+
     def close(self) -> None:
         """Give the connections back. Harmless twice."""
         self._connection.close()
@@ -154,7 +166,7 @@ class Neo4jGraph(ConceptGraph):
         numbers: dict[str, int] = {}
         possible = [cui for cui in cuis if is_identifier(cui, "any")]
         for part in _parts(possible, _CONCEPTS_A_TRANSACTION):
-            numbers.update({cui: number for cui, number in self._rows(cypher.CURRENT, cuis=part)})
+            numbers.update(dict(self._rows(cypher.CURRENT, cuis=part)))
         return numbers
 
     def _absent(self, cuis: Sequence[str]) -> dict[str, Resolution]:
@@ -347,7 +359,7 @@ class Neo4jGraph(ConceptGraph):
         used, _ = self._usable(cuis)
         found: dict[str, str | None] = {}
         for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            found.update({cui: name for cui, name in self._rows(cypher.NAMES, cuis=part)})
+            found.update(dict(self._rows(cypher.NAMES, cuis=part)))
         return [found[cui] for cui in used]
 
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:

@@ -1,4 +1,4 @@
-"""The first of all shortest paths, level by level from both ends: for pairs with more shortest paths than can be listed.
+"""The first of all shortest paths, level by level from both ends: for pairs with too many to list.
 
 Each level costs one question to the graph, however many paths run through it.
 """

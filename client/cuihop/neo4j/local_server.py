@@ -270,7 +270,9 @@ def _bolt_answers(port: int) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a server until it is interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m cuihop.neo4j.local_server", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m cuihop.neo4j.local_server", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--home", type=Path, required=True, help="folder of data, logs and configuration")
     parser.add_argument("--heap", default="2g", help="memory of the server (default: %(default)s)")
     parser.add_argument("--page-cache", default="1g", help="memory for the store's pages (default: %(default)s)")
@@ -285,7 +287,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         with LocalServer(chosen.home.expanduser().resolve(), heap=chosen.heap, page_cache=chosen.page_cache) as server:
-            print(f"Neo4j {VERSION} at {server.address}; user neo4j, password in {server.home / 'password'}", flush=True)
+            print(
+                f"Neo4j {VERSION} at {server.address}; user neo4j, password in {server.home / 'password'}", flush=True
+            )
             while not stopped and server.pid is not None:
                 time.sleep(0.2)
     except CuihopError as error:

@@ -117,7 +117,9 @@ def stored_concepts(connection: Neo4jConnection, number: int) -> StoredConcepts:
 
 def _bounds(cuis: list[str]) -> list[tuple[str, str]]:
     """The first and the last identifier of each block of concepts."""
-    return [(part[0], part[-1]) for i in range(0, len(cuis), _CONCEPTS_A_BLOCK) if (part := cuis[i : i + _CONCEPTS_A_BLOCK])]
+    return [
+        (part[0], part[-1]) for i in range(0, len(cuis), _CONCEPTS_A_BLOCK) if (part := cuis[i : i + _CONCEPTS_A_BLOCK])
+    ]
 
 
 def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -> dict[str, Any]:

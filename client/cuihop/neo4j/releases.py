@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import neo4j
@@ -15,9 +16,12 @@ from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.graph import release_of
 from cuihop.neo4j.schema import store
 
-__all__ = ["StoredRelease", "remove", "roll_back", "stored_release", "stored_releases", "switch_to"]
+__all__ = ["CONCEPTS_A_SWITCH", "StoredRelease", "remove", "roll_back", "stored_release", "stored_releases", "switch_to"]
 
 _SWITCH_SECONDS = 3600.0
+
+CONCEPTS_A_SWITCH = 100_000
+"""The most concepts of a release that get their label in one transaction: about 150 MB of the server's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,11 @@ def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
 
 
 def switch_to(connection: Neo4jConnection, number: int) -> None:
-    """Make a complete release the one that readers get: all of it at one instant, in one transaction.
+    """Make a complete release the one that readers get.
+
+    A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too: at the same
+    instant where the release has no more than `CONCEPTS_A_SWITCH` concepts, else in that many at a time. A switch that
+    was killed in between is finished by calling again.
 
     Raises:
         InputError: there is no such release.
@@ -83,15 +91,22 @@ def switch_to(connection: Neo4jConnection, number: int) -> None:
     if stored_release(connection, number).state != "complete":
         raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")
 
-    def move(tx: neo4j.ManagedTransaction) -> None:
-        row = tx.run(cypher.SWITCH, release=number).single()
-        if row is None:
-            raise ReleaseMismatch(f"release {number} is not complete any more")
-        tx.run(cypher.UNLABEL, release=number).consume()
-        tx.run(cypher.LABEL, release=number).consume()
-        tx.run(cypher.SET_LABELLED, release=number).consume()
+    starts = connection.read(
+        lambda tx: tx.run(cypher.RANGES, release=number, size=CONCEPTS_A_SWITCH).value(), timeout=_SWITCH_SECONDS
+    )
+    # The first range also takes what comes before it, the last what comes after: the old release is not cut alike.
+    bounds = pairwise(["", *starts[1:], None])
+    for first, last in bounds:
 
-    connection.write(move, timeout=_SWITCH_SECONDS)
+        def move(tx: neo4j.ManagedTransaction, first: str | None = first, last: str | None = last) -> None:
+            if first == "" and tx.run(cypher.SWITCH, release=number).single() is None:
+                raise ReleaseMismatch(f"release {number} is not complete any more")
+            tx.run(cypher.UNLABEL, release=number, first=first, last=last).consume()
+            tx.run(cypher.LABEL, release=number, first=first, last=last).consume()
+            if last is None:
+                tx.run(cypher.SET_LABELLED, release=number).consume()
+
+        connection.write(move, timeout=_SWITCH_SECONDS)
 
 
 def roll_back(connection: Neo4jConnection) -> int:
