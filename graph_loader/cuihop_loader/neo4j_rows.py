@@ -113,9 +113,9 @@ class ReleaseRows:
                     self.cuis[first + i],
                     components[i],
                     names[0] if names else None,
-                    names[1:],
-                    [folded(name) for name in names],
-                    types,
+                    names[1:] or None,  # what is absent is absent, as it is after an import from files
+                    [folded(name) for name in names] or None,
+                    types or None,
                 ]
             )
         return rows
@@ -143,11 +143,11 @@ class ReleaseRows:
 
     def vocabulary_rows(self) -> list[list[Any]]:
         """Each source vocabulary, and how many edges it asserts."""
-        counts = np.bincount(self.sab_sets, minlength=len(self.sab_set_members)) if len(self.sab_sets) else []
+        counts = np.bincount(self.sab_sets, minlength=len(self.sab_set_members))
         edges: dict[str, int] = dict.fromkeys(self.meta["release"]["sabs"], 0)
-        for sabs, count in zip(self.sab_set_members, counts, strict=False):
+        for sabs, count in zip(self.sab_set_members, counts.tolist(), strict=True):
             for sab in sabs:
-                edges[sab] += int(count)
+                edges[sab] += count
         return [[sab, count] for sab, count in edges.items()]
 
 

@@ -169,8 +169,8 @@ RETURN cui, c.name AS name
 CONCEPTS: LiteralString = """
 UNWIND $cuis AS cui
 MATCH (c:StoredConcept {release: $release, cui: cui})
-RETURN cui, c.name AS name, c.synonyms AS synonyms,
-       [code IN c.semantic_types |
+RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
+       [code IN coalesce(c.semantic_types, []) |
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
        COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children
@@ -252,8 +252,8 @@ RETURN e.sabs AS sabs, collect(id(c)) AS children, collect(id(p)) AS parents
 NAMES_BETWEEN: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
 WITH c ORDER BY c.release, c.cui
-RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names, collect(c.synonyms) AS synonyms,
-       collect(c.semantic_types) AS types
+RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names,
+       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types
 """
 
 TYPES: LiteralString = """
