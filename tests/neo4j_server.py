@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop.identifier_table import identifier_array
 from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.graph import Neo4jGraph
 from cuihop.neo4j.local_server import LocalServer, ServerToolsMissing, missing_tools
+from cuihop.snapshot_writer import GraphTables, sections_of
+from cuihop.string_table import StringTable
 from cuihop_loader.neo4j_online import load_online
+from real_graphs import rows
+from shared_data import shared
 
-__all__ = ["connected", "neo4j_server", "new_server", "settings_of", "stored_graph"]
+__all__ = ["connected", "neo4j_server", "new_server", "open_release", "settings_of", "stored_graph"]
 
 
 def settings_of(server: LocalServer, **others: object) -> Neo4jSettings:
@@ -54,3 +62,50 @@ def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool =
     connection = connected(server)
     stored = load_online(snapshot.sections, connection, switch=switch)
     return Neo4jGraph(connection, release=stored.number)
+
+
+@cache
+def open_release() -> SnapshotGraph:
+    """rrf_open with its names, semantic types and vocabularies, read by a few plain lines."""
+    vocabularies: dict[tuple[str, str], set[str]] = {}
+    for row in rows(shared("rrf_open/MRREL.RRF.gz")):
+        edge = {"isa": (row[4], row[0]), "inverse_isa": (row[0], row[4])}.get(row[7])
+        if edge is not None and edge[0] != edge[1]:
+            vocabularies.setdefault(edge, set()).add(row[10])
+    names: dict[str, list[str]] = {}
+    for row in rows(shared("rrf_open/MRCONSO.RRF.gz")):
+        if row[14] not in names.setdefault(row[0], []):
+            names[row[0]].append(row[14])
+    types: dict[str, list[tuple[str, str]]] = {}
+    for row in rows(shared("rrf_open/MRSTY.RRF.gz")):
+        types.setdefault(row[0], []).append((row[1], row[3]))
+    cuis = sorted(names.keys() | {cui for edge in vocabularies for cui in edge})
+    place = {cui: i for i, cui in enumerate(cuis)}
+    edges = sorted((place[child], place[parent], tuple(sorted(sabs))) for (child, parent), sabs in vocabularies.items())
+    members = sorted({sabs for _, _, sabs in edges})
+    pairs = sorted({pair for of_one in types.values() for pair in of_one})
+    return SnapshotGraph(
+        sections_of(
+            GraphTables(
+                cuis=identifier_array(cuis),
+                children=np.array([child for child, _, _ in edges], dtype=np.int32),
+                parents=np.array([parent for _, parent, _ in edges], dtype=np.int32),
+                sab_sets=np.array([members.index(sabs) for _, _, sabs in edges], dtype=np.uint16),
+                sab_set_members=members,
+                names=StringTable.of([name for cui in cuis for name in names.get(cui, ())]),
+                name_indptr=_indptr([len(names.get(cui, ())) for cui in cuis]),
+                semantic_types=pairs,
+                type_indptr=_indptr([len(types.get(cui, ())) for cui in cuis]),
+                type_indices=np.array(
+                    [pairs.index(pair) for cui in cuis for pair in sorted(types.get(cui, ()))], dtype=np.int32
+                ),
+            ),
+            name="rrf_open",
+            relations=["isa"],
+            identifiers="cui",
+        )
+    )
+
+
+def _indptr(counts: list[int]) -> npt.NDArray[np.int32]:
+    return np.cumsum([0, *counts]).astype(np.int32)

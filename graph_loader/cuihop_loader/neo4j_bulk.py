@@ -102,8 +102,7 @@ def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bo
         overwrite: whether an existing one is replaced, with every release in it.
     """
     nodes = [
-        f"--nodes={label}={files.folder / name}-header.csv,{files.folder / name}.csv"
-        for name, label in _LABELS.items()
+        f"--nodes={label}={files.folder / name}-header.csv,{files.folder / name}.csv" for name, label in _LABELS.items()
     ]
     return [
         "database",
