@@ -19,7 +19,6 @@ from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.releases import StoredRelease, stored_release, stored_releases
 from cuihop.neo4j.schema import SCHEMA_VERSION, install_schema
 from cuihop.snapshot_format import Sections
-
 from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_online import verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
@@ -132,7 +131,7 @@ def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredReleas
     """
     content = ReleaseRows(sections).content
     install_schema(connection)
-    if [_NUMBER] != [stored.number for stored in stored_releases(connection)]:
+    if [stored.number for stored in stored_releases(connection)] != [_NUMBER]:
         raise ReleaseMismatch("the database was not made by this import")
     row = connection.read(lambda tx: tx.run(cypher.SAME_CONTENT, content=content).single())
     if row is None:

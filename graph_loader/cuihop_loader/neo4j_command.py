@@ -49,7 +49,6 @@ def store(
     A load that was interrupted goes on where it stopped when the command is given again.
     """
     from cuihop.neo4j.connection import Neo4jConnection
-
     from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
     from cuihop_loader.neo4j_online import load_online
 

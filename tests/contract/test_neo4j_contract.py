@@ -10,7 +10,7 @@ from neo4j_server import stored_graph
 
 
 class TestNeo4j(ConceptGraphContract):
-    random_graphs = 12
+    random_graphs = 8
     pairs_a_thread = 8
 
     @pytest.fixture(scope="class")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +12,15 @@ from typing import Any, LiteralString, Self, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
-from neo4j import exceptions
-
 from cuihop.connection import NEO4J_SCHEMES
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from neo4j import exceptions
 
 __all__ = ["Neo4jConnection", "Neo4jSettings"]
 
 Result = TypeVar("Result")
+
+logging.getLogger("neo4j").addHandler(logging.NullHandler())  # its retries are no news unless the user asks for them
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, LiteralString, cast
+from typing import Any
 
-import neo4j
 from neo4j.graph import Node, Relationship
 from neo4j.graph import Path as GraphPath
 
+import neo4j
 from cuihop.errors import InputError, ReleaseMismatch
 from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.schema import store
@@ -73,12 +73,12 @@ def curator_query(
     # The text is the curator's own and is run as such: what it may do is decided by its plan, and by the server,
     # which refuses writes in a read transaction.
     before = _labelled(connection)
-    explained = cast("LiteralString", "EXPLAIN " + text)
+    explained = "EXPLAIN " + text
     summary = connection.read(lambda tx: tx.run(explained, values).consume(), timeout=timeout)
     _check(summary)
 
     def read(tx: neo4j.ManagedTransaction) -> Answer:
-        result = tx.run(cast("LiteralString", text), values)
+        result = tx.run(text, values)
         records = result.fetch(limit + 1)
         rows = tuple(tuple(_plain(value) for value in record.values()) for record in records[:limit])
         return Answer(tuple(result.keys()), rows, len(records) > limit)

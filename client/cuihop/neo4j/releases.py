@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import neo4j
-
 from cuihop.errors import InputError, ReleaseMismatch
 from cuihop.graph import Release
 from cuihop.neo4j import cypher
@@ -16,7 +15,15 @@ from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.graph import release_of
 from cuihop.neo4j.schema import store
 
-__all__ = ["CONCEPTS_A_SWITCH", "StoredRelease", "remove", "roll_back", "stored_release", "stored_releases", "switch_to"]
+__all__ = [
+    "CONCEPTS_A_SWITCH",
+    "StoredRelease",
+    "remove",
+    "roll_back",
+    "stored_release",
+    "stored_releases",
+    "switch_to",
+]
 
 _SWITCH_SECONDS = 3600.0
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import LiteralString, cast
+from typing import LiteralString
 
 import neo4j
-
 from cuihop.errors import SchemaMismatch
 from cuihop.neo4j import cypher
 from cuihop.neo4j.connection import Neo4jConnection
@@ -43,7 +42,7 @@ def schema_text() -> str:
 
 def _statements() -> list[LiteralString]:
     without_comments = re.sub(r"^\s*//.*$", "", schema_text(), flags=re.MULTILINE)
-    return [cast("LiteralString", part.strip()) for part in without_comments.split(";") if part.strip()]
+    return [part.strip() for part in without_comments.split(";") if part.strip()]
 
 
 def install_schema(connection: Neo4jConnection) -> None:
