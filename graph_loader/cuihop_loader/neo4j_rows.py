@@ -84,8 +84,8 @@ class ReleaseRows:
         return {
             "name": release.name,
             "digest": release.digest,
-            "relations": list(release.relations),
-            "sabs": list(release.sabs),
+            "relations": list(release.relations) or None,
+            "sabs": list(release.sabs) or None,  # an import from files has no empty lists
             "identifiers": release.identifiers,
             "concepts": release.concepts,
             "edges": release.edges,

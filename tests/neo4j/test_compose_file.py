@@ -7,8 +7,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from cuihop.neo4j.local_server import VERSION
 
 FILE = Path(__file__).resolve().parents[2] / "docker-compose.yml"
@@ -20,15 +18,13 @@ def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, check=False)
 
 
-def test_the_compose_client_accepts_the_file_and_demands_a_password() -> None:
-    if shutil.which("docker") is None or compose("version").returncode:
-        if os.environ.get("CI"):
-            return  # continuous integration may have no compose client; what the file says is checked below
-        pytest.skip("no docker compose client")
-    assert compose("config", "--quiet", NEO4J_PASSWORD="long-enough").returncode == 0  # noqa: S106
-    refused = compose("config", "--quiet")
-    assert refused.returncode
-    assert "set NEO4J_PASSWORD" in refused.stderr
+if shutil.which("docker") is not None and compose("version").returncode == 0:  # not every machine has the client
+
+    def test_the_compose_client_accepts_the_file_and_demands_a_password() -> None:
+        assert compose("config", "--quiet", NEO4J_PASSWORD="long-enough").returncode == 0  # noqa: S106
+        refused = compose("config", "--quiet")
+        assert refused.returncode
+        assert "set NEO4J_PASSWORD" in refused.stderr
 
 
 def test_the_server_is_the_pinned_line_on_this_machine_only_with_a_password_of_the_users() -> None:

@@ -54,8 +54,8 @@ def release_of(properties: Mapping[str, Any]) -> Release:
     return Release(
         name=properties["name"],
         digest=properties["digest"],
-        relations=tuple(properties["relations"]),
-        sabs=tuple(properties["sabs"]),
+        relations=tuple(properties.get("relations", ())),
+        sabs=tuple(properties.get("sabs", ())),
         identifiers=properties["identifiers"],
         concepts=properties["concepts"],
         edges=properties["edges"],

@@ -150,9 +150,13 @@ class LocalServer:
         if kept.exists():
             return kept.read_text(encoding="utf-8").strip()
         password = secrets.token_urlsafe(24)
-        self.admin("dbms", "set-initial-password", password)
         with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(password + "\n")
+        try:
+            self.admin("dbms", "set-initial-password", f"@{kept}")  # from the file: arguments are seen by all users
+        except BaseException:
+            kept.unlink()
+            raise
         return password
 
     @property
