@@ -67,7 +67,7 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
-        InputError: a name holds the control character that separates the elements of lists.
+        InputError: a name holds the control character that separates the elements of lists, or is an only, empty synonym.
     """
     rows = ReleaseRows(sections)
     if (rows.names.blob == ord(_ARRAY_DELIMITER)).any():
@@ -148,6 +148,8 @@ def _field(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list):
+        if value == [""]:  # the import would read a list without elements
+            raise InputError("a concept's only synonym is empty, which the files of the import cannot say")
         return _quoted(_ARRAY_DELIMITER.join(value)) if value else ""
     return _quoted(value)
 

@@ -107,6 +107,7 @@ class ReleaseRows:
         for i in range(last - first):
             names = texts[indptr[i] - indptr[0] : indptr[i + 1] - indptr[0]]
             types = [codes[t] for t in type_indices[type_indptr[i] : type_indptr[i + 1]].tolist()] if codes else []
+            searched = [folded(name) for name in names]
             rows.append(
                 [
                     first + i,
@@ -114,7 +115,7 @@ class ReleaseRows:
                     components[i],
                     names[0] if names else None,
                     names[1:] or None,  # what is absent is absent, as it is after an import from files
-                    [folded(name) for name in names] or None,
+                    searched if any(searched) else None,
                     types or None,
                 ]
             )
