@@ -54,11 +54,13 @@ def _machine() -> str:
     cpu = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
-        names = [line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line]
+        lines = information.read_text().splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         cpu = names[0] if names else cpu
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return (
-        f"Machine: {os.cpu_count()} cores ({cpu}), {platform.system()}, Python {platform.python_version()}, {packages}. "
+        f"Machine: {os.cpu_count()} cores ({cpu}), {platform.system()}. "
+        f"Versions: Python {platform.python_version()}, {packages}. "
         "Times vary by a third on a shared machine; ratios within one run say more."
     )
 

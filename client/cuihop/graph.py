@@ -443,6 +443,7 @@ class ConceptGraph(Protocol):
         shared = [CommonAncestor(cui, hops, hops_b[cui]) for cui, hops in hops_a.items() if cui in hops_b]
         return sorted(shared, key=lambda c: (c.hops_a + c.hops_b, c.cui))
 
+    @abstractmethod
     def close(self) -> None:
         """Give back what the graph holds open. Harmless twice."""
 

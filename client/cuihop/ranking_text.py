@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import itertools
 import math
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.rankings import Ranking, places_by_name
@@ -19,6 +19,11 @@ __all__ = ["ranking_of_text"]
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document and either score or rank"
+_LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
 
 
 def ranking_of_text(path: Path, queries: Sequence[str], corpus: Sequence[str], depth: int | None) -> Ranking:
@@ -44,15 +49,24 @@ class _Entries:
         self.queries, self.corpus = queries, corpus
         self.query_places = {name.encode(): place for name, place in places_by_name(queries).items()}
         self.corpus_places = {name.encode(): place for name, place in places_by_name(corpus).items()}
-        self.owners = array("i")
-        self.rows = array("i")
-        self.keys = array("d")
-        self.lines = array("q")
+        self._parts: list[tuple[Int64, Int32, Float64, Int64]] = []
+        self.add((), (), (), ())
 
-    def unknown_image(self, query: bytes, document: bytes, line: int) -> InputError:
-        """Which of the two images is not known."""
+    def add(self, owners: Sequence[int], rows: Sequence[int], keys: Sequence[float], lines: Sequence[int]) -> None:
+        """Some more rows."""
+        self._parts.append(
+            (
+                np.array(owners, dtype=np.int64),
+                np.array(rows, dtype=np.int32),
+                np.array(keys, dtype=np.float64),
+                np.array(lines, dtype=np.int64),
+            )
+        )
+
+    def places(self, query: bytes, document: bytes, line: int) -> tuple[int, int]:
+        """Which query and which image of the corpus these are."""
         if query not in self.query_places:
-            return InputError(
+            raise InputError(
                 "not an image of the queries",
                 file=self.path,
                 line=line,
@@ -60,14 +74,16 @@ class _Entries:
                 found=shown(decoded(query, self.path, line)),
                 expected="an image of the queries' concept file",
             )
-        return InputError(
-            "not an image of the corpus",
-            file=self.path,
-            line=line,
-            column="document",
-            found=shown(decoded(document, self.path, line)),
-            expected="an image of the corpus' concept file",
-        )
+        if document not in self.corpus_places:
+            raise InputError(
+                "not an image of the corpus",
+                file=self.path,
+                line=line,
+                column="document",
+                found=shown(decoded(document, self.path, line)),
+                expected="an image of the corpus' concept file",
+            )
+        return self.query_places[query], self.corpus_places[document]
 
     def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
         """A score or rank that is none."""
@@ -77,19 +93,21 @@ class _Entries:
 
     def ranking(self, depth: int | None) -> Ranking:
         """The rows in order."""
-        owners = np.array(self.owners, dtype=np.int64)
-        rows = np.array(self.rows, dtype=np.int32)
-        self._check_repeats(owners * len(self.corpus) + rows)
+        owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        self._parts.clear()
+        self._check_repeats(owners, rows, lines)
         by_name = np.empty(len(self.corpus), dtype=np.int32)
         by_name[sorted(range(len(self.corpus)), key=self.corpus.__getitem__)] = np.arange(len(self.corpus))
-        order = np.lexsort((by_name[rows], np.array(self.keys, dtype=np.float64), owners))
+        order = np.lexsort((by_name[rows], keys, owners))
         return Ranking.from_flat(
             owners[order], rows[order], self.queries, self.corpus, depth=depth, source=str(self.path)
         )
 
-    def _check_repeats(self, pairs: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _check_repeats(self, owners: Int64, rows: Int32, lines: Int64) -> None:
+        pairs = owners * len(self.corpus) + rows
         order = np.argsort(pairs, kind="stable")
-        again = np.flatnonzero(pairs[order][1:] == pairs[order][:-1]) + 1
+        ascending = pairs[order]
+        again = np.flatnonzero(ascending[1:] == ascending[:-1]) + 1
         if not len(again):
             return
         second = int(order[again].min())
@@ -97,38 +115,58 @@ class _Entries:
         raise InputError(
             "a document stands twice for a query",
             file=self.path,
-            line=self.lines[second],
+            line=int(lines[second]),
             column="document",
-            found=f"{shown(self.corpus[self.rows[second]])} for query {shown(self.queries[self.owners[second]])}, "
-            f"as in line {self.lines[first]:,}",
+            found=f"{shown(self.corpus[int(rows[second])])} for query {shown(self.queries[int(owners[second])])}, "
+            f"as in line {int(lines[first]):,}",
             expected="each document once for a query",
         )
 
 
 def _read_trec(numbered: Iterable[tuple[int, bytes]], entries: _Entries) -> None:
     """Rows of a TREC run. The second, fourth (rank) and sixth (run) column are not used."""
-    query_places, corpus_places = entries.query_places, entries.corpus_places
-    for line, raw in numbered:
-        fields = raw.split()
-        if len(fields) != 6:
-            if not fields:
-                continue
-            raise InputError(
-                "wrong number of columns",
-                file=entries.path,
-                line=line,
-                found=f"{len(fields)} in {shown(decoded(raw.strip(), entries.path, line))}",
-                expected=_TREC_EXPECTED,
-            )
-        query, _, document, _, score, _ = fields
-        try:
-            owner, row = query_places[query], corpus_places[document]
-        except KeyError:
-            raise entries.unknown_image(query, document, line) from None
-        entries.owners.append(owner)
-        entries.rows.append(row)
-        entries.keys.append(-_score(score, entries, line))
-        entries.lines.append(line)
+    numbered = iter(numbered)
+    while block := list(itertools.islice(numbered, _LINES_A_BLOCK)):
+        block = [(line, raw) for line, raw in block if not raw.isspace()]
+        columns = _trec_columns([raw.split() for _, raw in block], entries)
+        if columns is None:  # something is wrong: line by line finds where
+            checked = [_trec_row(raw, line, entries) for line, raw in block]
+            columns = [row[0] for row in checked], [row[1] for row in checked], [row[2] for row in checked]
+        owners, rows, keys = columns
+        entries.add(owners, rows, keys, [line for line, _ in block])
+
+
+def _trec_columns(
+    table: list[list[bytes]], entries: _Entries
+) -> tuple[Sequence[int], Sequence[int], Sequence[float]] | None:
+    """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
+    if not set(map(len, table)) <= {6}:
+        return None
+    owners = [entries.query_places.get(fields[0], -1) for fields in table]
+    rows = [entries.corpus_places.get(fields[2], -1) for fields in table]
+    scores = [fields[4] for fields in table]
+    try:
+        keys = [-float(score) for score in scores]
+    except ValueError:
+        return None
+    if -1 in owners or -1 in rows or not all(map(math.isfinite, keys)) or b"_" in b"".join(scores):
+        return None
+    return owners, rows, keys
+
+
+def _trec_row(raw: bytes, line: int, entries: _Entries) -> tuple[int, int, float]:
+    fields = raw.split()
+    if len(fields) != 6:
+        raise InputError(
+            "wrong number of columns",
+            file=entries.path,
+            line=line,
+            found=f"{len(fields)} in {shown(decoded(raw.strip(), entries.path, line))}",
+            expected=_TREC_EXPECTED,
+        )
+    query, _, document, _, score, _ = fields
+    owner, row = entries.places(query, document, line)
+    return owner, row, -_score(score, entries, line)
 
 
 def _score(text: bytes, entries: _Entries, line: int) -> float:
@@ -150,26 +188,26 @@ def _rank(text: bytes, entries: _Entries, line: int) -> float:
 def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: _Entries) -> None:
     """Rows of a CSV file, its columns found by the names in its header."""
     path = entries.path
-    rows = _csv_rows(numbered, first_line, path)
-    line, header = next(rows)
+    records = _csv_rows(numbered, first_line, path)
+    line, header = next(records)
     columns = _columns(header, path, line)
     key = "score" if "score" in columns else "rank"
-    for line, fields in rows:
-        if len(fields) != len(header):
-            raise InputError(
-                "wrong number of columns",
-                file=path,
-                line=line,
-                found=f"{len(fields)} in {shown(','.join(fields))}",
-                expected=f"{len(header)}, as in the header",
-            )
-        query, document, value = (fields[columns[name]].strip().encode() for name in ("query", "document", key))
-        if query not in entries.query_places or document not in entries.corpus_places:
-            raise entries.unknown_image(query, document, line)
-        entries.owners.append(entries.query_places[query])
-        entries.rows.append(entries.corpus_places[document])
-        entries.keys.append(-_score(value, entries, line) if key == "score" else _rank(value, entries, line))
-        entries.lines.append(line)
+    while block := list(itertools.islice(records, _LINES_A_BLOCK)):
+        table: list[tuple[int, int, float]] = []
+        for line, fields in block:
+            if len(fields) != len(header):
+                raise InputError(
+                    "wrong number of columns",
+                    file=path,
+                    line=line,
+                    found=f"{len(fields)} in {shown(','.join(fields))}",
+                    expected=f"{len(header)}, as in the header",
+                )
+            query, document, value = (fields[columns[name]].strip().encode() for name in ("query", "document", key))
+            sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
+            table.append((*entries.places(query, document, line), sort_key))
+        owners, rows, keys = zip(*table, strict=True)
+        entries.add(owners, rows, keys, [line for line, _ in block])
 
 
 def _csv_rows(numbered: Iterable[tuple[int, bytes]], first_line: int, path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -50,6 +50,10 @@ class ScratchPool:
         """What was borrowed may be lent again."""
         self._free.append(scratch)
 
+    def clear(self) -> None:
+        """Free what nobody has borrowed."""
+        self._free.clear()
+
     @contextmanager
     def lent(self) -> Iterator[Scratch]:
         """Scratch memory until the block ends."""

@@ -128,6 +128,10 @@ class SnapshotGraph(ConceptGraph):
         """
         write_snapshot(FilePath(path), self._sections)
 
+    def close(self) -> None:
+        """Give back the memory of searches. The file stays mapped as long as the object lives."""
+        self._scratch.clear()
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._sections.origin == "memory":
             raise TypeError("a graph in memory cannot be sent to another process: save it and open it there")

@@ -73,8 +73,8 @@ def demo(
     _say("7. The same for a random order, to compare with.")
     _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
     _say(
-        f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own data:\n"
-        "docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
+        f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
+        "data: docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
         "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
     )
 

@@ -90,7 +90,12 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepa
     for language, block in blocks(page):
         if language == "python":
             done = subprocess.run(
-                [sys.executable, "-c", block], cwd=folder, env=environment(), capture_output=True, text=True, check=False
+                [sys.executable, "-c", block],
+                cwd=folder,
+                env=environment(),
+                capture_output=True,
+                text=True,
+                check=False,
             )
             assert done.returncode == 0, f"{page.name}:\n{block}\n{done.stderr}"
         if language != "console":

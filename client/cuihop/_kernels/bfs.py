@@ -140,7 +140,7 @@ def distance_of_keys(
     b = np.searchsorted(keys, np.uint64(end))
     if max(a, b) == keys.size or keys[a] != start or keys[b] != end:
         return UNKNOWN
-    return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
+    return meeting(out_indptr, out_indices, in_indptr, in_indices, int(a), int(b), bound, mark, queue, epoch)
 
 
 @compiled

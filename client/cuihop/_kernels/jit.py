@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 
@@ -17,10 +18,20 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """The function compiled on its first call, without the interpreter lock while it runs.
 
     Machine code is kept on disk, beside the module or in the user's cache folder. Where neither can be written
-    (a read-only installation), it is compiled in each process anew.
+    (a read-only installation, a full disk), it is compiled in each process anew.
     """
     try:
-        fast: Callable[P, R] = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        fast: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:
         fast = numba.njit(nogil=True, error_model="numpy")(function)
-    return fast
+    cache: Any = getattr(fast, "_cache", None)  # None where numba is switched off (NUMBA_DISABLE_JIT)
+    if hasattr(cache, "save_overload"):
+        save = cache.save_overload
+
+        def save_if_possible(*machine_code: object) -> None:
+            with contextlib.suppress(OSError):
+                save(*machine_code)
+
+        cache.save_overload = save_if_possible
+    answer: Callable[P, R] = fast
+    return answer

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, distance, info, walk
+from cuihop.cli import ask, distance, evaluate, info, nn_iou, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -26,6 +26,8 @@ _OWN: dict[str, Callable[..., None]] = {
     "common-ancestors": walk.common_ancestors,
     "search": ask.search,
     "concept": ask.concept,
+    "nn-iou": nn_iou.nn_iou,
+    "evaluate": evaluate.evaluate_ranking,
     "info": info.info,
 }
 

@@ -120,8 +120,9 @@ def _show_neighbourhood(cui: str, graph: str, hops: int | None, direction: Direc
             )
             return
     tell_merged(hood.merged)
-    bound = "" if hops is None else f" within {counted(hops, 'hop')}"
-    console().print(f"{counted(hood.total, 'concept')}{bound} of {hood.cui} ({direction_told(direction)})")
+    where = {"any": "around", "up": "above", "down": "below"}[direction]
+    bound = "" if hops is None else f", within {counted(hops, 'hop')}"
+    console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
     if hood.neighbours:
         rows = table("hops", "concept", "name")
         for neighbour, name in zip(hood, names, strict=True):

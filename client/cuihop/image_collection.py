@@ -1,0 +1,101 @@
+"""The images of an evaluation: queries and corpus, with their identifiers resolved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.image_concepts import ImageConcepts
+from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
+from cuihop.rankings import own_rows
+from cuihop.relevance_index import RelevanceIndex
+
+__all__ = ["ImageCollection"]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageCollection:
+    """Queries, corpus, and what their identifiers stand for.
+
+    Attributes:
+        queries, corpus: the images. One object where the queries are the corpus.
+        resolved: what became of the identifiers.
+    """
+
+    queries: ImageConcepts
+    corpus: ImageConcepts
+    resolved: ResolvedConcepts
+
+    @classmethod
+    def of(cls, queries: object, corpus: object, graph: ConceptGraph | None, unknown: Unknown) -> ImageCollection:
+        """From what users give: see `ImageConcepts.of`; ``corpus=None`` is the queries.
+
+        Raises:
+            InputError: there is no query, or no image in the corpus.
+            ConceptError: identifiers cannot be used, and ``unknown`` is ``error``.
+        """
+        asked = ImageConcepts.of(queries)
+        held = asked if corpus is None else ImageConcepts.of(corpus)
+        for images, what in ((asked, "queries"), (held, "corpus")):
+            if not images:
+                raise InputError(f"the {what} hold no image", expected="at least one")
+        identifiers = {concept for images in (asked, held) for concepts in images.values() for concept in concepts}
+        return cls(asked, held, resolved_concepts(identifiers, graph, unknown))
+
+    @property
+    def one(self) -> bool:
+        """Whether the queries are the corpus."""
+        return self.queries is self.corpus
+
+    @cached_property
+    def query_names(self) -> tuple[str, ...]:
+        """The query images in the order of their file."""
+        return tuple(self.queries)
+
+    @cached_property
+    def corpus_names(self) -> tuple[str, ...]:
+        """The images of the corpus in the order of their file."""
+        return self.query_names if self.one else tuple(self.corpus)
+
+    @cached_property
+    def own_rows(self) -> npt.NDArray[np.int32]:
+        """The place of each query in the corpus; -1 for one that is not in it."""
+        return own_rows(self.query_names, self.corpus_names)
+
+    @cached_property
+    def query_sets(self) -> Sequence[frozenset[str]]:
+        """The concepts of each query."""
+        return [self.resolved.concepts(identifiers) for identifiers in self.queries.values()]
+
+    @cached_property
+    def corpus_sets(self) -> Sequence[frozenset[str]]:
+        """The concepts of each image of the corpus."""
+        if self.one:
+            return self.query_sets
+        return [self.resolved.concepts(identifiers) for identifiers in self.corpus.values()]
+
+    def occurrences(self) -> Counter[str]:
+        """How many images have each identifier; queries and corpus both count where they are two."""
+        counted = Counter(identifier for identifiers in self.queries.values() for identifier in identifiers)
+        if not self.one:
+            counted.update(identifier for identifiers in self.corpus.values() for identifier in identifiers)
+        return counted
+
+    def index(self, graph: ConceptGraph | None, *, hops: int, direction: Direction) -> RelevanceIndex:
+        """The index that gains are computed from."""
+        return RelevanceIndex(
+            self.query_sets,
+            self.corpus_sets,
+            self.corpus_names,
+            graph,
+            hops=hops,
+            direction=direction,
+            isolated=self.resolved.isolated,
+        )

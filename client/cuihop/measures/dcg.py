@@ -1,0 +1,65 @@
+"""Discounted cumulative gain with real-valued gains (Järvelin and Kekäläinen 2002; log2 discount)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+
+__all__ = ["checked_k", "cumulated_gains", "dcg"]
+
+
+def cumulated_gains(gains: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """DCG@1, DCG@2, … along the last axis: DCG@K = Σ_{j=1..K} gain_j / log2(j + 1).
+
+    Summed from the first rank on, so that equal gains give equal sums to the last bit.
+    """
+    ranks = np.arange(1, gains.shape[-1] + 1)
+    cumulated: npt.NDArray[np.float64] = np.cumsum(gains / np.log2(ranks + 1), axis=-1)
+    return cumulated
+
+
+def dcg(gains: Sequence[float] | npt.NDArray[Any], k: int | None = None) -> float:
+    """DCG@K of one query.
+
+    Args:
+        gains: of the retrieved images in ranking order; finite, 0 or more.
+        k: the cut-off; all of them without one. Ranks that the list does not fill gain 0.
+
+    Raises:
+        InputError: a gain is negative or not finite, or k is not a whole number of at least 1.
+
+    >>> round(dcg([1.0, 0.5, 0.25]), 6)
+    1.440465
+    """
+    array = checked_gains(gains)
+    if k is not None:
+        array = array[: checked_k(k)]
+    return float(cumulated_gains(array)[-1]) if len(array) else 0.0
+
+
+def checked_gains(gains: Sequence[float] | npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The gains as float64, or an `InputError` that names the first faulty one."""
+    array = np.asarray(gains, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError("not a list of gains", found=f"{array.ndim} dimensions", expected="one")
+    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(wrong):
+        raise InputError(
+            "not a gain",
+            column=f"rank {int(wrong[0]) + 1}",
+            found=repr(float(array[wrong[0]])),
+            expected="a finite number, 0 or more",
+        )
+    return array
+
+
+def checked_k(k: int) -> int:
+    """The cut-off K, or an `InputError` where it is not a whole number of at least 1."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError("not a cut-off", column="k", found=repr(k), expected="a whole number, 1 or more")
+    return int(k)

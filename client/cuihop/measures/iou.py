@@ -1,0 +1,30 @@
+"""Concept overlap by identity alone: intersection over union."""
+# ruff: noqa: N803, N806 - A and B are the paper's symbols
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuihop.identifiers import concept_set
+
+__all__ = ["iou"]
+
+
+def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
+    """IoU(A, B) = |A ∩ B| / |A ∪ B|, between 0 and 1; 0 where both sets are empty.
+
+    Identifiers are compared as they are written. `nn_iou` with ``lam=0`` is the same value after retired
+    identifiers were taken for their successors.
+
+    Args:
+        A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.
+
+    Raises:
+        InputError: an identifier is missing between two semicolons.
+
+    >>> iou("C0042449;C0005847", "C0005847")
+    0.5
+    """
+    A, B = concept_set(A), concept_set(B)
+    union = len(A | B)
+    return len(A & B) / union if union else 0.0

@@ -1,0 +1,157 @@
+"""Rankings in NumPy files: row numbers of the images in ranking order, or embeddings of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.rankings import Ranking, own_rows
+
+__all__ = ["is_array", "ranking_of_array"]
+
+_MAGIC = b"\x93NUMPY"
+_ROWS_A_BLOCK = 256
+
+Int32 = npt.NDArray[np.int32]
+
+
+def is_array(path: Path) -> bool:
+    """Whether the file begins as NumPy's arrays do.
+
+    Raises:
+        InputError: it cannot be read, or is named ``.npy`` and is none.
+    """
+    try:
+        with path.open("rb") as file:
+            found = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    if path.suffix == ".npy" and found != _MAGIC:
+        raise InputError("not a NumPy array", file=path, found=repr(found), expected="a file written by numpy.save")
+    return found == _MAGIC
+
+
+def ranking_of_array(
+    path: Path,
+    queries: Sequence[str],
+    corpus: Sequence[str] | None,
+    depth: int | None,
+    corpus_embeddings: Path | None,
+) -> Ranking:
+    """The ranking in the array: see `cuihop.rankings.read_ranking`."""
+    table = _table(path)
+    if len(table) != len(queries):
+        raise InputError(
+            "wrong number of rows", file=path, found=f"{len(table):,}", expected=f"{len(queries):,}, one for each query"
+        )
+    if table.dtype.kind == "f":
+        return _of_embeddings(path, table, queries, corpus, depth, corpus_embeddings)
+    if corpus_embeddings is not None:
+        raise InputError(
+            "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
+        )
+    return _of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
+
+
+def _table(path: Path) -> npt.NDArray[Any]:
+    try:
+        table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"not a whole NumPy array: {error}", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    if table.ndim != 2 or table.dtype.kind not in "iuf":
+        raise InputError(
+            "not a table of numbers",
+            file=path,
+            found=f"shape {table.shape}, dtype {table.dtype}",
+            expected="two dimensions: whole numbers (row numbers) or floating point (embeddings)",
+        )
+    return table
+
+
+def _of_row_numbers(
+    path: Path, table: npt.NDArray[Any], queries: Sequence[str], corpus: Sequence[str], depth: int | None
+) -> Ranking:
+    width = table.shape[1] if depth is None else min(table.shape[1], depth + 1)  # one more: the query may be in it
+    rows = np.empty((len(queries), width), dtype=np.int32)
+    for first in range(0, len(queries), _ROWS_A_BLOCK):
+        block = table[first : first + _ROWS_A_BLOCK, :width]
+        outside = (block < -1) | (block >= len(corpus)) if table.dtype.kind == "i" else block >= len(corpus)
+        _refuse(path, first, block, outside, "not a row of the corpus", f"0 to {len(corpus) - 1:,}, or -1 at the end")
+        part = block.astype(np.int32)
+        reopened = (part[:, 1:] >= 0) & (part[:, :-1] < 0)
+        late = np.pad(reopened, ((0, 0), (1, 0)))
+        _refuse(path, first, block, late, "a row number after the end of the list", "-1 only at the end")
+        order = np.argsort(part, axis=1, kind="stable")
+        ascending = np.take_along_axis(part, order, axis=1)
+        same = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
+        again = np.zeros(part.shape, dtype=np.bool_)
+        np.put_along_axis(again, order[:, 1:], same, axis=1)
+        _refuse(path, first, block, again, "a row number stands twice for a query", "each once")
+        rows[first : first + len(part)] = part
+    kept = rows >= 0
+    owners = np.repeat(np.arange(len(queries)), kept.sum(axis=1))
+    return Ranking.from_flat(owners, rows[kept], queries, corpus, depth=depth, source=str(path))
+
+
+def _refuse(
+    path: Path, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str
+) -> None:
+    """An error about the first entry that is wrong, if one is. Rows and columns count from 0, as NumPy does."""
+    if not wrong.any():
+        return
+    row, column = (int(place) for place in np.argwhere(wrong)[0])
+    raise InputError(
+        problem,
+        file=path,
+        column=f"{column}, row {first + row:,} (both from 0)",
+        found=str(block[row, column]),
+        expected=expected,
+    )
+
+
+def _of_embeddings(
+    path: Path,
+    table: npt.NDArray[Any],
+    queries: Sequence[str],
+    corpus: Sequence[str] | None,
+    depth: int | None,
+    corpus_embeddings: Path | None,
+) -> Ranking:
+    from cuihop.cosine import Embeddings, nearest
+
+    if depth is None:
+        raise InputError("embeddings are ranked to a depth", file=path, column="depth", expected="a number of images")
+    if corpus is not None and corpus_embeddings is None:
+        raise InputError(
+            "the corpus has no embeddings",
+            file=path,
+            found="embeddings of the queries alone",
+            expected="a second array for the corpus",
+            advice="Give it with --corpus-embeddings.",
+        )
+    asked = Embeddings(table, str(path))
+    if corpus_embeddings is None:
+        held, images = asked, queries
+    else:
+        images = queries if corpus is None else corpus
+        other = _table(corpus_embeddings)
+        if other.dtype.kind != "f" or other.shape != (len(images), table.shape[1]):
+            raise InputError(
+                "not the embeddings of the corpus",
+                file=corpus_embeddings,
+                found=f"shape {other.shape}, dtype {other.dtype}",
+                expected=f"shape ({len(images)}, {table.shape[1]}), floating point",
+            )
+        held = Embeddings(other, str(corpus_embeddings))
+    rows, lengths = nearest(asked, held, own_rows(queries, images), images, depth)
+    owners = np.repeat(np.arange(len(queries)), lengths)
+    return Ranking.from_flat(owners, rows, queries, images, source=f"cosine of {path}")

@@ -1,0 +1,220 @@
+"""From MRCONSO rows to each concept's names, best first.
+
+How good a name is, is one number of 32 bits; smaller is better::
+
+    bit  29      suppressed
+    bits 28…25   place of its language among those asked for
+    bits 24…3    largest rank minus its rank in MRRANK
+    bits 2, 1, 0 TS is not P, STT is not PF, ISPREF is not Y
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels.interning import equal, hashed
+
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+SUPPRESSED = 1 << 29
+LARGEST_RANK = (1 << 22) - 1
+NO_NAME = 0xFFFFFFFF
+"""In place of a number: another language, or no text."""
+
+SUPPRESS_VALUES = b"NOYE"
+"""What SUPPRESS can be; the ranks of a vocabulary's term type stand in this order, and a fifth for anything else."""
+
+
+@compiled
+def grade(
+    buffer: UInt8,
+    spans: Int32,
+    columns: Int64,
+    languages: Int32,
+    language_places: Int32,
+    term_types: Int32,
+    ranks: Int32,
+    with_suppressed: bool,
+    grades: UInt32,
+    left_out: Int64,
+) -> None:
+    """How good the name of each row is.
+
+    Args:
+        buffer, spans: the block.
+        columns: where a row of ``spans`` holds the begin of TS, STT, ISPREF, SUPPRESS and STR; the end follows.
+        languages: number of each row's language; ``language_places``: its place among those asked for, or -1.
+        term_types: number of each row's vocabulary and term type; ``ranks``: of these, one column for each value
+            of SUPPRESS.
+        with_suppressed: whether suppressed names are as good as others.
+        grades: out.
+        left_out: adds up the rows in other languages, and those without text.
+    """
+    ts, stt, ispref, suppress, text = columns[0], columns[1], columns[2], columns[3], columns[4]
+    for row in range(spans.shape[0]):
+        language = language_places[languages[row]]
+        grades[row] = NO_NAME
+        if language < 0:
+            left_out[0] += 1
+            continue
+        if spans[row, text] == spans[row, text + 1]:
+            left_out[1] += 1
+            continue
+        at = spans[row, suppress]
+        byte = buffer[at] if spans[row, suppress + 1] - at == 1 else 0
+        value = 4
+        if byte == 78:
+            value = 0
+        elif byte == 79:
+            value = 1
+        elif byte == 89:
+            value = 2
+        elif byte == 69:
+            value = 3
+        answer = (language << 25) | ((LARGEST_RANK - ranks[term_types[row], value]) << 3)
+        if value != 0 and not with_suppressed:
+            answer |= SUPPRESSED
+        at = spans[row, ts]
+        if spans[row, ts + 1] - at != 1 or buffer[at] != 80:
+            answer |= 4
+        at = spans[row, stt]
+        if spans[row, stt + 1] - at != 2 or buffer[at] != 80 or buffer[at + 1] != 70:
+            answer |= 2
+        at = spans[row, ispref]
+        if spans[row, ispref + 1] - at != 1 or buffer[at] != 89:
+            answer |= 1
+        grades[row] = answer
+
+
+@compiled
+def candidates(codes: Int32, grades: UInt32, all_names: bool, chosen: Int32, suppressed: Int64) -> int:
+    """The rows whose name may be one of its concept's, judged by the rows of the concept that stand together.
+
+    Of names that are not suppressed: all, or only the best. Where all are suppressed: the best. ``suppressed`` adds
+    up the suppressed rows. Returns how many rows are chosen.
+    """
+    count = 0
+    begin = 0
+    while begin < codes.size:
+        end = begin
+        best = begin
+        while end < codes.size and codes[end] == codes[begin]:
+            if grades[end] < grades[best]:
+                best = end
+            if grades[end] != NO_NAME and grades[end] & SUPPRESSED:
+                suppressed[0] += 1
+            end += 1
+        if grades[best] != NO_NAME:
+            if all_names and not grades[best] & SUPPRESSED:
+                for row in range(begin, end):
+                    if grades[row] < SUPPRESSED:
+                        chosen[count] = row
+                        count += 1
+            else:
+                chosen[count] = best
+                count += 1
+        begin = end
+    return count
+
+
+@compiled
+def lengths(spans: Int32, column: int, chosen: Int32, out: Int32) -> int:
+    """The bytes of each chosen row's text, and of all of them."""
+    total = 0
+    for i in range(chosen.size):
+        out[i] = spans[chosen[i], column + 1] - spans[chosen[i], column]
+        total += out[i]
+    return total
+
+
+@compiled
+def copy(buffer: UInt8, spans: Int32, column: int, chosen: Int32, out: UInt8) -> None:
+    """The chosen rows' texts, one after the other."""
+    at = 0
+    for i in range(chosen.size):
+        for k in range(spans[chosen[i], column], spans[chosen[i], column + 1]):
+            out[at] = buffer[k]
+            at += 1
+
+
+@compiled
+def choose(
+    order: Int64,
+    places: Int32,
+    grades: UInt32,
+    offsets: Int64,
+    blob: UInt8,
+    all_names: bool,
+    kept: Int64,
+    counts: Int32,
+) -> tuple[int, int]:
+    """The names of each concept, best first, each text once.
+
+    Args:
+        order: the rows, ordered by concept and grade.
+        places, grades: of each row: its concept, and how good the name is.
+        offsets, blob: row r's text is ``blob[offsets[r]:offsets[r + 1]]``.
+        all_names: or only the best. A suppressed name is taken only where a concept has no other, and only one.
+        kept: out, rows.
+        counts: out, how many names each concept has.
+
+    Returns:
+        how many names there are, and how many of them are suppressed.
+    """
+    n_kept = 0
+    n_suppressed = 0
+    table = np.full(64, -1, dtype=np.int64)
+    begin = 0
+    while begin < order.size:
+        place = places[order[begin]]
+        end = begin + 1
+        while end < order.size and places[order[end]] == place:
+            end += 1
+        first = n_kept
+        kept[n_kept] = order[begin]
+        n_kept += 1
+        if grades[order[begin]] & SUPPRESSED:
+            n_suppressed += 1
+        elif all_names and end - begin > 1:
+            size = 64
+            while size < 2 * (end - begin):
+                size *= 2
+            if size > table.size:
+                table = np.empty(size, dtype=np.int64)
+            table[:size] = -1
+            for i in range(begin, end):
+                row = order[i]
+                if grades[row] & SUPPRESSED:
+                    break
+                slot = np.int64(hashed(blob, offsets[row], offsets[row + 1])) & (size - 1)
+                known = False
+                while table[slot] >= 0:
+                    other = table[slot]
+                    if equal(blob, offsets[row], offsets[row + 1], offsets[other], offsets[other + 1]):
+                        known = True
+                        break
+                    slot = (slot + 1) & (size - 1)
+                if not known:
+                    table[slot] = row
+                    if i > begin:
+                        kept[n_kept] = row
+                        n_kept += 1
+        counts[place] = n_kept - first
+        begin = end
+    return n_kept, n_suppressed
+
+
+@compiled
+def gather(offsets: Int64, blob: UInt8, kept: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
+    """The kept rows' texts, one after the other. ``new_offsets`` tells where each goes."""
+    for i in range(kept.size):
+        at = new_offsets[i]
+        for k in range(offsets[kept[i]], offsets[kept[i] + 1]):
+            new_blob[at] = blob[k]
+            at += 1

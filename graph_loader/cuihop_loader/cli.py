@@ -1,0 +1,193 @@
+"""``cuihop load``: from files to a snapshot, with a report on what became of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json as json_text
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuihop.cli.output import JsonOption, console, note, print_json
+from cuihop.errors import InputError, OutputError
+from cuihop.identifiers import Identifiers
+from cuihop.snapshot_format import replaced_file
+from cuihop_loader.options import LoadOptions, OnBadRow, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+__all__ = ["load"]
+
+_FILES = "Files"
+_EDGES = "Which edges"
+_NAMES = "Names"
+
+
+class _Relation(StrEnum):
+    """`RelationFilter` as the command line takes a list of it."""
+
+    ISA = "isa"
+    PAR_CHD = "par-chd"
+    RB_RN = "rb-rn"
+
+
+def load(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A folder with RRF files, a .zip of them, the files themselves (plain or .gz), or OBO files.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="Where the snapshot goes.", rich_help_panel=_FILES, show_default=False),
+    ],
+    relations: Annotated[
+        list[_Relation] | None,
+        typer.Option(
+            "--relations",
+            help="isa: RELA isa and inverse_isa; par-chd: REL PAR and CHD; rb-rn: REL RB and RN. May be repeated.",
+            show_default="isa",
+            rich_help_panel=_EDGES,
+        ),
+    ] = None,
+    sab: Annotated[
+        list[str] | None,
+        typer.Option("--sab", help="Only edges from this vocabulary. May be repeated.", rich_help_panel=_EDGES),
+    ] = None,
+    exclude_sab: Annotated[
+        list[str] | None,
+        typer.Option("--exclude-sab", help="No edge from this vocabulary. May be repeated.", rich_help_panel=_EDGES),
+    ] = None,
+    identifiers: Annotated[
+        Identifiers | None,
+        typer.Option(
+            "--identifiers",
+            help="cui: only C and seven digits; any: other vocabularies' identifiers too.",
+            show_default="cui for RRF, any for OBO",
+            rich_help_panel=_EDGES,
+        ),
+    ] = None,
+    include_suppressed: Annotated[
+        bool,
+        typer.Option("--include-suppressed", help="Take rows with SUPPRESS other than N.", rich_help_panel=_EDGES),
+    ] = False,
+    language: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language",
+            help="Names in this language (LAT), preferred ones from the first given. May be repeated.",
+            show_default="ENG",
+            rich_help_panel=_NAMES,
+        ),
+    ] = None,
+    synonyms: Annotated[
+        bool,
+        typer.Option(
+            "--synonyms/--no-synonyms", help="Keep all names, or preferred ones only.", rich_help_panel=_NAMES
+        ),
+    ] = True,
+    release: Annotated[
+        str | None,
+        typer.Option("--release", help="The release's name; the files are asked if not given.", rich_help_panel=_NAMES),
+    ] = None,
+    on_bad_row: Annotated[
+        OnBadRow,
+        typer.Option("--on-bad-row", help="Stop at a faulty row, or leave it out and go on.", rich_help_panel=_FILES),
+    ] = "error",
+    rejects: Annotated[
+        Path | None,
+        typer.Option("--rejects", help="With --on-bad-row skip: where faulty rows go.", rich_help_panel=_FILES),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Load UMLS RRF files, or OBO ontologies, into a snapshot."""
+    options = LoadOptions(
+        relations=[relation.value for relation in relations or [_Relation.ISA]],
+        include_sabs=sab or (),
+        exclude_sabs=exclude_sab or (),
+        identifiers=identifiers,
+        include_suppressed=include_suppressed,
+        languages=language or ("ENG",),
+        synonyms=synonyms,
+        release=release,
+        on_bad_row=on_bad_row,
+        rejects=rejects,
+    )
+    _check_targets({"--output": output, "--rejects": rejects, "--report": report}, sources)
+
+    from cuihop_loader.loading import load_to
+
+    with _progress() as told:
+        facts = load_to(output, sources, options, told).report
+    values = facts.to_json()
+    if report is not None:
+        with replaced_file(report) as file:
+            file.write(json_text.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
+    if json:
+        print_json(values)
+    else:
+        from cuihop_loader.report_table import report_table
+
+        console().print(report_table(facts))
+    for warning in facts.warnings:
+        note(f"warning: {warning}")
+
+
+def _check_targets(targets: dict[str, Path | None], sources: list[Path]) -> None:
+    """Refuse at once what would fail after minutes of work.
+
+    Raises:
+        InputError: two files are one.
+        OutputError: the folder is not there, or a folder has the file's name.
+    """
+    read = {source.resolve() for source in sources}
+    written: dict[Path, str] = {}
+    for option, target in targets.items():
+        if target is None:
+            continue
+        place = target.resolve()
+        if place in read:
+            raise InputError("the file to write is one to read", file=target, column=option)
+        if place in written:
+            raise InputError(f"{written[place]} and {option} name one file", file=target)
+        written[place] = option
+        if target.is_dir():
+            raise OutputError(f"{target}: not written: there is a folder of that name")
+        if not place.parent.is_dir():
+            raise OutputError(f"{target}: not written: no such folder: {target.parent}")
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A progress bar on standard error where that is a terminal."""
+    screen = console(error=True)
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    bar: Bar = RichProgress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("reading", total=None)
+
+        def told(step: str, done: int, total: int) -> None:
+            bar.update(task, description=Path(step).name, completed=done, total=total)
+
+        yield told

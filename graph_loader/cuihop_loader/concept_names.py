@@ -1,0 +1,214 @@
+"""MRCONSO: which concepts there are, and their names, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.string_table import StringTable
+from cuihop_loader.concepts import ConceptPlaces, ConceptSet
+from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.report import FileReport
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sources import SourceFile
+
+__all__ = ["ConceptNames", "NameRows", "Ranks", "names_of", "read_names"]
+
+Ranks = Mapping[tuple[bytes, bytes], int]
+"""The rank of ``b"SAB|TTY"`` and SUPPRESS; the highest names the concept."""
+
+_WANTED = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
+_CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
+
+
+@dataclass(eq=False)
+class NameRows:
+    """The rows whose name may be kept.
+
+    Attributes:
+        codes: int32, of the concept.
+        grades: uint32, how good the name is: see `cuihop_loader._kernels.names`.
+        lengths: int32, bytes of its text.
+        blob: the texts, one after the other.
+        suppressed: rows of the file that are suppressed, in the languages asked for.
+        active: rows that are not.
+        scanner: for the report.
+    """
+
+    codes: npt.NDArray[np.int32]
+    grades: npt.NDArray[np.uint32]
+    lengths: npt.NDArray[np.int32]
+    blob: bytearray
+    suppressed: int
+    active: int
+    scanner: RowScanner[_Candidates]
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptNames:
+    """The names of each concept; as in `cuihop.snapshot_writer.GraphTables`."""
+
+    names: StringTable
+    indptr: npt.NDArray[np.int32]
+    report: FileReport
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """What a block has to offer: the concepts of its rows, and the rows whose name may be kept."""
+
+    concepts: IdentifierColumn
+    chosen: npt.NDArray[np.int32]
+    grades: npt.NDArray[np.uint32]
+    lengths: npt.NDArray[np.int32]
+    blob: npt.NDArray[np.uint8]
+    other_language: int
+    without_text: int
+    suppressed: int
+    not_cui: int
+    not_cuis: tuple[bytes, ...]
+
+
+class _Naming:
+    """What to do with a block of MRCONSO. Shared by threads: it changes nothing of its own."""
+
+    def __init__(self, options: LoadOptions, ranks: Ranks, *, only_cuis: bool) -> None:
+        self._languages = {language.encode(): place for place, language in enumerate(options.languages)}
+        self._all_names = options.synonyms
+        self._with_suppressed = options.include_suppressed
+        self._ranks = ranks
+        self._only_cuis = only_cuis
+
+    def __call__(self, rows: Rows) -> _Candidates:
+        from cuihop_loader._kernels import names
+
+        chosen = rows.all
+        concepts = identifier_column(rows, _CUI, "CUI", chosen)
+        not_cui = 0
+        not_cuis: tuple[bytes, ...] = ()
+        if concepts.others:
+            bad = concepts.is_invalid()
+            if self._only_cuis:
+                not_cui = int(np.count_nonzero((concepts.codes < 0) & ~bad))
+                not_cuis = tuple(o for o, no in zip(concepts.others, concepts.invalid.tolist(), strict=True) if not no)
+                bad = concepts.codes < 0
+                concepts = IdentifierColumn(concepts.codes, (), np.empty(0, dtype=np.bool_))
+            chosen = np.flatnonzero(~bad).astype(np.int32)
+            concepts = concepts.at(chosen)
+            rows.spans = np.ascontiguousarray(rows.spans[chosen])
+            rows.places = rows.places[chosen]
+            chosen = rows.all
+
+        languages, language_names = interned(rows, 2 * _LAT, 2 * _LAT + 1, chosen)
+        # SAB and TTY stand side by side: one text "SAB|TTY".
+        term_types, term_type_names = interned(rows, 2 * _SAB, 2 * _TTY + 1, chosen)
+        grades = np.empty(len(rows), dtype=np.uint32)
+        left_out = np.zeros(2, dtype=np.int64)
+        names.grade(
+            rows.buffer,
+            rows.spans,
+            np.array([2 * column for column in (_TS, _STT, _ISPREF, _SUPPRESS, _STR)], dtype=np.int64),
+            languages,
+            np.array([self._languages.get(name, -1) for name in language_names], dtype=np.int32),
+            term_types,
+            self._ranks_of(term_type_names),
+            self._with_suppressed,
+            grades,
+            left_out,
+        )
+        suppressed = np.zeros(1, dtype=np.int64)
+        kept = np.empty(len(rows), dtype=np.int32)
+        count = names.candidates(concepts.codes, grades, self._all_names, kept, suppressed)
+        kept = kept[:count]
+        lengths = np.empty(count, dtype=np.int32)
+        blob = np.empty(names.lengths(rows.spans, 2 * _STR, kept, lengths), dtype=np.uint8)
+        names.copy(rows.buffer, rows.spans, 2 * _STR, kept, blob)
+        return _Candidates(
+            concepts, kept, grades[kept], lengths, blob,
+            int(left_out[0]), int(left_out[1]), int(suppressed[0]), not_cui, not_cuis,
+        )  # fmt: skip
+
+    def _ranks_of(self, term_types: Sequence[bytes]) -> npt.NDArray[np.int32]:
+        from cuihop_loader._kernels import names
+
+        ranks = np.zeros((max(1, len(term_types)), len(names.SUPPRESS_VALUES) + 1), dtype=np.int32)
+        for row, term_type in enumerate(term_types):
+            for column, value in enumerate(names.SUPPRESS_VALUES):
+                ranks[row, column] = min(self._ranks.get((term_type, bytes([value])), 0), names.LARGEST_RANK)
+        return ranks
+
+
+def read_names(
+    file: SourceFile,
+    options: LoadOptions,
+    ranks: Ranks,
+    codes: IdentifierCodes,
+    concepts: ConceptSet,
+    rejected: RejectedRows,
+    progress: Progress | None,
+    *,
+    only_cuis: bool,
+) -> NameRows:
+    """Read MRCONSO. Every concept in it is added to ``concepts``, whatever its names are.
+
+    Raises:
+        InputError: the file or a row of it is not as it must be.
+    """
+    naming = _Naming(options, ranks, only_cuis=only_cuis)
+    scanner = RowScanner(file, _WANTED, naming, rejected, progress)
+    blob = bytearray()
+    found: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], npt.NDArray[np.int32]]] = []
+    rows = suppressed = other = 0
+    for block in scanner:
+        of = codes.codes(block.concepts)
+        concepts.add(of)
+        found.append((of[block.chosen], block.grades, block.lengths))
+        blob += block.blob.data
+        scanner.skip("other language", block.other_language)
+        scanner.skip("no text", block.without_text)
+        scanner.skip("identifier is not a CUI", block.not_cui)
+        codes.leave_out("MRCONSO", block.not_cui, block.not_cuis)
+        rows += len(of)
+        suppressed += block.suppressed
+        other += block.other_language + block.without_text
+    return NameRows(
+        codes=np.concatenate([np.empty(0, dtype=np.int32), *(code for code, _, _ in found)]),
+        grades=np.concatenate([np.empty(0, dtype=np.uint32), *(grade for _, grade, _ in found)]),
+        lengths=np.concatenate([np.empty(0, dtype=np.int32), *(length for _, _, length in found)]),
+        blob=blob,
+        suppressed=suppressed,
+        active=rows - suppressed - other,
+        scanner=scanner,
+    )
+
+
+def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> ConceptNames:
+    """Choose the names of each concept and put them into order. Takes the memory of ``rows`` away."""
+    from cuihop_loader._kernels import names
+
+    places = concepts.of(rows.codes)
+    offsets = np.zeros(len(places) + 1, dtype=np.int64)
+    np.cumsum(rows.lengths, out=offsets[1:])
+    order = np.argsort(places.astype(np.int64) << 32 | rows.grades, kind="stable")
+    blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
+    kept = np.empty(len(places), dtype=np.int64)
+    counts = np.zeros(len(concepts), dtype=np.int32)
+    count, suppressed = names.choose(order, places, rows.grades, offsets, blob, all_names, kept, counts)
+    kept = kept[:count]
+    del order, places
+    new_offsets = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(rows.lengths[kept], out=new_offsets[1:])
+    new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
+    names.gather(offsets, blob, kept, new_offsets, new_blob)
+    del blob
+    rows.blob = bytearray()
+    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=indptr[1:])
+    rows.scanner.skip("suppressed", rows.suppressed - suppressed)
+    rows.scanner.skip("same name again" if all_names else "not the preferred name", rows.active - (count - suppressed))
+    return ConceptNames(StringTable(new_offsets, new_blob), indptr, rows.scanner.report)

@@ -1,0 +1,148 @@
+"""MRCUI, MERGEDCUI and DELETEDCUI: what became of concepts that the release no longer has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.snapshot_writer import RETIRED_RELATIONS, RetiredTable
+from cuihop_loader.concepts import ConceptPlaces
+from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import Progress
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.sources import SourceFile
+
+__all__ = ["HistoryRows", "read_history", "retired_concepts"]
+
+_COLUMNS = {"MRCUI": ("CUI1", "CUI2", "REL"), "MERGEDCUI": ("PCUI", "CUI"), "DELETEDCUI": ("PCUI",)}
+_RELATION = {"MERGEDCUI": "SY", "DELETEDCUI": "DEL"}
+_WITHOUT_SUCCESSOR = RETIRED_RELATIONS.index("DEL")
+_NOT_IN_SUBSET = "SUBX"
+"""MRCUI's word for a concept that UMLS has and this subset has not: nothing became of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryRows:
+    """What one file says.
+
+    Attributes:
+        retired, successors: int32, codes; successor 0 is none.
+        relations: int64, places in `RETIRED_RELATIONS`.
+        scanner: for the report.
+    """
+
+    retired: npt.NDArray[np.int32]
+    relations: npt.NDArray[np.int64]
+    successors: npt.NDArray[np.int32]
+    scanner: RowScanner[_Found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    retired: IdentifierColumn
+    successors: IdentifierColumn
+    relations: npt.NDArray[np.int64]
+    left_out: dict[str, int]
+    not_cuis: tuple[bytes, ...]
+
+
+class _Reading:
+    """What to do with a block of such a file. Shared by threads: it changes nothing of its own."""
+
+    def __init__(self, role: str, *, only_cuis: bool) -> None:
+        self._role = role
+        self._names = _COLUMNS[role]
+        self._only_cuis = only_cuis
+
+    def __call__(self, rows: Rows) -> _Found:
+        chosen = rows.all
+        left_out: dict[str, int] = {}
+        if self._role == "MRCUI":
+            numbers, names = interned(rows, 4, 5, chosen)
+            known = [RETIRED_RELATIONS.index(n.decode()) if n.decode() in RETIRED_RELATIONS else -1 for n in names]
+            relations = np.array(known, dtype=np.int64)[numbers]
+            for number, name in enumerate(names):
+                if known[number] < 0:
+                    why = "not in this subset" if name.decode() == _NOT_IN_SUBSET else "other relation"
+                    left_out[why] = left_out.get(why, 0) + int(np.count_nonzero(numbers == number))
+            chosen = np.flatnonzero(relations >= 0).astype(np.int32)
+            relations = relations[chosen]
+        else:
+            relations = np.full(len(rows), RETIRED_RELATIONS.index(_RELATION[self._role]), dtype=np.int64)
+        retired = identifier_column(rows, 0, self._names[0], chosen)
+        if self._role == "DELETEDCUI":
+            successors = IdentifierColumn(np.zeros(len(chosen), dtype=np.int32), (), np.empty(0, dtype=np.bool_))
+        else:
+            successors = identifier_column(rows, 1, self._names[1], chosen, may_be_empty=True)
+            faulty = {fault.row for fault in rows.faults}
+            for i in np.flatnonzero((successors.codes == 0) & (relations != _WITHOUT_SUCCESSOR)).tolist():
+                if int(rows.places[chosen[i]]) not in faulty:
+                    relation = RETIRED_RELATIONS[int(relations[i])]
+                    rows.refuse(
+                        int(chosen[i]), self._names[1], f"no successor for {relation}", "nothing", "an identifier"
+                    )
+        kept = ~(retired.is_invalid() | successors.is_invalid())
+        kept &= (successors.codes != 0) | (relations == _WITHOUT_SUCCESSOR)
+        not_cuis: tuple[bytes, ...] = ()
+        if self._only_cuis and retired.others:
+            not_cui = kept & (retired.codes < 0)
+            left_out["identifier is not a CUI"] = int(np.count_nonzero(not_cui))
+            not_cuis = tuple(o for o, no in zip(retired.others, retired.invalid.tolist(), strict=True) if not no)
+            kept &= ~not_cui
+        rest = np.flatnonzero(kept)
+        retired = retired.at(rest)
+        if self._only_cuis:
+            retired = IdentifierColumn(retired.codes, (), np.empty(0, dtype=np.bool_))
+        return _Found(retired, successors.at(rest), relations[rest], left_out, not_cuis)
+
+
+def read_history(
+    file: SourceFile,
+    codes: IdentifierCodes,
+    rejected: RejectedRows,
+    progress: Progress | None,
+    *,
+    only_cuis: bool,
+) -> HistoryRows:
+    """Read one of the three files.
+
+    Successors of any kind are kept: that a concept was merged into one which the graph does not hold is worth
+    telling.
+
+    Raises:
+        InputError: the file or a row of it is not as it must be.
+    """
+    scanner = RowScanner(file, _COLUMNS[file.role], _Reading(file.role, only_cuis=only_cuis), rejected, progress)
+    retired = [np.empty(0, dtype=np.int32)]
+    relations = [np.empty(0, dtype=np.int64)]
+    successors = [np.empty(0, dtype=np.int32)]
+    for block in scanner:
+        retired.append(codes.codes(block.retired))
+        relations.append(block.relations)
+        successors.append(codes.codes(block.successors))
+        for reason, count in block.left_out.items():
+            scanner.skip(reason, count)
+        codes.leave_out(file.role, block.left_out.get("identifier is not a CUI", 0), block.not_cuis)
+    return HistoryRows(np.concatenate(retired), np.concatenate(relations), np.concatenate(successors), scanner)
+
+
+def retired_concepts(files: Sequence[HistoryRows], concepts: ConceptPlaces, codes: IdentifierCodes) -> RetiredTable:
+    """The retired concepts, each statement once. A concept that the release has is not retired."""
+    triples = []
+    for rows in files:
+        retired = np.flatnonzero(concepts.of(rows.retired) < 0)
+        rows.scanner.skip("concept is current", len(rows.retired) - len(retired))
+        triples.append(np.stack([rows.retired[retired], rows.relations[retired], rows.successors[retired]]))
+    old, relation, new = np.concatenate([np.empty((3, 0), dtype=np.int64), *triples], axis=1)
+    known = ascending(np.concatenate([old, new]))
+    identifiers, places = codes.in_order(known)
+    key = places[np.searchsorted(known, old)].astype(np.int64) << 32 | relation << 29
+    key |= places[np.searchsorted(known, new)]
+    key = ascending(key)
+    relations = ((key >> 29) & 7).astype(np.uint8)
+    return RetiredTable(identifiers[key >> 32], relations, identifiers[key & ((1 << 29) - 1)])

@@ -1,0 +1,179 @@
+"""Identifiers as small numbers while files are read: the digits of a CUI, and a number for each other identifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import LimitExceeded
+from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop_loader.row_scanner import Rows
+
+__all__ = ["CODE_BITS", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned"]
+
+CODE_BITS = 26
+"""Codes are below 2 to the power of this."""
+
+_CUIS = 10_000_000
+_SAMPLES = 5
+_SHOWN = 80
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifierColumn:
+    """The identifiers of one column in some rows of a block.
+
+    Attributes:
+        codes: int32; 1 + the digits of a CUI, 0 for an empty field, ``-1 - k`` for the other identifier number k.
+        others: the other identifiers.
+        invalid: for each of them, whether no graph can hold it.
+    """
+
+    codes: npt.NDArray[np.int32]
+    others: tuple[bytes, ...]
+    invalid: npt.NDArray[np.bool_]
+
+    def is_invalid(self) -> npt.NDArray[np.bool_]:
+        """For each row, whether no graph can hold its identifier."""
+        if not self.others:
+            return np.zeros(len(self.codes), dtype=np.bool_)
+        answer: npt.NDArray[np.bool_] = np.r_[self.invalid, False][np.where(self.codes < 0, -1 - self.codes, -1)]
+        return answer
+
+    def at(self, rows: npt.NDArray[np.integer]) -> IdentifierColumn:
+        """The same column in fewer rows."""
+        return IdentifierColumn(self.codes[rows], self.others, self.invalid)
+
+
+def interned(
+    rows: Rows, begin: int, end: int, chosen: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], tuple[bytes, ...]]:
+    """Number the texts from span ``begin`` to span ``end`` of the chosen rows. Returns the numbers and the texts."""
+    from cuihop_loader._kernels import interning
+
+    if not len(chosen):
+        return np.empty(0, dtype=np.int32), ()
+    table = np.full(1 << (2 * len(chosen) - 1).bit_length(), -1, dtype=np.int32)
+    numbers = np.empty(len(chosen), dtype=np.int32)
+    firsts = np.empty(len(chosen), dtype=np.int32)
+    count = interning.intern(rows.buffer, rows.spans, begin, end, chosen, table, numbers, firsts)
+    spans = rows.spans[chosen[firsts[:count]]][:, [begin, end]].tolist()
+    return numbers, tuple(rows.buffer[b:e].tobytes() for b, e in spans)
+
+
+def identifier_column(
+    rows: Rows, column: int, name: str, chosen: npt.NDArray[np.int32], *, may_be_empty: bool = False
+) -> IdentifierColumn:
+    """Read identifiers. ``column`` counts the wanted columns, ``name`` is for messages.
+
+    A row with text that no graph can hold as an identifier becomes one of the block's faults; its code is that of
+    an invalid identifier.
+    """
+    from cuihop_loader._kernels import interning
+
+    codes = np.empty(len(chosen), dtype=np.int32)
+    if not interning.cui_digits(rows.buffer, rows.spans, 2 * column, chosen, codes):
+        codes += 1
+        return IdentifierColumn(codes, (), np.empty(0, dtype=np.bool_))
+    where = np.flatnonzero(codes < 0).astype(np.int32)
+    codes += 1
+    numbers, others = interned(rows, 2 * column, 2 * column + 1, chosen[where])
+    codes[where] = -1 - numbers
+    invalid = np.array([not _valid(other) for other in others], dtype=np.bool_)
+    if may_be_empty and b"" in others:
+        empty = others.index(b"")
+        codes[codes == -1 - empty] = 0
+        invalid[empty] = False
+    answer = IdentifierColumn(codes, others, invalid)
+    if invalid.any():
+        known = {fault.row for fault in rows.faults}
+        for i in np.flatnonzero(answer.is_invalid()).tolist():
+            if int(rows.places[chosen[i]]) not in known:
+                found = rows.raw(int(chosen[i]), column).decode()
+                shown = repr(found if len(found) <= _SHOWN else found[:_SHOWN] + "…")
+                rows.refuse(int(chosen[i]), name, "not an identifier", shown if found else "nothing", EXPECTED["any"])
+    return answer
+
+
+def _valid(raw: bytes) -> bool:
+    return raw.isascii() and is_identifier(raw.decode("ascii"), "any")
+
+
+class IdentifierCodes:
+    """Gives codes: 0 is no identifier, 1 + the digits is a CUI, and larger codes are other identifiers.
+
+    The codes of CUIs ascend as the CUIs do. One thread only.
+
+    Attributes:
+        skipped: rows left out because an identifier is not a CUI, by role of the file.
+        samples: a few of these identifiers.
+    """
+
+    def __init__(self) -> None:
+        self._others: dict[bytes, int] = {}
+        self.skipped: dict[str, int] = {}
+        self.samples: list[str] = []
+
+    @property
+    def count(self) -> int:
+        """All codes are below it."""
+        return 1 + _CUIS + len(self._others)
+
+    def codes(self, column: IdentifierColumn) -> npt.NDArray[np.int32]:
+        """The codes of a column, other identifiers included."""
+        if not column.others:
+            return column.codes
+        given = np.array([self._code(other) for other in column.others], dtype=np.int32)
+        codes = column.codes.copy()
+        other = np.flatnonzero(codes < 0)
+        codes[other] = given[-1 - codes[other]]
+        return codes
+
+    def code(self, identifier: str) -> int:
+        """The code of one identifier."""
+        return 1 + int(identifier[1:]) if is_identifier(identifier, "cui") else self._code(identifier.encode("ascii"))
+
+    def leave_out(self, role: str, rows: int, others: tuple[bytes, ...]) -> None:
+        """Count rows that are left out because an identifier is not a CUI."""
+        if rows:
+            self.skipped[role] = self.skipped.get(role, 0) + rows
+            for other in others:
+                if len(self.samples) < _SAMPLES and (text := other.decode()) not in self.samples:
+                    self.samples.append(text)
+
+    def identifiers(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.bytes_]:
+        """The identifiers of the codes, dtype ``S``, 8 bytes wide or as wide as the longest."""
+        digits = np.empty((len(codes), 8), dtype=np.uint8)
+        digits[:, 0] = ord("C")
+        left = codes.astype(np.int32) - 1
+        for place in range(7, 0, -1):
+            left, digit = np.divmod(left, 10)
+            digits[:, place] = digit + ord("0")
+        digits[codes == 0] = 0
+        cuis = digits.view("S8").reshape(-1)
+        other = np.flatnonzero(codes > _CUIS)
+        if not len(other):
+            return cuis
+        names = np.array(list(self._others), dtype=np.bytes_)[codes[other] - _CUIS - 1]
+        wide = cuis.astype(f"S{max(8, names.dtype.itemsize)}")
+        wide[other] = names
+        return wide
+
+    def in_order(self, codes: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int32]]:
+        """Distinct ascending codes as identifiers in the order of their bytes, and the place of each code in it."""
+        identifiers = self.identifiers(codes)
+        places = np.arange(len(codes), dtype=np.int32)
+        if not len(codes) or codes[-1] <= _CUIS:
+            return identifiers, places
+        comparable = identifiers.view(">u8").astype(np.uint64) if identifiers.dtype.itemsize == 8 else identifiers
+        order = np.argsort(comparable)
+        places[order] = np.arange(len(codes), dtype=np.int32)
+        return identifiers[order], places
+
+    def _code(self, other: bytes) -> int:
+        code = self._others.setdefault(other, self.count)
+        if code >= 1 << CODE_BITS:
+            raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS:,} identifiers that are not CUIs")
+        return code

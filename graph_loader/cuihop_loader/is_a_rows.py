@@ -1,0 +1,209 @@
+"""MRREL: its rows to the distinct is_a edges, and which vocabularies assert each.
+
+A row reads from right to left (UMLS Reference Manual, MRREL: REL and RELA tell what the second concept is to the
+first): ``C1|…|CHD|C2|…|isa`` says that C2 is a child of C1, and C2 isa C1. So:
+
+========================  =========================
+the row says              the edge (child, parent)
+========================  =========================
+RELA isa, REL CHD, RN     (CUI2, CUI1)
+RELA inverse_isa, PAR, RB (CUI1, CUI2)
+========================  =========================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import LimitExceeded
+from cuihop_loader.edge_table import EdgeTable, edge_table
+from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import LoadOptions, Progress, RelationFilter
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.report import FileReport
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.sources import SourceFile
+
+__all__ = ["IsARows", "read_is_a_rows"]
+
+_WANTED = ("CUI1", "REL", "CUI2", "RELA", "SAB", "SUPPRESS")
+_CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = range(6)
+_BITS: dict[RelationFilter, int] = {"isa": 0b11, "par-chd": 0b1100, "rb-rn": 0b110000}
+
+
+@dataclass(frozen=True, eq=False)
+class IsARows:
+    """What MRREL says.
+
+    Attributes:
+        edges: the distinct edges.
+        sab_rows: how many rows each vocabulary gave; 0 for one that was not asked for.
+        loops: int32, codes of the concepts that are called their own parent, ascending, distinct.
+        relation_rows: rows kept by what they say.
+        offered: how many rows each relation filter would find (suppressed rows and vocabularies as asked).
+        report: of the file.
+    """
+
+    edges: EdgeTable
+    sab_rows: dict[str, int]
+    loops: npt.NDArray[np.int32]
+    relation_rows: dict[str, int]
+    offered: dict[RelationFilter, int]
+    report: FileReport
+
+
+@dataclass(frozen=True, eq=False)
+class _Selected:
+    """The rows of a block that count, and how many do not."""
+
+    first: IdentifierColumn
+    second: IdentifierColumn
+    sabs: npt.NDArray[np.int32]
+    sab_names: tuple[bytes, ...]
+    kinds: npt.NDArray[np.uint8]
+    seen: npt.NDArray[np.int64]
+    other_relation: int
+    suppressed: int
+    other_sab: int
+    not_cui: int
+    not_cuis: tuple[bytes, ...]
+
+
+class _Selection:
+    """What to do with a block of MRREL. Shared by threads: it changes nothing of its own."""
+
+    def __init__(self, options: LoadOptions, *, only_cuis: bool) -> None:
+        self._wanted = sum(_BITS[relation] for relation in set(options.relations))
+        self._with_suppressed = options.include_suppressed
+        self._include = {sab.encode() for sab in options.include_sabs}
+        self._exclude = {sab.encode() for sab in options.exclude_sabs}
+        self._only_cuis = only_cuis
+
+    def __call__(self, rows: Rows) -> _Selected:
+        from cuihop_loader._kernels import edges
+
+        chosen = np.empty(len(rows), dtype=np.int32)
+        kinds = np.empty(len(rows), dtype=np.uint8)
+        seen = np.zeros(6, dtype=np.int64)
+        left_out = np.zeros(2, dtype=np.int64)
+        count = edges.select(
+            rows.buffer, rows.spans, 2 * _REL, 2 * _RELA, 2 * _SUPPRESS, self._wanted, self._with_suppressed,
+            chosen, kinds, seen, left_out,
+        )  # fmt: skip
+        chosen, kinds = chosen[:count], kinds[:count]
+
+        sabs, sab_names = interned(rows, 2 * _SAB, 2 * _SAB + 1, chosen)
+        if self._include or self._exclude:
+            allowed = np.array(
+                [(not self._include or sab in self._include) and sab not in self._exclude for sab in sab_names],
+                dtype=np.bool_,
+            )
+            kept = np.flatnonzero(allowed[sabs]) if len(sabs) else np.empty(0, dtype=np.int64)
+            chosen, kinds, sabs = chosen[kept], kinds[kept], sabs[kept]
+        other_sab = count - len(chosen)
+
+        first = identifier_column(rows, _CUI1, "CUI1", chosen)
+        second = identifier_column(rows, _CUI2, "CUI2", chosen)
+        not_cui = 0
+        not_cuis: tuple[bytes, ...] = ()
+        if first.others or second.others:
+            bad = first.is_invalid() | second.is_invalid()
+            opaque = ((first.codes < 0) | (second.codes < 0)) & ~bad
+            if self._only_cuis:
+                not_cui = int(np.count_nonzero(opaque))
+                bad |= opaque
+                not_cuis = tuple(
+                    other
+                    for column in (first, second)
+                    for other, invalid in zip(column.others, column.invalid.tolist(), strict=True)
+                    if not invalid
+                )
+            kept = np.flatnonzero(~bad)
+            first, second, kinds, sabs = first.at(kept), second.at(kept), kinds[kept], sabs[kept]
+            if self._only_cuis:
+                nothing = np.empty(0, dtype=np.bool_)
+                first = IdentifierColumn(first.codes, (), nothing)
+                second = IdentifierColumn(second.codes, (), nothing)
+        return _Selected(
+            first, second, sabs, sab_names, kinds, seen,
+            int(left_out[0]), int(left_out[1]), other_sab, not_cui, not_cuis,
+        )  # fmt: skip
+
+
+def read_is_a_rows(
+    file: SourceFile,
+    options: LoadOptions,
+    codes: IdentifierCodes,
+    rejected: RejectedRows,
+    progress: Progress | None,
+    *,
+    only_cuis: bool,
+) -> IsARows:
+    """Read MRREL.
+
+    Raises:
+        InputError: the file or a row of it is not as it must be.
+        LimitExceeded: more than 2,048 vocabularies.
+    """
+    from cuihop_loader._kernels import edges
+
+    scanner = RowScanner(file, _WANTED, _Selection(options, only_cuis=only_cuis), rejected, progress)
+    sab_codes: dict[bytes, int] = {}
+    sab_rows: list[int] = []
+    found: list[npt.NDArray[np.uint64]] = []
+    loops: list[npt.NDArray[np.int32]] = []
+    offered = np.zeros(6, dtype=np.int64)
+    kept = np.zeros(6, dtype=np.int64)
+    for block in scanner:
+        known = _sab_codes(block.sab_names, sab_codes, sab_rows)
+        first, second = codes.codes(block.first), codes.codes(block.second)
+        rows = np.empty(2 * len(first), dtype=np.uint64)
+        own = np.empty(len(first), dtype=np.int32)
+        n_edges, n_loops = edges.pack(first, second, block.sabs, known, block.kinds, rows, own, kept)
+        found.append(rows[:n_edges].copy())
+        loops.append(ascending(own[:n_loops]))
+        counted = np.bincount(block.sabs[first != second], minlength=len(known))
+        for code, count in zip(known.tolist(), counted.tolist(), strict=True):
+            sab_rows[code] += count
+        offered += block.seen
+        scanner.skip("other relation", block.other_relation)
+        scanner.skip("suppressed", block.suppressed)
+        scanner.skip("other vocabulary", block.other_sab)
+        scanner.skip("identifier is not a CUI", block.not_cui)
+        scanner.skip("concept is its own parent", n_loops)
+        codes.leave_out("MRREL", block.not_cui, block.not_cuis)
+    sabs = [sab.decode() for sab in sab_codes]
+    rows = np.concatenate(found)
+    found.clear()  # the rows are the larger part of the memory
+    return IsARows(
+        edges=edge_table(rows, sabs),
+        sab_rows=dict(zip(sabs, sab_rows, strict=True)),
+        loops=ascending(np.concatenate(loops)),
+        relation_rows={
+            name: int(count) for name, count in zip(edges.RELATION_NAMES, kept.tolist(), strict=True) if count
+        },
+        offered={
+            relation: int(sum(offered[bit] for bit in range(6) if bits >> bit & 1)) for relation, bits in _BITS.items()
+        },
+        report=scanner.report,
+    )
+
+
+def _sab_codes(names: Iterable[bytes], known: dict[bytes, int], rows: list[int]) -> npt.NDArray[np.int32]:
+    """The number of each vocabulary; new ones are added."""
+    from cuihop_loader._kernels import edges
+
+    answer = []
+    for name in names:
+        if name not in known:
+            if len(known) > edges.SAB_MASK:
+                raise LimitExceeded(f"more than {edges.SAB_MASK + 1:,} vocabularies (SAB) in MRREL")
+            known[name] = len(known)
+            rows.append(0)
+        answer.append(known[name])
+    return np.array(answer, dtype=np.int32)

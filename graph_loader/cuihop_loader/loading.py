@@ -1,0 +1,183 @@
+"""From files to the sections of a snapshot, and the report on them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cuihop.identifier_table import IdentifierTable
+from cuihop.identifiers import Identifiers
+from cuihop.snapshot_format import Sections
+from cuihop.snapshot_writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
+from cuihop_loader.ontology import read_ontology
+from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.read_graph import ReadGraph
+from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
+from cuihop_loader.release_files import read_release
+from cuihop_loader.report import Cycles, Hub, LoadReport, Retired
+from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.sources import OBO, SourceFile, found_files
+from cuihop_loader.structure import structure
+
+__all__ = ["Loaded", "load", "load_to"]
+
+_DEFAULTS = LoadOptions()
+_UNVERSIONED = "unversioned"
+_CYCLES = 5
+_MEMBERS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A graph in memory, and the report on how it came about.
+
+    Attributes:
+        sections: what `cuihop.SnapshotGraph` takes, and `cuihop.snapshot_writer.write_snapshot` writes.
+        report: the load report.
+    """
+
+    sections: Sections
+    report: LoadReport
+
+
+def load(sources: Sequence[Path | str], options: LoadOptions = _DEFAULTS, progress: Progress | None = None) -> Loaded:
+    """Read a graph into memory.
+
+    Args:
+        sources: a folder with the RRF files of a release (searched with its META and CHANGE folders), a zip archive
+            of them, the files themselves, or OBO files; plain or under gzip.
+        options: what to load, and how.
+        progress: told how far the load is.
+
+    Raises:
+        InputError: a file is missing, cannot be read, or is not as it must be; or no is_a relation is found.
+        LimitExceeded: more vocabularies or identifiers than fit.
+        OutputError: the file of rejects cannot be written.
+    """
+    with rejected_rows(options) as rejected:
+        return _loaded(sources, options, progress, rejected)
+
+
+def load_to(
+    path: Path,
+    sources: Sequence[Path | str],
+    options: LoadOptions = _DEFAULTS,
+    progress: Progress | None = None,
+) -> Loaded:
+    """Read a graph and write its snapshot: the snapshot and the file of rejects both, or neither.
+
+    Raises:
+        InputError, LimitExceeded: as `load`.
+        OutputError: a file cannot be written. What was there before is still there.
+    """
+    with rejected_rows(options) as rejected:
+        loaded = _loaded(sources, options, progress, rejected)
+        write_snapshot(path, loaded.sections)
+    return loaded
+
+
+def _loaded(
+    sources: Sequence[Path | str], options: LoadOptions, progress: Progress | None, rejected: RejectedRows
+) -> Loaded:
+    start = time.perf_counter()
+    files = found_files(sources)
+    told = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
+    is_obo = OBO in files
+    identifiers: Identifiers = options.identifiers or ("any" if is_obo else "cui")
+    if is_obo:
+        graph = read_ontology(files[OBO], options, identifiers, rejected, told)
+    else:
+        one_each = {role: of_role[0] for role, of_role in files.items()}
+        graph = read_release(one_each, options, identifiers, rejected, told)
+    if told is not None:
+        told.work("looking at the graph")
+    warnings = list(graph.warnings)
+    if rejected.count:
+        warnings.append(f"{rejected.count:,} bad rows were left out")
+    report = _report(graph, options, identifiers, warnings)
+    sections = sections_of(
+        graph.tables,
+        name=report.release,
+        relations=report.relations,
+        identifiers=identifiers,
+        source=", ".join(str(source) for source in sources),
+        report=report.to_json(timing=False),
+    )
+    return Loaded(sections, dataclasses.replace(report, seconds=round(time.perf_counter() - start, 3)))
+
+
+def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, warnings: Sequence[str]) -> LoadReport:
+    tables = graph.tables
+    concepts, edges = len(tables.cuis), len(tables.children)
+    shape = structure(concepts, tables.children, tables.parents)
+    indptr = np.zeros(concepts + 1, dtype=np.int32) if tables.name_indptr is None else tables.name_indptr
+    identifiers_of = IdentifierTable.packed(tables.cuis)
+
+    def name(place: int) -> str | None:
+        return tables.names[int(indptr[place])] if indptr[place + 1] > indptr[place] else None
+
+    return LoadReport(
+        release=options.release or graph.release or _UNVERSIONED,
+        relations=tuple(dict.fromkeys(options.relations)),
+        identifiers=identifiers,
+        files=graph.files,
+        concepts=concepts,
+        edges=edges,
+        mirrored=graph.mirrored,
+        one_directional=edges - graph.mirrored,
+        self_loops=graph.self_loops,
+        cycles=Cycles(
+            components=len(shape.cycles),
+            concepts=sum(len(members) for members in shape.cycles),
+            sizes=sorted(Counter(len(members) for members in shape.cycles).items(), reverse=True),
+            examples=[identifiers_of.at(members[:_MEMBERS]) for members in shape.cycles[:_CYCLES]],
+        ),
+        weak_components=shape.weak_components,
+        giant_component=shape.giant_component,
+        isolated=shape.isolated,
+        depth=shape.depth,
+        hubs=[Hub(identifiers_of[place], name(place), children) for place, children in shape.hubs],
+        names=len(tables.names),
+        nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
+        semantic_types=len(ascending(tables.type_indices)),
+        retired=_retired(tables.retired),
+        relation_rows=graph.relation_rows,
+        sabs=graph.sabs,
+        other_identifiers=graph.other_identifiers,
+        other_identifier_samples=graph.other_identifier_samples,
+        obo=graph.obo,
+        warnings=warnings,
+        bytes=sum(file.bytes for file in graph.files),
+        seconds=0.0,
+    )
+
+
+def _retired(table: RetiredTable) -> Retired:
+    counts = np.bincount(table.relations, minlength=len(RETIRED_RELATIONS)).tolist()
+    return Retired(
+        concepts=int(np.count_nonzero(table.cuis[1:] != table.cuis[:-1])) + (len(table.cuis) > 0),
+        statements={name: count for name, count in zip(RETIRED_RELATIONS, counts, strict=True) if count},
+    )
+
+
+class _Overall:
+    """Progress over all files, from the progress in each."""
+
+    def __init__(self, progress: Progress, files: Sequence[SourceFile]) -> None:
+        self._progress = progress
+        self._total = sum(file.size for file in files)
+        self._done: dict[str, int] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        self._done[step] = done
+        self._progress(step, min(self._total, sum(self._done.values())), self._total)
+
+    def work(self, step: str) -> None:
+        """All is read, and this is being done."""
+        self._progress(step, self._total, self._total)

@@ -1,0 +1,253 @@
+"""OBO ontologies as a graph: their terms projected on the CUIs that they refer to.
+
+A term with UMLS cross-references stands for those CUIs; a term without keeps its own identifier, so that every hop of
+the ontology stays a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cuihop.errors import InputError
+from cuihop.identifier_table import identifier_array
+from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.snapshot_writer import GraphTables, RetiredTable
+from cuihop.string_table import StringTable
+from cuihop_loader.obo_terms import OboFile, Term
+from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.read_graph import ReadGraph
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.report import FileReport, OboReport, SabReport
+from cuihop_loader.sources import OBO, SourceFile
+
+__all__ = ["read_ontology"]
+
+_SAMPLES = 3
+
+
+class _Projection:
+    """Which identifiers each term stands for."""
+
+    def __init__(self, terms: Sequence[Term], identifiers: Identifiers) -> None:
+        self._identifiers = identifiers
+        self.terms: dict[str, Term] = {}
+        for term in terms:
+            if not term.obsolete:
+                self.terms[term.id] = term.joined(self.terms.get(term.id))
+        self.obsolete = {term.id for term in terms if term.obsolete} - self.terms.keys()
+        # Published files give current terms as alternatives of others: such a term stands for itself.
+        self._alternatives = {
+            alternative: term.id
+            for term in self.terms.values()
+            for alternative in term.alternatives
+            if alternative not in self.terms
+        }
+        self._stands_for = {
+            term.id: tuple(sorted({cui for cui in term.umls if is_identifier(cui, "cui")})) or self._own(term.id)
+            for term in self.terms.values()
+        }
+
+    @property
+    def keeps_terms(self) -> bool:
+        """Whether a term without a CUI is a concept."""
+        return self._identifiers == "any"
+
+    def defines(self, identifier: str) -> bool:
+        """Whether some file has a stanza for the term."""
+        return identifier in self.terms or identifier in self._alternatives or identifier in self.obsolete
+
+    def of(self, identifier: str) -> tuple[str, ...]:
+        """The concepts of a term that may be named by an alternative, or defined nowhere; none for an obsolete one."""
+        found = self._stands_for.get(self._alternatives.get(identifier, identifier))
+        if found is not None:
+            return found
+        return () if identifier in self.obsolete else self._own(identifier)
+
+    def _own(self, identifier: str) -> tuple[str, ...]:
+        return (identifier,) if self.keeps_terms else ()
+
+
+def read_ontology(
+    sources: Sequence[SourceFile],
+    options: LoadOptions,
+    identifiers: Identifiers,
+    rejected: RejectedRows,
+    progress: Progress | None,
+) -> ReadGraph:
+    """Read OBO files into one graph.
+
+    Raises:
+        InputError: a file is not as it must be, an identifier is none, or an option is for RRF files only.
+    """
+    if tuple(options.relations) != ("isa",):
+        raise InputError("OBO files have is_a only", column="relations", found=", ".join(options.relations))
+    if options.include_sabs or options.exclude_sabs:
+        raise InputError("vocabularies can be chosen in RRF files only", column="sab")
+    readers = [OboFile(source, rejected, progress) for source in sources]
+    of_file: list[list[Term]] = []
+    for reader, source in zip(readers, sources, strict=True):
+        terms = list(reader.terms())
+        for term in terms:
+            if not is_identifier(term.id, "any"):
+                raise InputError(
+                    "not an identifier",
+                    file=str(source),
+                    line=term.line,
+                    column="id",
+                    found=repr(term.id),
+                    expected=EXPECTED["any"],
+                )
+        of_file.append(terms)
+    all_terms = [term for terms in of_file for term in terms]
+    projection = _Projection(all_terms, identifiers)
+
+    sabs_of: dict[tuple[str, str], set[str]] = {}
+    loops: set[str] = set()
+    undefined: set[str] = set()
+    sab_rows: dict[str, int] = {}
+    files = []
+    for reader, source, terms in zip(readers, sources, of_file, strict=True):
+        counts = dict.fromkeys(("kept", "obsolete", "term without CUI", "concept is its own parent"), 0)
+        for term in terms:
+            for parent in term.parents:
+                if not projection.defines(parent):
+                    undefined.add(parent)
+                pairs = [] if term.obsolete else [(c, p) for c in projection.of(term.id) for p in projection.of(parent)]
+                edges = [pair for pair in pairs if pair[0] != pair[1]]
+                loops.update(child for child, parent in pairs if child == parent)
+                for edge in edges:
+                    sabs_of.setdefault(edge, set()).add(reader.ontology)
+                gone = term.obsolete or parent in projection.obsolete
+                counts[
+                    "kept"
+                    if edges
+                    else "concept is its own parent"
+                    if pairs
+                    else "obsolete"
+                    if gone
+                    else "term without CUI"
+                ] += 1
+        sab_rows[reader.ontology] = sab_rows.get(reader.ontology, 0) + counts["kept"]
+        files.append(_file_report(reader, source, counts))
+
+    sab_edges: dict[str, int] = {}
+    for sabs in sabs_of.values():
+        for sab in sabs:
+            sab_edges[sab] = sab_edges.get(sab, 0) + 1
+    versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
+    if not sabs_of:
+        raise InputError(
+            "no is_a relation",
+            file=", ".join(str(source) for source in sources),
+            found=f"{sum(len(term.parents) for term in all_terms):,} is_a clauses",
+            expected="at least one between concepts",
+        )
+    return ReadGraph(
+        tables=_tables(projection, sabs_of, loops, all_terms, all_names=options.synonyms),
+        release=", ".join(versions) or None,
+        self_loops=len(loops),
+        mirrored=0,
+        relation_rows={"is_a": sum(sab_rows.values())},
+        sabs={
+            reader.ontology: SabReport(reader.version, sab_rows[reader.ontology], sab_edges.get(reader.ontology, 0))
+            for reader in readers
+        },
+        files=files,
+        warnings=_warnings(projection),
+        obo=_obo_report(projection, len(undefined)),
+    )
+
+
+def _file_report(reader: OboFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
+    skipped = {reason: count for reason, count in counts.items() if count and reason != "kept"}
+    if reader.bad:
+        skipped["bad row"] = reader.bad
+    return FileReport(
+        role=OBO,
+        file=str(source),
+        rows=sum(counts.values()) + reader.bad,
+        kept=counts["kept"],
+        skipped=skipped,
+        bad=reader.bad,
+        bytes=reader.bytes,
+        line_ends="mixed" if 0 < reader.crlf < reader.lines else "CRLF" if reader.crlf else "LF",
+    )
+
+
+def _tables(
+    projection: _Projection,
+    sabs_of: dict[tuple[str, str], set[str]],
+    loops: set[str],
+    terms: Sequence[Term],
+    *,
+    all_names: bool,
+) -> GraphTables:
+    names: dict[str, dict[str, None]] = {}
+    for term in projection.terms.values():
+        for concept in projection.of(term.id):
+            known = names.setdefault(concept, {})
+            known.update(dict.fromkeys(name for name in (term.name, *term.synonyms) if name))
+    concepts = sorted({concept for edge in sabs_of for concept in edge} | names.keys() | loops)
+    place = {concept: i for i, concept in enumerate(concepts)}
+    edges = sorted(sabs_of)
+    members = sorted({tuple(sorted(sabs)) for sabs in sabs_of.values()})
+    set_place = {member: i for i, member in enumerate(members)}
+    kept = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
+    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
+    np.cumsum([len(of) for of in kept], out=indptr[1:])
+    return GraphTables(
+        cuis=identifier_array(concepts),
+        children=np.array([place[child] for child, _ in edges], dtype=np.int32),
+        parents=np.array([place[parent] for _, parent in edges], dtype=np.int32),
+        sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
+        sab_set_members=members,
+        names=StringTable.of([name for of in kept for name in of]),
+        name_indptr=indptr,
+        retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
+    )
+
+
+def _retired(projection: _Projection, terms: Sequence[Term]) -> Iterator[tuple[str, str, str]]:
+    """Alternative identifiers, and obsolete terms with their successors; nothing where only CUIs count."""
+    if not projection.keeps_terms:
+        return
+    for term in terms:
+        alternatives = [alternative for alternative in term.alternatives if alternative not in projection.terms]
+        if not term.obsolete:
+            for alternative in alternatives:
+                yield from ((alternative, "SY", concept) for concept in projection.of(term.id))
+            continue
+        yield from ((alternative, "SY", term.id) for alternative in alternatives)
+        successors = [
+            (term.id, relation, concept)
+            for relation, targets in (("SY", term.replaced_by), ("RO", term.consider))
+            for target in targets
+            for concept in (projection.of(target) or (target,))
+            if concept != term.id
+        ]
+        yield from successors or [(term.id, "DEL", "")]
+
+
+def _obo_report(projection: _Projection, undefined: int) -> OboReport:
+    cuis = [[cui for cui in projection.of(term) if is_identifier(cui, "cui")] for term in projection.terms]
+    shared: dict[str, int] = {}
+    for of in cuis:
+        for cui in of:
+            shared[cui] = shared.get(cui, 0) + 1
+    return OboReport(
+        terms=len(projection.terms),
+        obsolete=len(projection.obsolete),
+        without_cui=sum(not of for of in cuis),
+        several_cuis=sum(len(of) > 1 for of in cuis),
+        shared_cuis=sum(count > 1 for count in shared.values()),
+        undefined_parents=undefined,
+    )
+
+
+def _warnings(projection: _Projection) -> list[str]:
+    wrong = sorted({umls for term in projection.terms.values() for umls in term.umls if not is_identifier(umls, "cui")})
+    if not wrong:
+        return []
+    return [f"{len(wrong):,} UMLS cross-references are no CUIs and were left out, e.g. {', '.join(wrong[:_SAMPLES])}"]

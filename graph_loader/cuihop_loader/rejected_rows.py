@@ -1,0 +1,89 @@
+"""Rows that break the layout: what is wrong with one, and what becomes of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from cuihop.errors import InputError
+from cuihop.snapshot_format import replaced_file
+from cuihop_loader.options import LoadOptions
+
+__all__ = ["Fault", "RejectedRows", "rejected_rows"]
+
+_HEADER = b"file\tline\tcolumn\tproblem\trow\n"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a row.
+
+    Attributes:
+        row: its place in its block.
+        column: the column's name, or its number from 1 where the layout has none.
+        problem, found, expected: as in `InputError`.
+        begin, end: where in the block the row stands, without its line end.
+    """
+
+    row: int
+    column: str | int
+    problem: str
+    found: str
+    expected: str
+    begin: int
+    end: int
+
+
+class RejectedRows:
+    """Takes the faults of all files, and ends the load or counts them, as the user asked.
+
+    Attributes:
+        count: rows rejected so far.
+    """
+
+    def __init__(self, *, skip: bool, target: BinaryIO | None) -> None:
+        self._skip = skip
+        self._target = target
+        self.count = 0
+
+    def reject(self, file: str, line: int, fault: Fault, row: bytes) -> None:
+        """Count the row, and write it to the file of rejects if there is one.
+
+        Raises:
+            InputError: a bad row is to end the load.
+        """
+        if not self._skip:
+            raise InputError(
+                fault.problem,
+                file=file,
+                line=line,
+                column=fault.column,
+                found=fault.found,
+                expected=fault.expected,
+                advice="To leave such rows out and count them: --on-bad-row skip",
+            )
+        self.count += 1
+        if self._target is not None:
+            shown = row.decode("utf-8", errors="backslashreplace").encode()
+            self._target.write(
+                f"{file}\t{line}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + shown + b"\n"
+            )
+
+
+@contextlib.contextmanager
+def rejected_rows(options: LoadOptions) -> Iterator[RejectedRows]:
+    """What the load tells of bad rows. A file of rejects appears when the block ends well, and only then.
+
+    Raises:
+        OutputError: the file of rejects cannot be written.
+    """
+    skip = options.on_bad_row == "skip"
+    if options.rejects is None:
+        yield RejectedRows(skip=skip, target=None)
+        return
+    with replaced_file(Path(options.rejects)) as target:
+        target.write(_HEADER)
+        yield RejectedRows(skip=skip, target=target)

@@ -1,0 +1,302 @@
+"""Reads a file of rows, block by block on several cores, and hands over where their fields begin and end.
+
+Every row's columns are counted and all text is checked to be UTF-8. The work on a block's rows runs in a thread
+of its own, as compiled code that needs no interpreter; the results come back in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.cores import cores
+from cuihop.errors import InputError
+from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
+from cuihop_loader.options import Progress
+from cuihop_loader.rejected_rows import Fault, RejectedRows
+from cuihop_loader.report import FileReport
+from cuihop_loader.rrf_layout import LAYOUTS, Layout
+from cuihop_loader.sources import SourceFile
+from cuihop_loader.streams import BrokenStream, byte_stream
+
+__all__ = ["RowScanner", "Rows"]
+
+Found = TypeVar("Found")
+
+_MOST_THREADS = 4  # beyond that, reading the file is what takes the time
+_FIRST_BAD_ROWS = 64
+_SHOWN_BYTES = 40
+
+
+@dataclass(eq=False)
+class Rows:
+    """The rows of one block, those that break the layout left out.
+
+    Attributes:
+        buffer: uint8, the block.
+        spans: int32, shape (rows, 2 × wanted columns); begin and end of each wanted column.
+        places: int32, shape (rows,); the row's place in the block.
+        faults: what is wrong with rows of the block. Work on the rows may add to it.
+        total: rows of the block, good and bad.
+        crlf: how many end with carriage return and line feed.
+    """
+
+    buffer: npt.NDArray[np.uint8]
+    spans: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int32]
+    faults: list[Fault]
+    total: int
+    crlf: int
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @property
+    def all(self) -> npt.NDArray[np.int32]:
+        """The numbers of all rows."""
+        return np.arange(len(self.spans), dtype=np.int32)
+
+    def text(self, row: int, column: int) -> str:
+        """One field; ``column`` counts the wanted ones."""
+        return self.raw(row, column).decode()
+
+    def raw(self, row: int, column: int) -> bytes:
+        """One field as bytes."""
+        return self.buffer[self.spans[row, 2 * column] : self.spans[row, 2 * column + 1]].tobytes()
+
+    def refuse(self, row: int, column: str, problem: str, found: str, expected: str) -> None:
+        """Add to the faults: this row cannot be used."""
+        begin, end = _line_around(self.buffer, int(self.spans[row, 0]))
+        self.faults.append(Fault(int(self.places[row]), column, problem, found, expected, begin, end))
+
+
+@dataclass
+class _Tally:
+    """What is counted of a file, block by block."""
+
+    rows: int = 0
+    bad: int = 0
+    crlf: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+
+
+class RowScanner(Generic[Found]):
+    """One file, scanned once.
+
+    Args:
+        file: what to read.
+        wanted: names of the columns whose places are asked for.
+        work: what to do with the rows of a block; called in several threads at once, so it must change nothing but
+            the block's own `Rows.faults`.
+        rejected: takes the rows that break the layout.
+        progress: told the bytes read of this file so far.
+        block_bytes: how much to read at a time.
+    """
+
+    def __init__(
+        self,
+        file: SourceFile,
+        wanted: Sequence[str],
+        work: Callable[[Rows], Found],
+        rejected: RejectedRows,
+        progress: Progress | None = None,
+        block_bytes: int | None = None,
+    ) -> None:
+        self._file = file
+        self._layout: Layout = LAYOUTS[file.role]
+        self._wanted = np.array([self._layout.columns.index(name) for name in wanted], dtype=np.int64)
+        self._work = work
+        self._rejected = rejected
+        self._progress = progress
+        self._block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
+        self._tally = _Tally()
+        self._consumed = 0
+
+    def __iter__(self) -> Iterator[Found]:
+        """What the work found in each block, in the order of the file.
+
+        Raises:
+            InputError: the file cannot be read, is empty, or a row of it breaks the layout.
+        """
+        name = str(self._file)
+        threads = min(_MOST_THREADS, cores())
+        free = [Block(self._block_bytes) for _ in range(threads + 1)]
+        waiting: deque[tuple[Block, Future[tuple[Rows, Found]]]] = deque()
+        broken: BrokenStream | None = None
+        with byte_stream(self._file.parts) as stream, ThreadPoolExecutor(threads) as pool:
+            reader = BlockReader(stream, name)
+            more = True
+            while more or waiting:
+                if more and free:
+                    block = free.pop()
+                    try:
+                        more = reader.fill(block)
+                    except BrokenStream as error:
+                        more, broken = False, error
+                    if more:
+                        waiting.append((block, pool.submit(self._scan, block)))
+                    continue
+                if waiting:
+                    block, future = waiting.popleft()
+                    rows, found = future.result()
+                    self._count(rows, name)
+                    yield found
+                    free.append(block)
+                    self._consumed = stream.consumed
+                    if self._progress is not None:
+                        self._progress(name, self._consumed, self._file.size)
+        if broken is not None:
+            raise InputError(
+                broken.problem,
+                file=broken.file,
+                line=self._tally.rows + 1,
+                found=broken.found,
+                expected=broken.expected,
+                advice=broken.advice,
+            )
+        if not self._tally.rows and not self._layout.may_be_empty:
+            raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self._layout.role}")
+
+    def skip(self, reason: str, rows: int) -> None:
+        """Count rows that do not count."""
+        if rows:
+            self._tally.skipped[reason] = self._tally.skipped.get(reason, 0) + rows
+
+    @property
+    def report(self) -> FileReport:
+        """What became of the rows so far; call it when all is read."""
+        tally = self._tally
+        skipped = dict(sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0])))
+        if tally.bad:
+            skipped = {"bad row": tally.bad, **skipped}
+        return FileReport(
+            role=self._layout.role,
+            file=str(self._file),
+            rows=tally.rows,
+            kept=tally.rows - sum(skipped.values()),
+            skipped=skipped,
+            bad=tally.bad,
+            bytes=self._consumed,
+            line_ends="mixed" if 0 < tally.crlf < tally.rows else "CRLF" if tally.crlf else "LF",
+        )
+
+    def _scan(self, block: Block) -> tuple[Rows, Found]:
+        rows = _split(block, self._layout, self._wanted)
+        return rows, self._work(rows)
+
+    def _count(self, rows: Rows, name: str) -> None:
+        tally = self._tally
+        for fault in sorted(rows.faults, key=lambda fault: fault.row):
+            raw = rows.buffer[fault.begin : fault.end].tobytes()
+            self._rejected.reject(name, tally.rows + fault.row + 1, fault, raw)
+        tally.rows += rows.total
+        tally.bad += len(rows.faults)
+        tally.crlf += rows.crlf
+
+
+def _split(block: Block, layout: Layout, wanted: npt.NDArray[np.int64]) -> Rows:
+    """The rows of a block, with a fault for each that has too few or too many columns or is not UTF-8."""
+    from cuihop_loader._kernels import splitting
+
+    columns = len(layout.columns)
+    block.room(block.size // (columns + 1) + 1, 2 * len(wanted))
+    counts = np.zeros(5, dtype=np.int64)
+    bad = np.empty((_FIRST_BAD_ROWS, 5), dtype=np.int32)
+    while True:
+        splitting.split(block.buffer, block.words, block.size, columns, wanted, block.spans, block.rows, bad, counts)
+        if counts[splitting.BAD] <= len(bad):
+            break
+        bad = np.empty((counts[splitting.BAD], 5), dtype=np.int32)
+    good, total = int(counts[splitting.GOOD]), int(counts[splitting.ROWS])
+    rows = Rows(
+        buffer=block.buffer[: block.size],
+        spans=block.spans[:good],
+        places=block.rows[:good],
+        faults=[],
+        total=total,
+        crlf=int(counts[splitting.CRLF]),
+    )
+    for what in bad[: counts[splitting.BAD]].tolist():
+        cut = block.unterminated and what[splitting.BAD_ROW] == total - 1
+        rows.faults.append(_wrong_columns(rows.buffer, layout, what, cut=cut))
+    if counts[splitting.BEYOND_ASCII]:
+        _check_utf8(block, rows, layout)
+    return rows
+
+
+def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: Layout, what: list[int], *, cut: bool) -> Fault:
+    row, begin, end, ended, tail = what
+    columns = len(layout.columns)
+    expected = f"{columns} columns, each ended by '|'"
+    if tail and ended < columns:
+        last = _shown(buffer[end - tail : end].tobytes())
+        found = f"{ended} columns and {last} without a '|' after it"
+    elif tail:
+        found = f"{ended} columns and {_shown(buffer[end - tail : end].tobytes())} after the last '|'"
+    else:
+        found = f"{ended} columns" if end > begin else "an empty line"
+    problem = "the last line is cut off" if cut else "too few columns" if ended < columns else "too many columns"
+    column = layout.columns[ended] if ended < columns else columns + 1
+    return Fault(row, column, problem, found, expected, begin, end)
+
+
+def _check_utf8(block: Block, rows: Rows, layout: Layout) -> None:
+    """Add a fault for each row with a byte that is not UTF-8, and leave these rows out."""
+    from cuihop_loader._kernels import splitting
+
+    places = np.empty(_FIRST_BAD_ROWS, dtype=np.int64)
+    while True:
+        found = splitting.invalid_utf8(block.buffer, block.words, block.size, places)
+        if found <= len(places):
+            break
+        places = np.empty(found, dtype=np.int64)
+    if not found:
+        return
+    known = {fault.row for fault in rows.faults}
+    line_feeds = np.flatnonzero(rows.buffer == ord("\n"))
+    for place in places[:found].tolist():
+        row = int(np.searchsorted(line_feeds, place))
+        if row in known:
+            continue
+        begin, end = _line_around(rows.buffer, place)
+        column = min(int(np.count_nonzero(rows.buffer[begin:place] == ord("|"))), len(layout.columns) - 1)
+        rows.faults.append(
+            Fault(
+                row,
+                layout.columns[column],
+                "not UTF-8",
+                f"byte 0x{rows.buffer[place]:02X}, byte {place - begin + 1} of the row",
+                "UTF-8 text",
+                begin,
+                end,
+            )
+        )
+    bad = np.fromiter((fault.row for fault in rows.faults), dtype=np.int32)
+    kept = ~np.isin(rows.places, bad)
+    rows.spans = rows.spans[kept]
+    rows.places = rows.places[kept]
+
+
+def _line_around(buffer: npt.NDArray[np.uint8], place: int) -> tuple[int, int]:
+    """Where the line of that byte begins and ends, without its line end."""
+    begin = place
+    while begin > 0 and buffer[begin - 1] != ord("\n"):
+        begin -= 1
+    end = place
+    while end < len(buffer) and buffer[end] != ord("\n"):
+        end += 1
+    if end > begin and buffer[end - 1] == ord("\r"):
+        end -= 1
+    return begin, end
+
+
+def _shown(raw: bytes) -> str:
+    """Text for a message: its beginning, if it is long."""
+    text = raw[:_SHOWN_BYTES].decode("utf-8", errors="backslashreplace")
+    return repr(text if len(raw) <= _SHOWN_BYTES else f"{text}…")

@@ -1,0 +1,124 @@
+"""MRSTY: the semantic types of concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop_loader.concepts import ConceptPlaces
+from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import Progress
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.report import FileReport
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.sources import SourceFile
+
+__all__ = ["SemanticTypes", "TypeRows", "read_types", "types_of"]
+
+_WANTED = ("CUI", "TUI", "STY")
+_CUI, _TUI, _STY = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class TypeRows:
+    """One row for each statement.
+
+    Attributes:
+        codes: int32, of the concept.
+        types: int32, a place in ``kinds``.
+        kinds: pairs of type identifier and name.
+        scanner: for the report.
+    """
+
+    codes: npt.NDArray[np.int32]
+    types: npt.NDArray[np.int32]
+    kinds: Sequence[tuple[str, str]]
+    scanner: RowScanner[_Found]
+
+
+@dataclass(frozen=True, eq=False)
+class SemanticTypes:
+    """As in `cuihop.snapshot_writer.GraphTables`."""
+
+    kinds: Sequence[tuple[str, str]]
+    indptr: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
+    report: FileReport
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    concepts: IdentifierColumn
+    types: npt.NDArray[np.int32]
+    kinds: tuple[bytes, ...]
+
+
+def _work(rows: Rows) -> _Found:
+    concepts = identifier_column(rows, _CUI, "CUI", rows.all)
+    # TUI, STN and STY stand side by side: one text "TUI|STN|STY".
+    types, kinds = interned(rows, 2 * _TUI, 2 * _STY + 1, rows.all)
+    return _Found(concepts, types, kinds)
+
+
+def read_types(
+    file: SourceFile,
+    codes: IdentifierCodes,
+    rejected: RejectedRows,
+    progress: Progress | None,
+    *,
+    only_cuis: bool,
+) -> TypeRows:
+    """Read MRSTY.
+
+    Raises:
+        InputError: the file or a row of it is not as it must be.
+    """
+    scanner = RowScanner(file, _WANTED, _work, rejected, progress)
+    kinds: dict[tuple[str, str], int] = {}
+    all_codes = [np.empty(0, dtype=np.int32)]
+    all_types = [np.empty(0, dtype=np.int32)]
+    for block in scanner:
+        numbers = []
+        for kind in block.kinds:
+            tui, _, sty = kind.decode().split("|")
+            numbers.append(kinds.setdefault((tui, sty), len(kinds)))
+        types = np.array(numbers, dtype=np.int32)[block.types]
+        column = block.concepts
+        good = ~column.is_invalid()
+        if only_cuis and column.others:
+            cuis = column.codes >= 0
+            left_out = int(np.count_nonzero(good & ~cuis))
+            scanner.skip("identifier is not a CUI", left_out)
+            others = tuple(o for o, no in zip(column.others, column.invalid.tolist(), strict=True) if not no)
+            codes.leave_out("MRSTY", left_out, others)
+            all_codes.append(column.codes[cuis])
+            all_types.append(types[cuis])
+        else:
+            kept = np.flatnonzero(good)
+            all_codes.append(codes.codes(column.at(kept)))
+            all_types.append(types[kept])
+    return TypeRows(np.concatenate(all_codes), np.concatenate(all_types), list(kinds), scanner)
+
+
+def types_of(rows: TypeRows, concepts: ConceptPlaces) -> SemanticTypes:
+    """The types of each concept, in the order of their identifiers."""
+    order = sorted(range(len(rows.kinds)), key=lambda kind: rows.kinds[kind])
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.arange(len(order))
+    places = concepts.of(rows.codes)
+    known = np.flatnonzero(places >= 0)
+    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(places) - len(known))
+    statements = ascending(places[known].astype(np.int64) << 32 | numbers[rows.types[known]])
+    rows.scanner.skip("same type again", len(known) - len(statements))
+    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
+    np.cumsum(np.bincount(statements >> 32, minlength=len(concepts)), out=indptr[1:])
+    return SemanticTypes(
+        [rows.kinds[kind] for kind in order],
+        indptr,
+        (statements & 0xFFFFFFFF).astype(np.int32),
+        rows.scanner.report,
+    )

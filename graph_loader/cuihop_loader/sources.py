@@ -1,0 +1,174 @@
+"""Which files to read: found in folders and archives, or named one by one; each kind once."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuihop.errors import InputError
+from cuihop_loader.rrf_layout import LAYOUTS
+from cuihop_loader.streams import Part
+
+__all__ = ["SourceFile", "found_files"]
+
+OBO = "OBO"
+
+_FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
+_ARCHIVES = (".zip", ".nlm")  # NLM's own name for a zip archive is .nlm
+_RRF = re.compile(rf"({'|'.join(LAYOUTS)})\.RRF(?:\.(?!GZ)([A-Z]{{2}}))?(\.GZ)?", re.IGNORECASE)
+_OBO = re.compile(r".+\.obo(\.gz)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file to read.
+
+    Attributes:
+        role: a key of `LAYOUTS`, or ``OBO``.
+        parts: what it consists of, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
+    """
+
+    role: str
+    parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes as they lie on the disk."""
+        return sum(part.size for part in self.parts)
+
+    def __str__(self) -> str:
+        first = str(self.parts[0])
+        if len(self.parts) == 1:
+            return first
+        return (
+            f"{first} and the {len(self.parts) - 1} parts after it"
+            if len(self.parts) > 2
+            else f"{first} and its next part"
+        )
+
+
+def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
+    """The files to read, by role: exactly one MRREL and at most one of each other kind; or OBO files only.
+
+    Args:
+        sources: folders (searched, with their META and CHANGE folders), zip archives, the files themselves.
+
+    Raises:
+        InputError: nothing to read, no MRREL, two candidates for one file, a part missing, a source that is none.
+    """
+    if not sources:
+        raise InputError("nothing to load", expected="a folder, an archive, or files")
+    candidates: dict[tuple[str, str], list[Part]] = {}
+    seen: set[tuple[Path, str | None]] = set()
+    for source in sources:
+        for role, suffix, part in _offered(Path(source)):
+            identity = (part.path.resolve(), part.member)
+            if identity not in seen:
+                seen.add(identity)
+                candidates.setdefault((role, suffix), []).append(part)
+    obo = [SourceFile(OBO, (part,)) for part in candidates.pop((OBO, ""), [])]
+    if obo and candidates:
+        raise InputError(
+            "OBO and RRF files together",
+            found=f"{obo[0]} and {next(iter(candidates.values()))[0]}",
+            expected="one kind",
+            advice="Load them into two snapshots",
+        )
+    if obo:
+        return {OBO: obo}
+    files = {role: [_whole(role, candidates)] for role in LAYOUTS if any(r == role for r, _ in candidates)}
+    if "MRREL" not in files:
+        raise InputError(
+            "no MRREL.RRF",
+            file=", ".join(str(source) for source in sources),
+            expected="MRREL.RRF, or MRREL.RRF.gz, there or in its META folder",
+            advice="Its is_a relations are what the graph is made of",
+        )
+    return files
+
+
+def _offered(source: Path) -> Iterator[tuple[str, str, Part]]:
+    """What a source has to offer: role, suffix of the part ("" for a whole file), and where it lies."""
+    try:
+        if source.is_dir():
+            for folder in _FOLDERS:
+                if (source / folder).is_dir():
+                    yield from _in_folder(sorted((source / folder).iterdir()))
+        elif not source.exists():
+            raise InputError("no such file or folder", file=source)
+        elif source.suffix.lower() in _ARCHIVES:
+            yield from _in_archive(source)
+        else:
+            offered = list(_in_folder([source]))
+            if match := _OBO.fullmatch(source.name):
+                offered = [(OBO, "", Part(source, None, match[1] is not None, source.stat().st_size))]
+            if not offered:
+                raise InputError(
+                    "not a file that can be loaded",
+                    file=source,
+                    expected=f"{', '.join(layout.file_name for layout in LAYOUTS.values())}, plain or .gz; "
+                    "a .zip of them; .obo or .obo.gz",
+                )
+            yield from offered
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=source) from error
+
+
+def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[str, str, Part]]:
+    for path in paths:
+        if (match := _RRF.fullmatch(path.name)) and path.is_file():
+            yield (
+                match[1].upper(),
+                (match[2] or "").lower(),
+                Part(path, None, match[3] is not None, path.stat().st_size),
+            )
+
+
+def _in_archive(source: Path) -> Iterator[tuple[str, str, Part]]:
+    try:
+        with zipfile.ZipFile(source) as archive:
+            members = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise InputError(
+            "not a zip archive, or one that breaks off", file=source, found=str(error), advice="Download it again"
+        ) from error
+    for member in members:
+        if match := _RRF.fullmatch(member.filename.rpartition("/")[2]):
+            yield (
+                match[1].upper(),
+                (match[2] or "").lower(),
+                Part(source, member.filename, match[3] is not None, member.file_size),
+            )
+
+
+def _whole(role: str, candidates: Mapping[tuple[str, str], Sequence[Part]]) -> SourceFile:
+    """The one file of that role, its parts in order."""
+    suffixes = sorted(suffix for r, suffix in candidates if r == role)
+    for suffix in suffixes:
+        if len(candidates[role, suffix]) > 1:
+            _refuse(role, candidates[role, suffix])
+    if "" in suffixes and len(suffixes) > 1:
+        _refuse(role, [candidates[role, suffix][0] for suffix in suffixes[:2]])
+    if suffixes != [""]:
+        for place, suffix in enumerate(suffixes):
+            expected = chr(ord("a") + place // 26) + chr(ord("a") + place % 26)
+            if suffix != expected:
+                raise InputError(
+                    "a part is missing",
+                    file=str(candidates[role, suffix][0]),
+                    found=f"part .{suffix}",
+                    expected=f"part .{expected} before it",
+                )
+    return SourceFile(role, tuple(candidates[role, suffix][0] for suffix in suffixes))
+
+
+def _refuse(role: str, parts: Sequence[Part]) -> None:
+    raise InputError(
+        f"two candidates for {role}.RRF",
+        found=" and ".join(str(part) for part in parts[:2]),
+        expected="one",
+        advice="Name the files to load one by one",
+    )

@@ -1,0 +1,83 @@
+"""What the graph looks like as a whole: its parts, cycles, depth and hubs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop_loader.sorted_numbers import ascending
+
+__all__ = ["Structure", "structure"]
+
+Int32 = npt.NDArray[np.int32]
+
+_EXAMPLES = 5
+_HUBS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """See `cuihop_loader.report.LoadReport`; concepts are numbered as in the graph.
+
+    Attributes:
+        cycles: the members of each strongly connected component of more than one concept, largest first, then by
+            their first member; members ascend.
+        weak_components, giant_component, isolated, depth: numbers; a component has two concepts or more.
+        hubs: pairs of concept and how many children it has, most children first.
+    """
+
+    cycles: list[Int32]
+    weak_components: int
+    giant_component: int
+    isolated: int
+    depth: int
+    hubs: list[tuple[int, int]]
+
+
+def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
+    """Of a graph with that many concepts and these edges, which ascend by (child, parent) and are distinct."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    from cuihop_loader._kernels.depth import longest_path
+
+    up = csr_array(
+        (np.ones(len(children), dtype=np.int8), parents, _indptr(children, concepts)), shape=(concepts, concepts)
+    )
+    weak, of_weak = connected_components(up, directed=True, connection="weak")
+    strong, of_strong = connected_components(up, directed=True, connection="strong")
+    n_children = np.bincount(parents, minlength=concepts)
+    n_parents = np.bincount(children, minlength=concepts)
+
+    between = of_strong[children] != of_strong[parents]
+    edges = ascending(of_strong[children[between]].astype(np.int64) << 32 | of_strong[parents[between]])
+    depth = longest_path(_indptr(edges >> 32, strong), (edges & 0xFFFFFFFF).astype(np.int32))
+
+    isolated = int(np.count_nonzero(n_children + n_parents == 0))
+    most = np.argsort(-n_children, kind="stable")[:_HUBS].tolist()
+    return Structure(
+        cycles=_members(of_strong, strong),
+        weak_components=weak - isolated,
+        giant_component=int(np.bincount(of_weak).max(initial=0)),
+        isolated=isolated,
+        depth=int(depth),
+        hubs=[(place, int(n_children[place])) for place in most if n_children[place]],
+    )
+
+
+def _members(component: Int32, count: int) -> list[Int32]:
+    """The members of each component of more than one."""
+    sizes = np.bincount(component, minlength=count)
+    inside = np.flatnonzero(sizes[component] > 1).astype(np.int32)
+    inside = inside[np.argsort(component[inside], kind="stable")]
+    ends = np.flatnonzero(np.diff(component[inside])) + 1
+    groups = np.split(inside, ends) if len(inside) else []
+    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
+
+
+def _indptr(rows: npt.NDArray[np.integer], count: int) -> Int32:
+    indptr = np.zeros(count + 1, dtype=np.int32)
+    np.cumsum(np.bincount(rows, minlength=count), out=indptr[1:])
+    return indptr

@@ -1,0 +1,234 @@
+"""``cuihop evaluate`` and ``cuihop nn-iou``: what they print, where, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuihop.cli import main
+from example_graph import UNKNOWN, example_graph
+
+VEINS, VESSELS, ARTERIES, HEAD = "C0042449", "C0005847", "C0003842", "C0018670"
+CONCEPTS = f"ID,CUIs\na,{VEINS};{HEAD}\nb,{VESSELS};{HEAD}\nc,{ARTERIES}\nd,\n"
+RUN = "a Q0 b 1 3 r\na Q0 c 2 2 r\nb Q0 c 1 2 r\nb Q0 a 2 1 r\nc Q0 b 1 1 r\nd Q0 a 1 1 r\n"
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("evaluate") / "example.cuihop"
+    example_graph().save(path)
+    return path
+
+
+@pytest.fixture
+def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in this process on the example graph, in a folder with concepts and a run."""
+    monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
+    monkeypatch.chdir(tmp_path)
+    Path("images.csv").write_text(CONCEPTS)
+    Path("run.txt").write_text(RUN)
+
+    def run_program(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["cuihop", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return run_program
+
+
+GIVEN = ("evaluate", "--concepts", "images.csv", "--ranking", "run.txt")
+
+
+def test_means_and_an_account_for_people(run: Run) -> None:
+    done = run(*GIVEN, "--measure", "nn-CUI@1,3", "--measure", "CUI@1")
+    assert (done.code, done.err) == (0, "")
+    words = " ".join(done.out.split())
+    for part in (
+        "nn-CUI@1 0.6250 4",
+        "CUI@1 0.2500 4",
+        "4 queries, 4 of them in the corpus of 4 images",
+        "n = 1, λ = 0.5, hops either way",
+        "release example",
+        "1 of 4 queries and 1 of 4 images of the corpus have no concept",
+        "1 image to which no other has any nn-IoU (IDCG is 0): scored 0",
+        "2 images to which no other has any IoU (IDCG is 0): scored 0",
+        "4 rankings shorter than the largest K",
+    ):
+        assert part in words
+    for absent in ("unknown", "retired", "itself", "without a ranking", "Values of each query"):
+        assert absent not in words
+
+
+def test_values_of_each_query_go_to_a_file(run: Run) -> None:
+    done = run(*GIVEN, "--measure", "nn-CUI@1", "--output", "out.csv", "--empty-ideal", "skip")
+    assert "Values of each query: out.csv" in done.out
+    assert "nn-CUI@1 0.8333 3" in " ".join(done.out.split())
+    with Path("out.csv").open() as file:
+        assert {row["query"]: row["nn-CUI@1"] for row in csv.DictReader(file)} == {
+            "a": "1.0", "b": "0.5", "c": "1.0", "d": "",
+        }  # fmt: skip
+
+
+def test_the_result_as_json(run: Run) -> None:
+    done = run(*GIVEN, "--measure", "nn-CUI@1", "--hops", "2", "--lambda", "0.25", "--json", "--threads", "1")
+    answer = json.loads(done.out)
+    assert done.err == ""
+    assert set(answer) == {"means", "counts", "release", "parameters", "versions", "per_query"}
+    assert answer["per_query"] is None
+    assert answer["release"]["digest"] == example_graph().release.digest
+    assert (answer["parameters"]["n"], answer["parameters"]["lambda"]) == (2, 0.25)
+    assert answer["parameters"]["ranking"] == "run.txt"
+    assert answer["counts"]["queries"] == 4
+
+
+def test_unknown_concepts_stop_it_with_advice_or_are_told(run: Run) -> None:
+    Path("images.csv").write_text(CONCEPTS.replace(ARTERIES, f"{UNKNOWN};C9000901;C9000902;c1"))
+    done = run(*GIVEN)
+    assert (done.code, done.out) == (4, "")
+    assert "--unknown isolated" in done.err
+    done = run(*GIVEN, "--unknown", "isolated")
+    assert done.code == 0
+    for part in (
+        "1 of 7 identifiers (14.3%), 1 of 8 occurrences (12.5%): unknown; near nothing but themselves",
+        "1 of 7 identifiers (14.3%), 1 of 8 occurrences (12.5%): retired without an exact successor",
+        "1 of 7 identifiers (14.3%), 1 of 8 occurrences (12.5%): no identifiers of this graph",
+        "retired, taken for their successors (C9000901 → C0042449)",
+    ):
+        assert part in done.out
+
+
+def test_missing_rankings_stop_it_or_score_nothing(run: Run) -> None:
+    Path("run.txt").write_text("a Q0 b 1 3 r\na Q0 a 1 4 r\n")
+    done = run(*GIVEN)
+    assert (done.code, done.out) == (3, "")
+    assert "3: b, c, d" in done.err
+    done = run(*GIVEN, "--missing", "zero")
+    assert "3 images without a ranking: scored 0" in done.out
+    assert "1 image retrieved itself; left out" in done.out
+
+
+@pytest.mark.parametrize(
+    ("baseline", "measure"), [("iou", "CUI@1,2"), ("nn-iou", "nn-CUI@1,2"), ("random", "CUI@2"), ("random:7", "CUI@2")]
+)
+def test_baselines(run: Run, baseline: str, measure: str) -> None:
+    arguments = ("evaluate", "--concepts", "images.csv", "--baseline", baseline, "--measure", measure, "--json")
+    answer = json.loads(run(*arguments, "--empty-ideal", "skip").out)
+    if baseline.startswith("random"):
+        seed = 7 if ":" in baseline else 0
+        assert answer["parameters"]["ranking"] == f"random, seed {seed}"
+    else:
+        assert set(answer["means"].values()) == {1.0}
+
+
+def test_a_corpus_of_its_own_and_embeddings(run: Run) -> None:
+    Path("corpus.csv").write_text(f"image,concepts\nx,{VESSELS}\ny,{HEAD}\n")
+    np.save("q.npy", np.eye(4))
+    np.save("c.npy", np.array([[1.0, 0.5, 0.1, 0.0], [0.0, 0.2, 0.3, 1.0]]))
+    common = ("evaluate", "--concepts", "images.csv", "--corpus", "corpus.csv", "--ranking", "q.npy", "--json")
+    answer = json.loads(run(*common, "--corpus-embeddings", "c.npy", "--measure", "nn-CUI@1").out)
+    assert (answer["counts"]["corpus"], answer["counts"]["queries_in_corpus"]) == (2, 0)
+    # a finds x (1/3 of the ideal 1/2 ... by hand: nn-IoU 2 * .5 / 3), b finds x, c finds y, d finds y.
+    assert answer["means"]["nn-CUI@1"] == pytest.approx(((1 / 3) / (1 / 2) + 1.0 + 0.0 + 0.0) / 4)
+    assert run(*common, "--measure", "nn-CUI@1").code == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("evaluate", "--concepts", "images.csv"), 2, "either --ranking FILE or --baseline"),
+        ((*GIVEN, "--baseline", "iou"), 2, "either --ranking FILE or --baseline"),
+        (("evaluate", "--concepts", "images.csv", "--baseline", "best"), 2, "no baseline is called 'best'"),
+        (("evaluate", "--concepts", "images.csv", "--baseline", "random:x"), 2, "no baseline is called"),
+        (("evaluate", "--concepts", "images.csv", "--baseline", "random:"), 2, "no baseline is called"),
+        (("evaluate", "--concepts", "none.csv", "--baseline", "iou"), 3, "none.csv: no such file"),
+        (("evaluate", "--concepts", "run.txt", "--baseline", "iou"), 3, "run.txt, line 1: wrong number of columns"),
+        (("evaluate", "--concepts", "images.csv", "--ranking", "none.run"), 3, "none.run: no such file"),
+        ((*GIVEN, "--measure", "nDCG@10"), 3, "not a measure"),
+        ((*GIVEN, "--lambda", "1.5"), 2, "lambda"),
+        ((*GIVEN, "--hops", "-1"), 2, "hops"),
+        ((*GIVEN, "--graph", "none.cuihop"), 5, "no such snapshot"),
+        ((*GIVEN, "--output", "no/such/folder.csv"), 6, "not written"),
+    ],
+)
+def test_what_is_wrong_has_a_message_and_a_code(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
+    done = run(*arguments)
+    assert done.code == code
+    assert message in " ".join(done.err.split())
+
+
+# nn-iou
+
+
+def test_nn_iou_shows_why(run: Run) -> None:
+    done = run("nn-iou", f"{VEINS};{HEAD}", f"{VESSELS};{HEAD};C0006121")
+    assert (done.code, done.err) == (0, "")
+    words = " ".join(done.out.split())
+    for part in (
+        "C0018670 Head A and B 1 in both",
+        "C0042449 Veins A 0.5 1 hop to C0005847 Blood vessels",
+        "C0005847 Blood vessels B 0.5 1 hop from C0042449 Veins",
+        "C0006121 Brain stem B 0 nothing of the other within 1 hop",
+        "IoU 0.2500 = 1 / 4",
+        "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
+    ):
+        assert part in words
+
+
+def test_nn_iou_as_json(run: Run) -> None:
+    answer = json.loads(run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json").out)
+    assert answer == {
+        "release": {"name": "example", "digest": example_graph().release.digest},
+        "A": [VEINS, UNKNOWN],
+        "B": [VESSELS],
+        "n": 2,
+        "lambda": 0.5,
+        "direction": "any",
+        "iou": 0.0,
+        "nn_iou": pytest.approx(1 / 3),
+        "shared": [],
+        "related": [
+            {"cui": VEINS, "name": "Veins", "of": "A",
+             "witnesses": [{"cui": VESSELS, "hops": 1, "name": "Blood vessels"}]},
+            {"cui": VESSELS, "name": "Blood vessels", "of": "B",
+             "witnesses": [{"cui": VEINS, "hops": 1, "name": "Veins"}]},
+        ],
+        "merged": {"C9000901": VEINS},
+        "unknown": [UNKNOWN],
+        "retired": [],
+        "invalid": [],
+    }  # fmt: skip
+
+
+def test_nn_iou_tells_of_retired_and_unknown_concepts(run: Run) -> None:
+    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
+    assert "C9000901 → C0042449" in done.err
+    assert f"not in the graph, near nothing but themselves: {UNKNOWN}" in done.err
+    done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS)
+    assert (done.code, done.out) == (4, "")
+    assert "--unknown isolated" in done.err
+
+
+def test_nn_iou_of_nothing(run: Run) -> None:
+    done = run("nn-iou", "", "")
+    assert "nn-IoU 0.0000 = (0 + 0.5 · 0) / 0" in " ".join(done.out.split())
+    assert run("nn-iou", f"{VEINS};;{HEAD}", VESSELS).code == 3

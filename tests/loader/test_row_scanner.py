@@ -1,0 +1,144 @@
+"""The scanner of rows, against plain Python on random bytes, and across the borders of blocks."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cuihop.errors import InputError
+from cuihop_loader.blocks import Block, BlockReader
+from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column, interned
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sources import SourceFile
+from cuihop_loader.streams import Part
+
+FIELDS = st.sampled_from([b"", b"a", b"0001", b"\xc3\xb6", b"\xff", b'"', b"\r"])
+PIECES = st.sampled_from([b"|", b"a", b"\xc3", b"\xb6", b"\xe2\x82\xac", b"\xf0\x9f\xab\x80", b"\r", b"longer text"])
+LINES = st.lists(
+    st.one_of(
+        st.tuples(FIELDS, FIELDS, FIELDS, FIELDS).map(lambda fields: b"|".join(fields) + b"|"),
+        st.lists(PIECES, max_size=8).map(b"".join),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=LINES, ended=st.booleans(), block=st.integers(1, 64))
+@example(lines=[b"a|b|c|d|", b"\xed\xa0\x80|b|c|d|", b"a|b|c|\xf4\x90\x80\x80|"], ended=True, block=1)
+def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], ended: bool, block: int) -> None:
+    content = b"\n".join(lines) + (b"\n" if ended else b"")
+    good, bad = [], []
+    split = content.split(b"\n")
+    for number, line in enumerate(split[:-1] if split[-1] == b"" else split, start=1):
+        fields = line.removesuffix(b"\r").split(b"|")
+        try:
+            line.decode()
+            text = True
+        except UnicodeDecodeError:
+            text = False
+        if len(fields) == 5 and fields[-1] == b"" and text:
+            good.append((fields[1], fields[3]))
+        else:
+            bad.append(number)
+
+    def work(rows: Rows) -> list[tuple[bytes, bytes]]:
+        return [(rows.raw(row, 0), rows.raw(row, 1)) for row in range(len(rows))]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "MRRANK.RRF"
+        path.write_bytes(content)
+        file = SourceFile("MRRANK", (Part(path, None, False, len(content)),))
+        told: list[int] = []
+
+        class Noted(RejectedRows):
+            def reject(self, file: str, line: int, fault: object, row: bytes) -> None:
+                told.append(line)
+                assert row == split[line - 1].removesuffix(b"\r")
+
+        scanner = RowScanner(file, ("SAB", "SUPPRESS"), work, Noted(skip=True, target=None), block_bytes=block)
+        if content:
+            assert [row for found in scanner for row in found] == good
+            assert told == bad
+            assert (scanner.report.rows, scanner.report.bad) == (len(good) + len(bad), len(bad))
+        else:
+            with pytest.raises(InputError, match="empty"):
+                list(scanner)
+
+
+class Chunks:
+    """Bytes that come in pieces."""
+
+    def __init__(self, content: bytes, size: int) -> None:
+        self._content = content
+        self._size = size
+
+    def readinto(self, view: memoryview) -> int:
+        count = min(len(view), self._size, len(self._content))
+        view[:count] = self._content[:count]
+        self._content = self._content[count:]
+        return count
+
+
+@given(st.binary(max_size=300), st.integers(1, 50), st.integers(1, 70))
+def test_blocks_hold_whole_lines_and_all_bytes(content: bytes, piece: int, capacity: int) -> None:
+    reader = BlockReader(Chunks(content, piece), "file")
+    blocks = [Block(capacity), Block(capacity)]
+    found = b""
+    turn = 0
+    while reader.fill(blocks[turn % 2]):
+        block = blocks[turn % 2]
+        text = block.buffer[: block.size].tobytes()
+        assert text.endswith(b"\n")
+        assert not block.buffer[block.size : -(-block.size // 8) * 8].any()
+        found += text[:-1] if block.unterminated else text
+        turn += 1
+    assert found == content.removeprefix(b"\xef\xbb\xbf")
+    assert not reader.fill(blocks[0])
+
+
+def rows_of(texts: list[bytes]) -> Rows:
+    buffer = np.frombuffer(b"|".join(texts) + b"|", dtype=np.uint8).copy()
+    ends = np.flatnonzero(buffer == ord("|"))[: len(texts)]
+    spans = np.stack([np.r_[0, ends[:-1] + 1][: len(texts)], ends], axis=1).astype(np.int32)
+    return Rows(buffer, np.ascontiguousarray(spans), np.arange(len(texts), dtype=np.int32), [], len(texts), 0)
+
+
+@given(st.lists(st.binary(max_size=12).filter(lambda text: b"|" not in text), min_size=1, max_size=80))
+def test_equal_texts_get_equal_numbers(texts: list[bytes]) -> None:
+    rows = rows_of(texts)
+    numbers, distinct = interned(rows, 0, 1, rows.all)
+    assert [distinct[number] for number in numbers.tolist()] == texts
+    assert list(distinct) == list(dict.fromkeys(texts))
+
+
+IDENTIFIERS = st.one_of(
+    st.from_regex(r"C[0-9]{7}", fullmatch=True),
+    st.from_regex(r"[A-Z:0-9]{1,12}", fullmatch=True),
+    st.sampled_from(["C000000", "C00000001", "c0000001", "C000000A", "C00000 1", "C000000/", "C000000:", "", "é"]),
+)
+
+
+@given(st.lists(IDENTIFIERS, min_size=1, max_size=40))
+def test_codes_lead_back_to_identifiers_in_their_order(texts: list[str]) -> None:
+    from cuihop.identifiers import is_identifier
+
+    rows = rows_of([text.encode() for text in texts])
+    column = identifier_column(rows, 0, "CUI1", rows.all)
+    valid = [is_identifier(text, "any") for text in texts]
+    assert column.is_invalid().tolist() == [not ok for ok in valid]
+    assert sorted(fault.row for fault in rows.faults) == [row for row, ok in enumerate(valid) if not ok]
+    codes = IdentifierCodes()
+    kept = codes.codes(column.at(np.flatnonzero(valid)))
+    wanted = [text for text, ok in zip(texts, valid, strict=True) if ok]
+    assert [text.decode() for text in codes.identifiers(kept).tolist()] == wanted
+    distinct = np.unique(kept)
+    ordered, places = codes.in_order(distinct)
+    assert [text.decode() for text in ordered.tolist()] == sorted(set(wanted))
+    assert ordered[places].tolist() == codes.identifiers(distinct).tolist()
