@@ -67,7 +67,7 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
-        InputError: a name holds the control character that separates the elements of lists, or is an only, empty synonym.
+        InputError: a name holds the control character that separates the elements of lists, or is empty.
     """
     rows = ReleaseRows(sections)
     if (rows.names.blob == ord(_ARRAY_DELIMITER)).any():

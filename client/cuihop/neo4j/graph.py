@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, LiteralString, TypeVar
 
-import neo4j
 import numpy as np
 
+import neo4j
 from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
     Concept,
