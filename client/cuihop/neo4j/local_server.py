@@ -39,7 +39,7 @@ _LOG_LINES = 20
 _BOLT_HANDSHAKE = bytes.fromhex("6060b017") + bytes.fromhex("00020405") + bytes(12)
 
 
-class ServerToolsMissing(CuihopError):
+class ServerToolsMissing(GraphUnavailable):
     """Java or Maven is missing, or Maven could not resolve the server."""
 
 
