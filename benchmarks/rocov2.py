@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cuihop import SnapshotGraph
-from cuihop.baselines import random_ranking, top_k
 from cuihop.cores import cores
-from cuihop.evaluation import Evaluation, evaluate
-from cuihop.image_concepts import ImageConcepts
-from cuihop.rankings import Ranking
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop_loader import load
 
 T = TypeVar("T")

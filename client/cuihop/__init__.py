@@ -4,22 +4,40 @@
 >>> graph = cuihop.SnapshotGraph.of([("C0042449", "C0005847")])
 >>> graph.distance("C0042449", "C0005847")
 1
+>>> cuihop.nn_iou("C0042449", "C0005847", graph)
+0.5
 """
 
 from cuihop.connection import connect
 from cuihop.errors import CuihopError
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking, read_ranking
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
+from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
 from cuihop.snapshot import SnapshotGraph
 
 __all__ = [
     "ConceptGraph",
     "CuihopError",
     "Direction",
+    "Evaluation",
+    "ImageConcepts",
+    "Ranking",
     "Release",
     "SnapshotGraph",
     "concept_set",
     "connect",
+    "cui_at_k",
+    "evaluate",
+    "iou",
+    "nn_cui_at_k",
+    "nn_iou",
+    "random_ranking",
+    "read_ranking",
+    "top_k",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -99,7 +99,7 @@ def _loaded(
         told.work("looking at the graph")
     warnings = list(graph.warnings)
     if rejected.count:
-        warnings.append(f"{rejected.count:,} bad rows were left out")
+        warnings.append(f"bad rows were left out: {rejected.count:,}")
     report = _report(graph, options, identifiers, warnings)
     sections = sections_of(
         graph.tables,

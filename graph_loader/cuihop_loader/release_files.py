@@ -162,7 +162,7 @@ def _no_edges(rows: IsARows, options: LoadOptions, file: SourceFile, codes: Iden
             advice = "To take suppressed rows: --include-suppressed"
         elif others:
             advice = "Others would find some: " + ", ".join(
-                f"--relations {relation} ({count:,} rows)" for relation, count in others.items()
+                f"--relations {relation} (rows: {count:,})" for relation, count in others.items()
             )
     elif left_out := rows.report.skipped.get("other vocabulary"):
         found += f", {left_out:,} of them from vocabularies that were not asked for"

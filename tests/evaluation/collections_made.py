@@ -12,7 +12,7 @@ from cuihop.graph import DIRECTIONS
 from evaluation.literal_algorithms import Distance
 
 STRANGERS = ["C9999991", "C9999992"]
-"""Concepts that no graph here holds: small_graphs draws none of them often enough to matter, see `collections`."""
+"""Concepts that no graph here holds."""
 
 Images = dict[str, frozenset[str]]
 

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from cuihop import SnapshotGraph
-from cuihop.baselines import random_ranking, top_k
-from cuihop.evaluation import Evaluation, evaluate
-from cuihop.image_concepts import ImageConcepts
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.measures import cui_at_k, nn_cui_at_k
 from evaluation.collections_made import Case, cases, networkx_distance
 from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
@@ -31,7 +31,7 @@ CUT_OFFS = (1, 2, 3, 10)
 ALL = [f"{family}@{','.join(map(str, CUT_OFFS))}" for family in ("nn-CUI", "CUI")]
 
 small = settings(
-    max_examples=200,
+    max_examples=120,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -289,8 +289,8 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
     program = textwrap.dedent("""
         import json, random
         from cuihop import SnapshotGraph
-        from cuihop.baselines import top_k
-        from cuihop.evaluation import evaluate
+        from cuihop.evaluation.baselines import top_k
+        from cuihop.evaluation.whole_collection import evaluate
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(60)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(80)], concepts=cuis)
@@ -347,7 +347,7 @@ def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     program = textwrap.dedent("""
         import random
         from cuihop import SnapshotGraph
-        from cuihop.baselines import top_k
+        from cuihop.evaluation.baselines import top_k
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(3000)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(6000)], concepts=cuis)
@@ -361,7 +361,7 @@ def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     assert process.stdout is not None
     assert process.stdout.readline().strip().isdecimal()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=20)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err
     assert "done" not in out

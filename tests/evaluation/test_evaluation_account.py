@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.baselines import random_ranking, top_k
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, OutputError
-from cuihop.evaluation import Evaluation, evaluate
-from cuihop.image_concepts import ImageConcepts
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.measures import Measure
-from cuihop.rankings import Ranking
 from example_graph import UNKNOWN, example_graph
 
 VEINS, VESSELS, ARTERIES, HEAD, BRAIN = "C0042449", "C0005847", "C0003842", "C0018670", "C0006104"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuihop.errors import InputError
-from cuihop.image_concepts import ImageConcepts
+from cuihop.evaluation.image_concepts import ImageConcepts
 from shared_data import shared
 
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop.cosine import Embeddings, nearest
 from cuihop.errors import InputError
-from cuihop.rankings import Ranking, read_ranking
+from cuihop.evaluation.cosine import Embeddings, nearest
+from cuihop.evaluation.rankings import Ranking, read_ranking
 
 QUERIES = ("q1", "q2", "q3")
 CORPUS = ("d1", "d10", "d2", "q1", "d3")
@@ -84,8 +84,9 @@ def test_a_depth_keeps_the_best_after_the_query_is_left_out(file: Path) -> None:
 
 def test_the_first_k_as_a_table(file: Path) -> None:
     ranking = read(file, RUN)
-    assert ranking.top(3).tolist() == [[1, 2, -1], [0, 1, 2], [-1, -1, -1]]
-    assert ranking.top(0).shape == (3, 0)
+    assert ranking.top(3, np.arange(3)).tolist() == [[1, 2, -1], [0, 1, 2], [-1, -1, -1]]
+    assert ranking.top(2, np.array([2, 1])).tolist() == [[-1, -1], [0, 1]]
+    assert ranking.top(0, np.arange(3)).shape == (3, 0)
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
@@ -349,7 +350,7 @@ def test_the_order_does_not_depend_on_how_the_product_is_cut(monkeypatch: pytest
     own = np.arange(400, dtype=np.int32)
     answers = []
     for rows in (1, 7, 256):
-        monkeypatch.setattr("cuihop.cosine._ROWS_A_BLOCK", rows)
+        monkeypatch.setattr("cuihop.evaluation.cosine._ROWS_A_BLOCK", rows)
         embeddings = Embeddings(table, "table")
         answers.append(nearest(embeddings, embeddings, own, names, 30)[0].tolist())
     assert answers[0] == answers[1] == answers[2]

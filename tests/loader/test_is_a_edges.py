@@ -135,9 +135,9 @@ def test_identifiers_longer_than_eight_bytes_are_kept_in_order(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("rows", "options", "told"),
     [
-        ([relation(VEINS, "PAR", VESSELS)], LoadOptions(), "--relations par-chd (1 rows)"),
-        ([relation(VEINS, "RB", VESSELS)] * 3, LoadOptions(), "--relations rb-rn (3 rows)"),
-        ([isa(VESSELS, VEINS)], LoadOptions(relations=["rb-rn"]), "--relations isa (1 rows)"),
+        ([relation(VEINS, "PAR", VESSELS)], LoadOptions(), "--relations par-chd (rows: 1)"),
+        ([relation(VEINS, "RB", VESSELS)] * 3, LoadOptions(), "--relations rb-rn (rows: 3)"),
+        ([isa(VESSELS, VEINS)], LoadOptions(relations=["rb-rn"]), "--relations isa (rows: 1)"),
         ([isa(VESSELS, VEINS, sab="MSH")], LoadOptions(include_sabs=["FMA"]), "Vocabularies with such rows: MSH"),
         ([isa(VESSELS, "CL319935")], LoadOptions(), "--identifiers any"),
         ([isa(VESSELS, VEINS, suppress="O")], LoadOptions(), "--include-suppressed"),

@@ -33,7 +33,7 @@ def test_ai_rheum_has_1176_pairs_and_a_longest_upward_path_of_5() -> None:
 
 
 def test_ai_rheum_without_isa_says_what_would_find_edges() -> None:
-    with pytest.raises(InputError, match=r"isa: 0.*--relations par-chd \(2,396 rows\)"):
+    with pytest.raises(InputError, match=r"isa: 0.*--relations par-chd \(rows: 2,396\)"):
         load([shared("rrf/air")])
 
 

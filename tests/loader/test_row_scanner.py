@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, LimitExceeded
+from cuihop_loader import identifier_codes
 from cuihop_loader.blocks import Block, BlockReader
 from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column, interned
 from cuihop_loader.rejected_rows import RejectedRows
@@ -121,7 +122,7 @@ def test_equal_texts_get_equal_numbers(texts: list[bytes]) -> None:
 IDENTIFIERS = st.one_of(
     st.from_regex(r"C[0-9]{7}", fullmatch=True),
     st.from_regex(r"[A-Z:0-9]{1,12}", fullmatch=True),
-    st.sampled_from(["C000000", "C00000001", "c0000001", "C000000A", "C00000 1", "C000000/", "C000000:", "", "é"]),
+    st.sampled_from(["C000000", "C00000001", "c0000001", "C000000A", "C00001/0", "C1-34567", "C000000:", "", "é"]),
 )
 
 
@@ -142,3 +143,10 @@ def test_codes_lead_back_to_identifiers_in_their_order(texts: list[str]) -> None
     ordered, places = codes.in_order(distinct)
     assert [text.decode() for text in ordered.tolist()] == sorted(set(wanted))
     assert ordered[places].tolist() == codes.identifiers(distinct).tolist()
+
+
+def test_more_identifiers_than_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identifier_codes, "CODE_BITS", 23)
+    rows = rows_of([b"CL1"])
+    with pytest.raises(LimitExceeded, match="identifiers that are not CUIs"):
+        IdentifierCodes().codes(identifier_column(rows, 0, "CUI1", rows.all))

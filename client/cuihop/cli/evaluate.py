@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
-from cuihop.baselines import random_ranking, top_k
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, console, counted, direction_told, note, print_json, progress, table
 from cuihop.errors import ConceptError
-from cuihop.evaluation import EmptyIdeal, Evaluation, Missing, evaluate
-from cuihop.evaluation_result import IdentifierCount
+from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking, read_ranking
+from cuihop.evaluation.relevance_index import Progress
+from cuihop.evaluation.result import IdentifierCount
+from cuihop.evaluation.whole_collection import EmptyIdeal, Evaluation, Missing, evaluate
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.image_concepts import ImageConcepts
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings import Ranking, read_ranking
-from cuihop.relevance_index import Progress
 
 __all__ = ["evaluate_ranking"]
 

@@ -31,7 +31,7 @@ def cui_at_k(
     >>> round(cui_at_k(images, {"a": ["c"], "b": ["a"], "c": ["b"]}, k=1), 6)
     0.833333
     """
-    from cuihop.evaluation import evaluate
+    from cuihop.evaluation.whole_collection import evaluate
 
     measure = Measure("CUI", k)
     return evaluate(queries, ranking, None, corpus=corpus, measures=measure).mean(measure)

@@ -38,7 +38,7 @@ def nn_cui_at_k(
     Raises:
         InputError, ConceptError: see `cuihop.evaluation.evaluate`, which also gives the values per query.
     """
-    from cuihop.evaluation import evaluate
+    from cuihop.evaluation.whole_collection import evaluate
 
     measure = Measure("nn-CUI", k)
     return evaluate(

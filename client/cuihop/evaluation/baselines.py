@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from cuihop.errors import InputError
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking, own_rows
+from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.image_collection import ImageCollection
-from cuihop.image_concepts import ImageConcepts
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings import Ranking, own_rows
-from cuihop.relevance_index import Progress, Scores
 
 __all__ = ["Relevance", "random_ranking", "top_k"]
 
@@ -62,10 +62,16 @@ def top_k(
     def receive(scores: Scores) -> None:
         rows[scores.queries] = scores.best_others(0, images.own_rows[scores.queries])[1]
 
-    nothing = np.empty((len(rows), 0), dtype=np.int32)
-    lams = [lam if by == "nn-iou" else 0.0]
-    index.score(lams, depth + 1, nothing, receive, threads=threads, progress=progress)
-    return _of_table(rows, images.query_names, images.corpus_names, f"by {by}")
+    index.score(
+        [lam if by == "nn-iou" else 0.0],
+        depth + 1,
+        lambda places: np.empty((len(places), 0), dtype=np.int32),
+        receive,
+        threads=threads,
+        progress=progress,
+    )
+    lengths = (rows >= 0).sum(axis=1)
+    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
 
 
 def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int = 0) -> Ranking:
@@ -95,15 +101,4 @@ def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int 
         chosen = by_name[generator.choice(len(held), drawn, replace=False)]
         chosen = chosen[chosen != own[query]][:depth]
         rows[query, : len(chosen)] = chosen
-    return _of_table(rows, asked, held, f"random, seed {seed}")
-
-
-def _of_table(
-    rows: np.ndarray[tuple[int, int], np.dtype[np.int32]],
-    queries: tuple[str, ...],
-    corpus: tuple[str, ...],
-    source: str,
-) -> Ranking:
-    """From a table with one row for each query; -1 beyond the end."""
-    owners = np.repeat(np.arange(len(queries)), (rows >= 0).sum(axis=1))
-    return Ranking.from_flat(owners, rows[rows >= 0], queries, corpus, source=source)
+    return Ranking.made(rows[rows >= 0], (rows >= 0).sum(axis=1), asked, held, f"random, seed {seed}")

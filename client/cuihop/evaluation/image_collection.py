@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import own_rows
+from cuihop.evaluation.relevance_index import RelevanceIndex
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.image_concepts import ImageConcepts
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
-from cuihop.rankings import own_rows
-from cuihop.relevance_index import RelevanceIndex
 
 __all__ = ["ImageCollection"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.rankings import Ranking, own_rows
+from cuihop.evaluation.rankings import Ranking, own_rows
 
 __all__ = ["is_array", "ranking_of_array"]
 
@@ -45,7 +45,7 @@ def ranking_of_array(
     depth: int | None,
     corpus_embeddings: Path | None,
 ) -> Ranking:
-    """The ranking in the array: see `cuihop.rankings.read_ranking`."""
+    """The ranking in the array: see `cuihop.evaluation.rankings.read_ranking`."""
     table = _table(path)
     if len(table) != len(queries):
         raise InputError(
@@ -126,7 +126,7 @@ def _of_embeddings(
     depth: int | None,
     corpus_embeddings: Path | None,
 ) -> Ranking:
-    from cuihop.cosine import Embeddings, nearest
+    from cuihop.evaluation.cosine import Embeddings, nearest
 
     if depth is None:
         raise InputError("embeddings are ranked to a depth", file=path, column="depth", expected="a number of images")
@@ -153,5 +153,4 @@ def _of_embeddings(
             )
         held = Embeddings(other, str(corpus_embeddings))
     rows, lengths = nearest(asked, held, own_rows(queries, images), images, depth)
-    owners = np.repeat(np.arange(len(queries)), lengths)
-    return Ranking.from_flat(owners, rows, queries, images, source=f"cosine of {path}")
+    return Ranking.made(rows, lengths, queries, images, f"cosine of {path}")

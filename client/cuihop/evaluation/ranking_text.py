@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.rankings import Ranking, places_by_name
+from cuihop.evaluation.rankings import Ranking, places_by_name
 from cuihop.text_lines import decoded, raw_lines, shown
 
 __all__ = ["ranking_of_text"]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.evaluation_result import GAIN_NAMES, Evaluation, EvaluationCounts, IdentifierCount
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_index import Progress, Scores
+from cuihop.evaluation.result import GAIN_NAMES, Evaluation, EvaluationCounts, IdentifierCount
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.image_collection import ImageCollection
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import FAMILIES, Measure, measures_named
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings import Ranking
-from cuihop.relevance_index import Progress, Scores
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
@@ -111,7 +111,7 @@ def evaluate(
     images.index(graph, hops=n if near_count else 0, direction=direction).score(
         [lam if family == "nn-CUI" else 0.0 for family in families],
         depth + 1,
-        ranking.top(depth),
+        partial(ranking.top, depth),
         receive,
         threads=threads,
         progress=progress,
@@ -221,6 +221,8 @@ def _counts(
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -67,12 +67,12 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         """The queries without a ranking."""
         return tuple(self.queries[place] for place in np.flatnonzero(~self.listed).tolist())
 
-    def top(self, k: int) -> Int32:
-        """The first k of each query as places in the corpus: int32, shape (queries, k); -1 beyond the end."""
-        offsets = np.arange(k)
-        inside = offsets < self.lengths[:, np.newaxis]
+    def top(self, k: int, places: Int64) -> Int32:
+        """The first k of some queries as places in the corpus: int32, shape (places, k); -1 beyond the end."""
+        ranks = self.indptr[places, np.newaxis] + np.arange(k)
+        inside = ranks < self.indptr[places + 1, np.newaxis]
         table = np.full(inside.shape, -1, dtype=np.int32)
-        table[inside] = self.rows[(self.indptr[:-1, np.newaxis] + offsets)[inside]]
+        table[inside] = self.rows[ranks[inside]]
         return table
 
     @classmethod
@@ -111,6 +111,19 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         return cls.from_flat(
             np.array(owners, dtype=np.int64)[order], np.array(rows, dtype=np.int32)[order], queries, corpus
         )
+
+    @classmethod
+    def made(cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str) -> Ranking:
+        """From lists that were made here, one for each query, the queries themselves left out.
+
+        Args:
+            rows: places in ``corpus``, one list after the other. lengths: of the lists.
+            queries, corpus, source: as in the attributes.
+        """
+        indptr = np.zeros(len(queries) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=indptr[1:])
+        everyone = np.ones(len(queries), dtype=np.bool_)
+        return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source)
 
     @classmethod
     def from_flat(
@@ -180,8 +193,8 @@ def read_ranking(
     Raises:
         InputError: names the file, line or row, what was found and what was expected.
     """
-    from cuihop.ranking_arrays import is_array, ranking_of_array
-    from cuihop.ranking_text import ranking_of_text
+    from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
+    from cuihop.evaluation.ranking_text import ranking_of_text
 
     path = Path(path)
     if is_array(path):

@@ -24,6 +24,7 @@ Progress = Callable[[int, int], None]
 """Called with the queries done so far and all queries, from the calling thread."""
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
+_GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,7 @@ class RelevanceIndex:
         self,
         lams: Sequence[float],
         wanted: int,
-        asked: Int32,
+        asked: Callable[[Int64], Int32],
         receive: Callable[[Scores], None],
         *,
         threads: int | None = None,
@@ -172,27 +173,29 @@ class RelevanceIndex:
         Args:
             lams: the values of λ.
             wanted: how many of the best images.
-            asked: int32, shape (queries, depth): places in the corpus whose gains to look up; -1 for none.
-            receive: called with each block, in any order and from several threads at once.
+            asked: tells whose gains to look up: from places of queries, int64, shape (queries,), to places in the
+                corpus, int32, shape (queries, depth); -1 for none.
+            receive: called with each block. As ``asked``, in any order and from several threads at once.
             threads: how many; without it, as many as the process has cores.
             progress: called after each block.
         """
         from cuihop._kernels import relevance
 
         askers, queries = self._askers
-        asked_sets = np.where(asked >= 0, self._corpus.of[asked], np.int32(-1))[queries]
         sizes = np.diff(self._corpus.indptr)
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
         levels = np.array(lams, dtype=np.float64)
         free: deque[tuple[Int64, Int32, Int32]] = deque()
+        step = max(1, min(_SETS_A_BLOCK, _GAINS_A_BLOCK // wanted))
 
         def block(first: int) -> int:
-            last = min(first + _SETS_A_BLOCK, len(self._queries))
-            rows = slice(int(askers[first]), int(askers[last]))
+            last = min(first + step, len(self._queries))
+            here = queries[askers[first] : askers[last]]
             best_gains = np.empty((len(levels), last - first, wanted), dtype=np.float64)
             best_images = np.empty(best_gains.shape, dtype=np.int32)
-            part = np.ascontiguousarray(asked_sets[rows])
-            asked_gains = np.zeros((len(levels), *part.shape), dtype=np.float64)
+            rows = asked(here)
+            asked_sets = np.where(rows >= 0, self._corpus.of[rows], np.int32(-1))
+            asked_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
             try:
                 scratch = free.pop()
             except IndexError:
@@ -203,17 +206,17 @@ class RelevanceIndex:
                 )
             relevance.score(
                 first, self._queries.indptr, self._queries.concepts, *self._near, *self._holders, *self._near_holders,
-                sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], part,
+                sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], asked_sets,
                 scratch[0], scratch[1], scratch[2], best_gains, best_images, asked_gains,
             )  # fmt: skip
             free.append(scratch)
-            own_set = self._queries.of[queries[rows]] - first
+            own_set = self._queries.of[here] - first
             images = best_images[:, own_set]
             best_rows = np.where(images >= 0, self._by_name[images], relevance.NOBODY)
-            receive(Scores(queries[rows], best_gains[:, own_set], best_rows, asked_gains))
+            receive(Scores(here, best_gains[:, own_set], best_rows, asked_gains))
             return int(askers[last])
 
-        _run(block, range(0, len(self._queries), _SETS_A_BLOCK), threads, len(queries), progress)
+        _run(block, range(0, len(self._queries), step), threads, len(queries), progress)
 
 
 def _grouped(group: Int32, groups: int) -> tuple[Int64, Int64]:
