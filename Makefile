@@ -2,6 +2,7 @@
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
+# make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
 # caches of uv and pip. PYTHON=python3.12 chooses another interpreter.
@@ -12,13 +13,15 @@ UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench clean
+NEO4J_DATA ?= .cache/neo4j
+
+.PHONY: demo test check bench neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check --quiet .
@@ -29,6 +32,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+neo4j: $(READY)
+	@$(BIN)/python -m cuihop.neo4j.local_server --home $(NEO4J_DATA)
 
 # The environment is made anew whenever what it is made from changes.
 $(READY): pyproject.toml uv.lock

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from neo4j_server import killable_neo4j, neo4j_server
+
+__all__ = ["killable_neo4j", "neo4j_server"]  # fixtures
+
 pytest.register_assert_rewrite("concept_graph_contract")
 
 
@@ -14,6 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fail-on-skip", action="store_true", help="A skipped test fails: where every component must run."
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a server run in one process: each process would start a server of its own."""
+    for item in items:
+        if {"neo4j_server", "killable_neo4j"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("neo4j"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@
     │   │   └── SnapshotTooNew    written by a later format than this version reads
     │   ├── GraphUnavailable      a server cannot be reached
     │   ├── QueryTimedOut         the answer took longer than allowed
+    │   ├── SchemaMismatch        a database that another schema wrote, or that lacks a part of it
     │   └── ReleaseMismatch       two things that must come from one release do not
     └── LimitExceeded             the question is larger than the graph's owner allows
 
@@ -38,6 +39,7 @@ __all__ = [
     "OutputError",
     "QueryTimedOut",
     "ReleaseMismatch",
+    "SchemaMismatch",
     "SnapshotError",
     "SnapshotTooNew",
 ]
@@ -167,6 +169,10 @@ class GraphUnavailable(GraphError):
 
 class QueryTimedOut(GraphError):
     """The answer took longer than allowed."""
+
+
+class SchemaMismatch(GraphError):
+    """The database was written by another schema, or lacks a constraint, an index or a release."""
 
 
 class ReleaseMismatch(GraphError):

@@ -32,7 +32,8 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifier_table import IdentifierTable
-from cuihop.identifiers import Identifiers, is_identifier
+from cuihop.identifiers import Identifiers
+from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import (
@@ -53,7 +54,6 @@ _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
-_LONGEST_CHAIN = 32  # of mergers; a longer one is a circle
 
 
 class SnapshotGraph(ConceptGraph):
@@ -176,22 +176,9 @@ class SnapshotGraph(ConceptGraph):
 
     def _absent(self, asked: str) -> Resolution:
         """What became of an identifier that the graph does not hold."""
-        if not is_identifier(asked, self._release.identifiers):
-            return Resolution(asked, "invalid")
-        statements = self._retired(asked)
-        if not statements:
-            return Resolution(asked, "unknown")
-        cui = asked
-        for _ in range(_LONGEST_CHAIN):
-            merged = [successor for relation, successor in self._retired(cui) if relation == "SY"]
-            if len(merged) != 1:
-                break
-            cui = merged[0]
-            if self._cuis.positions([cui])[0] >= 0:
-                return Resolution(asked, "merged", cui)
-        if [relation for relation, _ in statements] == ["SY"]:
-            return Resolution(asked, "unknown", candidates=statements)
-        return Resolution(asked, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
+        return absent_resolution(
+            asked, self._release.identifiers, self._retired, lambda cui: bool(self._cuis.positions([cui])[0] >= 0)
+        )
 
     def _retired(self, cui: str) -> tuple[tuple[str, str], ...]:
         if self._retired_table is None:

@@ -54,12 +54,17 @@ class StringTable:
         return rows[np.diff(rows, prepend=-1) > 0].astype(np.int32)  # a string may lie in two blocks
 
 
+_ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
 def folded(text: str) -> str:
     """The text as a search sees it: lower case, without accents, words of letters and digits with one space between.
 
     >>> folded("Sjögren's  Syndrome, NOS")
     'sjogren s syndrome nos'
     """
+    if text.isascii():
+        return " ".join(text.lower().translate(_ASCII_SEPARATORS).split())
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(
         character if character.isalnum() else " " for character in decomposed if not unicodedata.combining(character)

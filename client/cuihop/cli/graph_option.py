@@ -22,7 +22,14 @@ __all__ = [
 ]
 
 GraphOption = Annotated[
-    str, typer.Option("--graph", "-g", envvar="CUIHOP_GRAPH", help="The graph: path of a snapshot.", show_default=False)
+    str,
+    typer.Option(
+        "--graph",
+        "-g",
+        envvar="CUIHOP_GRAPH",
+        help="The graph: path of a snapshot, or bolt://HOST:PORT.",
+        show_default=False,
+    ),
 ]
 DirectionOption = Annotated[
     Direction, typer.Option("--direction", "-d", help="Which way hops go: either way, to parents, or to children.")

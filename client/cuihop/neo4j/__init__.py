@@ -1,0 +1,1 @@
+"""Neo4j: the graph of record."""

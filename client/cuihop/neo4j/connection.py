@@ -1,0 +1,199 @@
+"""A connection to a Neo4j server: its settings, its driver, and the server's errors told as cuihop's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, LiteralString, Self, TypeVar
+from urllib.parse import urlsplit
+
+import neo4j
+from cuihop.connection import NEO4J_SCHEMES
+from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from neo4j import exceptions
+
+__all__ = ["Neo4jConnection", "Neo4jSettings"]
+
+Result = TypeVar("Result")
+
+logging.getLogger("neo4j").addHandler(logging.NullHandler())  # its retries are no news unless the user asks for them
+
+
+@dataclass(frozen=True)
+class Neo4jSettings:
+    """How to reach a server, and how patient to be.
+
+    Attributes:
+        address: ``neo4j://`` routes in a cluster, ``bolt://`` asks one server; ``+s`` is with TLS.
+        user, password: never part of the address, and never shown.
+        database: ``None`` is the user's home database.
+        timeout: seconds that one transaction may take on the server.
+        connections: the most that are held open at once.
+        acquisition_timeout: seconds to wait for a free one of them.
+        retry_time: seconds during which a transaction that failed for a passing reason is tried again.
+    """
+
+    address: str
+    user: str = "neo4j"
+    password: str = field(default="", repr=False)
+    database: str | None = None
+    timeout: float = 60.0
+    connections: int = 50
+    acquisition_timeout: float = 30.0
+    retry_time: float = 30.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in NEO4J_SCHEMES:
+            raise InputError(
+                "not the address of a Neo4j server",
+                found=repr(parts.scheme + "://…"),
+                expected=" or ".join(f"{scheme}://" for scheme in NEO4J_SCHEMES),
+            )
+        if parts.username is not None or parts.password is not None:
+            raise InputError(
+                "an address holds no user and no password",
+                advice="Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE, instead.",
+            )
+
+    @classmethod
+    def from_environment(cls, address: str, environment: Mapping[str, str] = os.environ, **others: Any) -> Self:
+        """Settings whose user, password and database come from the environment.
+
+        ``NEO4J_USER`` (default ``neo4j``), ``NEO4J_PASSWORD`` or ``NEO4J_PASSWORD_FILE`` (a file that holds nothing
+        else), ``NEO4J_DATABASE``.
+
+        Raises:
+            InputError: no password, or its file cannot be read.
+        """
+        password = environment.get("NEO4J_PASSWORD", "")
+        file = environment.get("NEO4J_PASSWORD_FILE", "")
+        if not password and file:
+            try:
+                password = Path(file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError("the password cannot be read", file=file, found=str(error)) from None
+        if not password:
+            raise InputError(
+                "no password for the Neo4j server",
+                advice="Set NEO4J_PASSWORD, or NEO4J_PASSWORD_FILE to a file's path.",
+            )
+        return cls(
+            address=address,
+            user=environment.get("NEO4J_USER") or "neo4j",
+            password=password,
+            database=environment.get("NEO4J_DATABASE") or None,
+            **others,
+        )
+
+
+class Neo4jConnection:
+    """A pool of connections to one server or cluster. Safe to share between threads.
+
+    Args:
+        settings: where and how.
+
+    Raises:
+        GraphUnavailable: the driver does not accept the settings.
+    """
+
+    def __init__(self, settings: Neo4jSettings) -> None:
+        self.settings = settings
+        with self._told():
+            self._driver = neo4j.GraphDatabase.driver(
+                settings.address,
+                auth=(settings.user, settings.password),
+                max_connection_pool_size=settings.connections,
+                connection_acquisition_timeout=settings.acquisition_timeout,
+                connection_timeout=min(10.0, settings.acquisition_timeout),
+                max_transaction_retry_time=settings.retry_time,
+                notifications_min_severity="OFF",
+                user_agent="cuihop",
+            )
+
+    @classmethod
+    def open(cls, address: str) -> Neo4jConnection:
+        """Connect with user and password of the environment: see `Neo4jSettings.from_environment`."""
+        return cls(Neo4jSettings.from_environment(address))
+
+    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """What ``work`` returns, done in one read transaction; tried again after passing failures.
+
+        Args:
+            work: asks the transaction; may be called more than once.
+            timeout: seconds; the settings' own where it is not given.
+
+        Raises:
+            QueryTimedOut, GraphUnavailable, LimitExceeded: see `cuihop.errors`.
+        """
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+            return session.execute_read(bounded)
+
+    def write(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """The same in one write transaction. ``work`` must bear being done twice: a lost answer is asked again."""
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+            try:
+                return session.execute_write(bounded)
+            except exceptions.IncompleteCommit:
+                return session.execute_write(bounded)
+
+    def run_alone(self, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
+        """The rows of a statement that cannot be part of a transaction with others: schema, ``IN TRANSACTIONS``."""
+        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+            return list(session.run(text, parameters))
+
+    def _session(self, access: str) -> neo4j.Session:
+        return self._driver.session(database=self.settings.database, default_access_mode=access)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except exceptions.Neo4jError as error:
+            raise self._as_ours(error) from error
+        except exceptions.ConnectionAcquisitionTimeoutError as error:
+            raise GraphUnavailable(
+                f"{self.settings.address}: all {self.settings.connections} connections stayed in use for "
+                f"{self.settings.acquisition_timeout:g} s"
+            ) from error
+        except (exceptions.DriverError, OSError, ValueError) as error:
+            raise GraphUnavailable(f"{self.settings.address}: cannot be reached: {_first_line(error)}") from error
+
+    def _as_ours(self, error: exceptions.Neo4jError) -> Exception:
+        code = error.code or ""
+        where = self.settings.address
+        if "TransactionTimedOut" in code:
+            return QueryTimedOut(f"{where}: the answer took longer than allowed")
+        if isinstance(error, exceptions.AuthError):
+            return GraphUnavailable(
+                f"{where}: refuses user {self.settings.user!r} with this password. "
+                "Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
+            )
+        if code.endswith("DatabaseNotFound"):
+            return GraphUnavailable(f"{where}: no database {self.settings.database!r}; set NEO4J_DATABASE")
+        if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
+            return LimitExceeded(f"{where}: the question needs more memory than the server allows one transaction")
+        if code.startswith("Neo.ClientError.Statement"):
+            return InputError("the server refuses the query", found=_first_line(error))
+        return GraphUnavailable(f"{where}: {_first_line(error)}")
+
+    def close(self) -> None:
+        """Give the connections back. Harmless twice."""
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _first_line(error: BaseException) -> str:
+    text = error.message if isinstance(error, exceptions.Neo4jError) and error.message else str(error)
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__

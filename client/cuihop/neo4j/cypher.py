@@ -1,0 +1,296 @@
+"""Every Cypher text of this package. Values are parameters; nothing that a user typed becomes part of a text.
+
+Cypher takes no parameter for the bound of a path. Texts that need one are made here, once, for a ladder of fixed
+bounds: `rung` gives the next bound, and the caller leaves out what lies beyond its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import LiteralString
+
+from cuihop.graph import Direction
+
+# Which release, which schema
+
+STORE: LiteralString = """
+MATCH (s:CuihopStore)
+OPTIONAL MATCH (r:Release {number: s.active})
+RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled
+"""
+
+RELEASES: LiteralString = """
+MATCH (r:Release) RETURN properties(r) AS release ORDER BY r.number
+"""
+
+RELEASE: LiteralString = """
+MATCH (r:Release {number: $release}) RETURN properties(r) AS release
+"""
+
+RELEASE_STATE: LiteralString = """
+MATCH (r:Release {number: $release}) RETURN r.state AS state
+"""
+
+SCHEMA_OBJECTS: LiteralString = """
+SHOW INDEXES YIELD name, state RETURN name, state
+"""
+
+AWAIT_INDEXES: LiteralString = """
+CALL db.awaitIndexes($seconds)
+"""
+
+MAKE_STORE: LiteralString = """
+MERGE (s:CuihopStore {id: 0})
+ON CREATE SET s.schema = $schema
+"""
+
+# Identifiers
+
+CURRENT: LiteralString = """
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+RETURN cui, c.number AS number
+"""
+
+RETIRED: LiteralString = """
+UNWIND $cuis AS cui
+MATCH (r:RetiredConcept {release: $release, cui: cui})
+RETURN cui, r.relation AS relation, r.successor AS successor
+"""
+
+# Distances and paths
+
+_ARROWS: Mapping[Direction, tuple[LiteralString, LiteralString]] = {
+    "any": ("-", "-"),
+    "up": ("-", "->"),
+    "down": ("<-", "-"),
+}
+
+_RUNGS: tuple[tuple[int, LiteralString], ...] = (
+    (0, "0"), (1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5"), (6, "6"), (7, "7"), (8, "8"), (9, "9"), (10, "10"),
+    (12, "12"), (14, "14"), (16, "16"), (20, "20"), (24, "24"), (32, "32"),
+)  # fmt: skip
+
+
+def rung(bound: int | None) -> int | None:
+    """The least bound of the ladder that is no smaller; ``None``, no bound, above the ladder."""
+    if bound is None:
+        return None
+    return next((hops for hops, _ in _RUNGS if hops >= bound), None)
+
+
+def _for_each_bound(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
+    texts: dict[tuple[Direction, int | None], LiteralString] = {}
+    for direction, (left, right) in _ARROWS.items():
+        with_arrows = text.replace("<LEFT>", left).replace("<RIGHT>", right)
+        texts[direction, None] = with_arrows.replace("<BOUND>", "")
+        for hops, written in _RUNGS:
+            texts[direction, hops] = with_arrows.replace("<BOUND>", written)
+    return texts
+
+
+# Two concepts of different weakly connected components have no path: no search is started for them. Within one
+# component an undirected search ends; a directed one ends with the ancestors of one side.
+DISTANCES = _for_each_bound("""
+UNWIND range(0, size($starts) - 1) AS i
+MATCH (a:StoredConcept {release: $release, cui: $starts[i]})
+MATCH (b:StoredConcept {release: $release, cui: $ends[i]})
+WHERE a.component = b.component
+MATCH p = shortestPath((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))
+RETURN i, length(p) AS hops
+""")
+
+SHORTEST_PATHS = _for_each_bound("""
+MATCH (a:StoredConcept {release: $release, cui: $start})
+MATCH (b:StoredConcept {release: $release, cui: $end})
+WHERE a.component = b.component
+MATCH p = allShortestPaths((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))
+RETURN [n IN nodes(p) | n.cui] AS cuis
+LIMIT $most
+""")
+
+NEXT_LEVEL: Mapping[Direction, LiteralString] = {
+    direction: text
+    for (direction, bound), text in _for_each_bound("""
+MATCH (c:StoredConcept {release: $release})<LEFT>[:IS_A]<RIGHT>(n)
+WHERE c.cui IN $cuis
+RETURN collect(DISTINCT n.cui) AS cuis
+""").items()
+    if bound is None
+}
+
+STEPS: LiteralString = """
+UNWIND range(0, size($cuis) - 2) AS i
+MATCH (x:StoredConcept {release: $release, cui: $cuis[i]})
+MATCH (y:StoredConcept {release: $release, cui: $cuis[i + 1]})
+OPTIONAL MATCH (x)-[up:IS_A]->(y)
+OPTIONAL MATCH (x)<-[down:IS_A]-(y)
+WITH i, up, down ORDER BY i
+RETURN up IS NOT NULL AS is_parent, up.sabs AS up_sabs, down.sabs AS down_sabs
+"""
+
+# Neighbourhoods. ``min(length(p))`` for each end makes the server search breadth first and visit a concept once
+# (VarLengthExpand(Pruning,BFS)); a test holds the plan to it. Without it a hub's paths would be counted one by one.
+
+NEIGHBOURS = _for_each_bound("""
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+CALL (c) {
+  MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)
+  WITH n, min(length(p)) AS hops
+  WHERE 0 < hops AND ($hops IS NULL OR hops <= $hops)
+  WITH n.cui AS near, hops ORDER BY hops, near
+  RETURN collect(near) AS near, collect(hops) AS hops
+}
+RETURN cui, size(near) AS total, near[..coalesce($limit, size(near))] AS near,
+       hops[..coalesce($limit, size(near))] AS hops
+""")
+
+PACK = _for_each_bound("""
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+CALL (c) {
+  MATCH p = (c)<LEFT>[:IS_A*0..<BOUND>]<RIGHT>(n)
+  WITH n, min(length(p)) AS hops
+  WHERE hops <= $hops AND n.number IN $numbers
+  RETURN collect(n.number) AS numbers, collect(hops) AS hops
+}
+RETURN cui, numbers, hops
+""")
+
+# Names
+
+NAMES: LiteralString = """
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+RETURN cui, c.name AS name
+"""
+
+CONCEPTS: LiteralString = """
+UNWIND $cuis AS cui
+MATCH (c:StoredConcept {release: $release, cui: cui})
+RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
+       [code IN coalesce(c.semantic_types, []) |
+         [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
+       ] AS semantic_types,
+       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children
+"""
+
+# The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
+# A name's length is that of its UTF-8 bytes.
+SEARCH: LiteralString = """
+CALL db.index.fulltext.queryNodes('concept_names', $lucene) YIELD node AS c
+WHERE c.release = $release
+WITH c, c.folded AS folded
+UNWIND range(0, size(folded) - 1) AS i
+WITH c, i, folded[i] AS name, ' ' + folded[i] + ' ' AS padded
+WHERE all(word IN $words WHERE padded CONTAINS ' ' + word)
+WITH c, CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END AS matched, i,
+     CASE WHEN name = $text THEN 0
+          WHEN name STARTS WITH $text THEN 2
+          WHEN all(word IN $words WHERE padded CONTAINS ' ' + word + ' ') THEN 4
+          ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END AS score
+WITH c, i, matched, score,
+     CASE WHEN matched =~ '(?s)\\\\p{ASCII}*' THEN size(matched)
+          ELSE reduce(bytes = 0, letter IN split(matched, '') | bytes +
+            CASE WHEN letter <= '\\u007f' THEN 1 WHEN letter <= '\\u07ff' THEN 2
+                 WHEN letter <= '\\uffff' THEN 3 ELSE 4 END) END AS bytes
+WITH c, matched, score, bytes ORDER BY score, bytes, i
+WITH c, head(collect({matched: matched, score: score, bytes: bytes})) AS best
+RETURN c.cui AS cui, c.name AS name, best.matched AS matched
+ORDER BY best.score, best.bytes, cui
+LIMIT $limit
+"""
+
+# Stored releases
+
+SWITCH: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+MATCH (r:Release {number: $release, state: 'complete'})
+SET s.previous = CASE WHEN s.active = r.number THEN s.previous ELSE s.active END
+SET s.active = r.number, s.labelled = CASE WHEN s.labelled = r.number THEN r.number END
+RETURN s.active AS active
+"""
+
+# The label moves by ranges of identifiers, from the old release and to the new one in one transaction each, so that
+# at any instant an identifier leads to one concept and, with its edges, to one whole release.
+RANGES: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE c.number % $size = 0
+RETURN c.cui AS cui ORDER BY c.number
+"""
+
+UNLABEL: LiteralString = """
+MATCH (c:Concept) WHERE $first <= c.cui AND ($last IS NULL OR c.cui < $last) AND c.release <> $release
+REMOVE c:Concept
+"""
+
+LABEL: LiteralString = """
+MATCH (c:StoredConcept {release: $release})
+WHERE $first <= c.cui AND ($last IS NULL OR c.cui < $last) AND NOT c:Concept
+SET c:Concept
+"""
+
+SET_LABELLED: LiteralString = """
+MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release
+"""
+
+# A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster
+# than rows. Edges tell the places of their ends in the store, so that no concept is looked at a second time.
+
+CUIS_AFTER: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE c.cui > $last
+WITH c ORDER BY c.release, c.cui LIMIT $most
+RETURN collect(c.cui) AS cuis, collect(c.number) AS numbers, collect(id(c)) AS places
+"""
+
+EDGES_BETWEEN: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
+MATCH (c)-[e:IS_A]->(p)
+RETURN e.sabs AS sabs, collect(id(c)) AS children, collect(id(p)) AS parents
+"""
+
+NAMES_BETWEEN: LiteralString = """
+MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
+WITH c ORDER BY c.release, c.cui
+RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names,
+       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types
+"""
+
+TYPES: LiteralString = """
+MATCH (t:SemanticType {release: $release}) RETURN t.code AS code, t.name AS name ORDER BY t.number
+"""
+
+ALL_RETIRED: LiteralString = """
+MATCH (r:RetiredConcept {release: $release})
+RETURN collect(r.cui) AS cuis, collect(r.relation) AS relations, collect(r.successor) AS successors
+"""
+
+# Removal. Whoever reads the release looks at its state last, so it is marked first.
+
+MARK_REMOVING: LiteralString = """
+MATCH (r:Release {number: $release})
+MATCH (s:CuihopStore {id: 0}) WHERE coalesce(s.active, -1) <> $release
+SET r.state = 'removing', s.previous = CASE s.previous WHEN $release THEN null ELSE s.previous END
+"""
+
+REMOVE_CONCEPTS: LiteralString = """
+MATCH (c:StoredConcept {release: $release})
+CALL (c) { DETACH DELETE c } IN TRANSACTIONS OF 10000 ROWS
+"""
+
+REMOVE_RETIRED: LiteralString = """
+MATCH (r:RetiredConcept {release: $release})
+CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS
+"""
+
+REMOVE_TYPES: LiteralString = """
+MATCH (t:SemanticType {release: $release}) DELETE t
+"""
+
+REMOVE_VOCABULARIES: LiteralString = """
+MATCH (v:SourceVocabulary {release: $release}) DELETE v
+"""
+
+REMOVE_RELEASE: LiteralString = """
+MATCH (r:Release {number: $release, state: 'removing'}) DELETE r
+"""

@@ -1,0 +1,145 @@
+"""The releases in a database: which there are, which one readers get, and how to change that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import neo4j
+from cuihop.errors import InputError, ReleaseMismatch
+from cuihop.graph import Release
+from cuihop.neo4j import cypher
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop.neo4j.graph import release_of
+from cuihop.neo4j.schema import store
+
+__all__ = [
+    "CONCEPTS_A_SWITCH",
+    "StoredRelease",
+    "remove",
+    "roll_back",
+    "stored_release",
+    "stored_releases",
+    "switch_to",
+]
+
+_SWITCH_SECONDS = 3600.0
+
+CONCEPTS_A_SWITCH = 100_000
+"""The most concepts of a release that get their label in one transaction: about 150 MB of the server's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelease:
+    """A release in a database.
+
+    Attributes:
+        number: its own in this database, in the order of loading.
+        release: what it holds.
+        state: ``loading`` (a load is at work or was interrupted), ``complete``, or ``removing``.
+        active: whether readers get it.
+        loaded: the share of its concepts and edges that is there, 0 to 1.
+    """
+
+    number: int
+    release: Release
+    state: Literal["loading", "complete", "removing"]
+    active: bool
+    loaded: float
+
+
+def _stored(properties: Mapping[str, Any], active: int | None) -> StoredRelease:
+    release = release_of(properties)
+    whole = release.concepts + release.edges
+    there = properties["concepts_loaded"] + properties["edges_loaded"]
+    return StoredRelease(
+        number=properties["number"],
+        release=release,
+        state=properties["state"],
+        active=properties["number"] == active,
+        loaded=there / whole if whole else 1.0,
+    )
+
+
+def stored_releases(connection: Neo4jConnection) -> list[StoredRelease]:
+    """All releases, in the order of their numbers."""
+    found = store(connection)
+    if found is None:
+        return []
+    rows = connection.read(lambda tx: tx.run(cypher.RELEASES).value())
+    return [_stored(properties, found.active) for properties in rows]
+
+
+def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
+    """One release.
+
+    Raises:
+        InputError: there is none of this number.
+    """
+    for release in stored_releases(connection):
+        if release.number == number:
+            return release
+    raise InputError("no such release", found=str(number), expected="a number that `cuihop releases list` shows")
+
+
+def switch_to(connection: Neo4jConnection, number: int) -> None:
+    """Make a complete release the one that readers get.
+
+    A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too: at the same
+    instant where the release has no more than `CONCEPTS_A_SWITCH` concepts, else in that many at a time. A switch that
+    was killed in between is finished by calling again.
+
+    Raises:
+        InputError: there is no such release.
+        ReleaseMismatch: it is not complete.
+    """
+    if stored_release(connection, number).state != "complete":
+        raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")
+
+    starts = connection.read(
+        lambda tx: tx.run(cypher.RANGES, release=number, size=CONCEPTS_A_SWITCH).value(), timeout=_SWITCH_SECONDS
+    )
+    # The first range also takes what comes before it, the last what comes after: the old release is not cut alike.
+    bounds = pairwise(["", *starts[1:], None])
+    for first, last in bounds:
+
+        def move(tx: neo4j.ManagedTransaction, first: str | None = first, last: str | None = last) -> None:
+            if first == "" and tx.run(cypher.SWITCH, release=number).single() is None:
+                raise ReleaseMismatch(f"release {number} is not complete any more")
+            tx.run(cypher.UNLABEL, release=number, first=first, last=last).consume()
+            tx.run(cypher.LABEL, release=number, first=first, last=last).consume()
+            if last is None:
+                tx.run(cypher.SET_LABELLED, release=number).consume()
+
+        connection.write(move, timeout=_SWITCH_SECONDS)
+
+
+def roll_back(connection: Neo4jConnection) -> int:
+    """Switch to the release that was active before, and return its number.
+
+    Raises:
+        InputError: there was none, or it has been removed.
+    """
+    found = store(connection)
+    if found is None or found.previous is None:
+        raise InputError("there is no release to go back to", advice="See: cuihop releases list")
+    switch_to(connection, found.previous)
+    return found.previous
+
+
+def remove(connection: Neo4jConnection, number: int) -> None:
+    """Remove a release. One that was interrupted half-way is removed by calling again.
+
+    Raises:
+        InputError: there is none, or readers get it.
+    """
+    if stored_release(connection, number).active:
+        raise InputError(
+            "the active release cannot be removed", found=str(number), advice="Switch to another one first."
+        )
+    connection.write(lambda tx: tx.run(cypher.MARK_REMOVING, release=number).consume())
+    for text in (cypher.REMOVE_CONCEPTS, cypher.REMOVE_RETIRED, cypher.REMOVE_TYPES, cypher.REMOVE_VOCABULARIES):
+        connection.run_alone(text, release=number)
+    connection.write(lambda tx: tx.run(cypher.REMOVE_RELEASE, release=number).consume())

@@ -1,0 +1,197 @@
+"""A release into an empty Neo4j database at the speed of the disk: CSV files for ``neo4j-admin database import full``.
+
+The import makes the whole store while no server serves it. Afterwards the server is started, `finish_bulk` makes the
+schema, reads the release back, and only then marks it complete; until then a `Neo4jGraph` refuses it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError, OutputError, ReleaseMismatch
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop.neo4j.releases import StoredRelease, stored_release, stored_releases
+from cuihop.neo4j.schema import SCHEMA_VERSION, install_schema
+from cuihop.snapshot_format import Sections
+from cuihop_loader import neo4j_cypher as cypher
+from cuihop_loader.neo4j_online import verify_stored
+from cuihop_loader.neo4j_rows import ReleaseRows, blocks
+
+__all__ = ["BulkFiles", "finish_bulk", "import_arguments", "import_command", "write_bulk_files"]
+
+_NUMBER = 1  # the database is made anew: its first release
+_CONCEPTS_A_BLOCK = 50_000
+_ARRAY_DELIMITER = "\x1f"
+_HEADERS = {
+    "store": "id:long,schema:long,active:long,labelled:long,last_number:long",
+    "release": "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
+    "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
+    "concepts": ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
+    "semantic_types:string[]",
+    "edges": ":START_ID(Concept),:END_ID(Concept),sabs:string[]",
+    "retired": "release:long,cui,relation,successor",
+    "types": "release:long,number:long,code,name",
+    "vocabularies": "release:long,sab,edges:long",
+}
+_LABELS = {
+    "store": "CuihopStore",
+    "release": "Release",
+    "concepts": "Concept:StoredConcept",
+    "retired": "RetiredConcept",
+    "types": "SemanticType",
+    "vocabularies": "SourceVocabulary",
+}
+
+
+class BulkFiles:
+    """The files of one release.
+
+    Attributes:
+        folder: where they lie.
+        multiline: whether a name holds a line break.
+    """
+
+    def __init__(self, folder: Path, *, multiline: bool) -> None:
+        self.folder = folder
+        self.multiline = multiline
+
+
+def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
+    """Write the release as CSV files, into a folder that is made where it is missing.
+
+    Raises:
+        OutputError: the disk is full, or the folder cannot be written.
+        InputError: a name holds the control character that separates the elements of lists, or is empty.
+    """
+    rows = ReleaseRows(sections)
+    if (rows.names.blob == ord(_ARRAY_DELIMITER)).any():
+        raise InputError("a name holds the control character U+001F, which separates names in the files of the import")
+    properties = rows.properties()
+    counters = {"state": "loading", "concepts_loaded": properties["concepts"], "edges_loaded": properties["edges"]}
+    release = {"number": _NUMBER, **properties, **counters, "retired_loaded": properties["retired"]}
+    columns = [column.partition(":")[0] for column in _HEADERS["release"].split(",")]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, header in _HEADERS.items():
+            (folder / f"{name}-header.csv").write_text(header + "\n", encoding="utf-8")
+        _write(folder / "store.csv", [(0, SCHEMA_VERSION, _NUMBER, _NUMBER, _NUMBER)])
+        _write(folder / "release.csv", [tuple(release[column] for column in columns)])
+        _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
+        _write(folder / "types.csv", ((_NUMBER, *row) for row in rows.type_rows()))
+        _write(folder / "vocabularies.csv", ((_NUMBER, *row) for row in rows.vocabulary_rows()))
+        _write_concepts(folder / "concepts.csv", rows)
+        _write_edges(folder / "edges.csv", rows)
+    except OSError as error:
+        raise OutputError(f"{folder}: not written: {error.strerror}") from error
+    return BulkFiles(folder, multiline=bool((rows.names.blob == ord("\n")).any()))
+
+
+def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> list[str]:
+    """The arguments of ``neo4j-admin`` that import the files.
+
+    Args:
+        files: what to import.
+        database: which database is made.
+        overwrite: whether an existing one is replaced, with every release in it.
+    """
+    nodes = [
+        f"--nodes={label}={files.folder / name}-header.csv,{files.folder / name}.csv" for name, label in _LABELS.items()
+    ]
+    return [
+        "database",
+        "import",
+        "full",
+        database,
+        *(["--overwrite-destination"] if overwrite else []),
+        *nodes,
+        f"--relationships=IS_A={files.folder / 'edges'}-header.csv,{files.folder / 'edges'}.csv",
+        "--array-delimiter=U+001F",
+        f"--multiline-fields={str(files.multiline).lower()}",
+        "--id-type=integer",
+    ]
+
+
+def import_command(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> str:
+    """The command to type where the server's tools are; the server must be stopped."""
+    return shlex.join(["neo4j-admin", *import_arguments(files, database=database, overwrite=overwrite)])
+
+
+def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredRelease:
+    """Make the schema of an imported database, read the release back, and let readers have it.
+
+    Raises:
+        ReleaseMismatch: what was imported is not what was to be.
+        GraphUnavailable: the server is not there.
+    """
+    content = ReleaseRows(sections).content
+    install_schema(connection)
+    if [stored.number for stored in stored_releases(connection)] != [_NUMBER]:
+        raise ReleaseMismatch("the database was not made by this import")
+    row = connection.read(lambda tx: tx.run(cypher.SAME_CONTENT, content=content).single())
+    if row is None:
+        raise ReleaseMismatch("the database was imported from other files")
+    verify_stored(connection, _NUMBER, sections.meta["release"]["digest"])
+    connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=_NUMBER).consume())
+    return stored_release(connection, _NUMBER)
+
+
+def _field(value: Any) -> str:
+    """A value as the import reads it: nothing for what is absent, text always quoted."""
+    if value is None:
+        return ""
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        if value == [""]:  # the import would read a list without elements
+            raise InputError("a concept's only synonym is empty, which the files of the import cannot say")
+        return _quoted(_ARRAY_DELIMITER.join(value)) if value else ""
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(",".join(map(_field, row)) + "\n" for row in rows)
+
+
+def _write_concepts(path: Path, rows: ReleaseRows) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for first, last in blocks(0, len(rows.cuis), _CONCEPTS_A_BLOCK):
+            file.writelines(
+                f"{number},{cui},{_NUMBER},{number},{component},{_field(name)},{_field(synonyms)},{_field(folded)},"
+                f"{_field(types)}\n"
+                for number, cui, component, name, synonyms, folded, types in rows.concept_rows(first, last)
+            )
+
+
+def _write_edges(path: Path, rows: ReleaseRows) -> None:
+    """All edges with the same vocabularies at once: numbers as digits of one width, made by numpy."""
+    width = len(str(max(len(rows.cuis) - 1, 0)))
+    order = np.argsort(rows.sab_sets, kind="stable")
+    used, starts = np.unique(rows.sab_sets[order], return_index=True)
+    with path.open("wb") as file:
+        for sabs, edges in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
+            suffix = f",{_field(rows.sab_set_members[sabs])}\n".encode()
+            lines = np.empty((len(edges), 2 * width + 1 + len(suffix)), dtype=np.uint8)
+            _digits(rows.children[edges], lines[:, :width])
+            lines[:, width] = ord(",")
+            _digits(rows.parents[edges], lines[:, width + 1 : 2 * width + 1])
+            lines[:, 2 * width + 1 :] = np.frombuffer(suffix, dtype=np.uint8)
+            file.write(lines.data)
+
+
+def _digits(numbers: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
+    """Each number in decimal digits, filled up with zeros in front."""
+    left = numbers.copy()
+    for place in range(out.shape[1] - 1, -1, -1):
+        left, digit = np.divmod(left, 10)
+        out[:, place] = digit + ord("0")

@@ -1,0 +1,106 @@
+"""``cuihop store``: a snapshot into a Neo4j server."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
+from cuihop.errors import InputError
+from cuihop.snapshot_format import Sections
+
+if TYPE_CHECKING:
+    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop.release_difference import ReleaseDifference
+
+__all__ = ["store"]
+
+
+def store(
+    snapshot: Annotated[Path, typer.Argument(help="The snapshot that `cuihop load` wrote.", show_default=False)],
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            "-s",
+            envvar="CUIHOP_NEO4J",
+            help="The Neo4j server, such as bolt://localhost:7687. User and password: NEO4J_USER, and NEO4J_PASSWORD "
+            "or NEO4J_PASSWORD_FILE.",
+        ),
+    ] = None,
+    switch: Annotated[bool, typer.Option(help="Let readers have it at the end.")] = True,
+    changes: Annotated[
+        Path | None, typer.Option("--changes", help="A file for every change since the release readers have now.")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Write files for `neo4j-admin database import` here, instead: for a new database."),
+    ] = None,
+    imported: Annotated[
+        bool, typer.Option("--imported", help="The files were imported: make the schema, verify, and let readers in.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Store a release in Neo4j, verify it by reading it back, and switch readers to it.
+
+    A load that was interrupted goes on where it stopped when the command is given again.
+    """
+    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
+    from cuihop_loader.neo4j_online import load_online
+
+    sections = Sections.open(snapshot)
+    if csv is not None:
+        files = write_bulk_files(sections, csv.resolve())
+        note("stop the server, run this where it is installed, start it, then give this command with --imported:")
+        typer.echo(import_command(files, overwrite=True))
+        return
+    if server is None:
+        raise InputError("no server to store it in", advice="Give --server, or --csv for files to import.")
+    with Neo4jConnection.open(server) as connection:
+        difference = None
+        if imported:
+            stored = finish_bulk(sections, connection)
+        else:
+            difference = _difference(connection, sections)
+            with progress() as bar:
+                task = bar.add_task("reading the snapshot", total=None)
+
+                def tell(what: str, done: int, total: int) -> None:
+                    bar.update(task, description=what, completed=done, total=total)
+
+                stored = load_online(sections, connection, progress=tell, switch=switch)
+    if difference is not None and changes is not None:
+        difference.write(changes)
+    if json:
+        told = {} if difference is None else difference.counts()
+        print_json({"stored": dataclasses.asdict(stored), "changes": told})
+        return
+    note(
+        f"release {stored.number}, {stored.release.name}: {stored.release.concepts:,} concepts, "
+        f"{stored.release.edges:,} edges, read back with the same digest"
+        + ("; readers get it" if stored.active else "; readers keep the release they had")
+    )
+    if difference is not None:
+        shown = table("change", "count", title=f"From {difference.old} to {difference.new}")
+        for change, count in difference.counts().items():
+            shown.add_row(change, f"{count:,}")
+        console().print(shown)
+
+
+def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
+    """What changes from the release that readers have; ``None`` where they have none, or this one."""
+    from cuihop.neo4j.projection import projected_sections
+    from cuihop.neo4j.schema import store as store_of
+    from cuihop.release_difference import release_difference
+
+    found = store_of(connection)
+    if found is None or found.active is None:
+        return None
+    old = projected_sections(connection, found.active, with_names=False)
+    if old.meta["release"]["digest"] == sections.meta["release"]["digest"]:
+        return None
+    return release_difference(old, sections)

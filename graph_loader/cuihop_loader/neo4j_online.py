@@ -1,0 +1,175 @@
+"""A release into a Neo4j server that keeps serving: batches over Bolt, each counted in the transaction that writes it.
+
+The release's node says how much of it is there. Count and batch are committed together, so a load that was killed at
+any point goes on where it stopped: nothing is lost, nothing stands there twice. Readers see nothing of it until it is
+complete, read back and switched to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+import neo4j
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import GraphError, ReleaseMismatch
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop.neo4j.projection import projected_sections, stored_concepts
+from cuihop.neo4j.releases import StoredRelease, stored_release, switch_to
+from cuihop.neo4j.schema import install_schema
+from cuihop.snapshot_format import Sections
+from cuihop_loader import neo4j_cypher as cypher
+from cuihop_loader.neo4j_rows import ReleaseRows, blocks
+
+__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "Progress", "load_online", "verify_stored"]
+
+CONCEPTS_A_BATCH = 20_000
+EDGES_A_BATCH = 50_000
+_BATCH_SECONDS = 600.0
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being written, how much of it is there, and how much it will be."""
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def load_online(
+    sections: Sections,
+    connection: Neo4jConnection,
+    *,
+    progress: Progress = _silent,
+    switch: bool = True,
+    concepts_a_batch: int = CONCEPTS_A_BATCH,
+    edges_a_batch: int = EDGES_A_BATCH,
+) -> StoredRelease:
+    """Store a release, verify it, and make it the one that readers get.
+
+    A release that is there already is not stored again; one that a load left unfinished is finished.
+
+    Args:
+        sections: of a snapshot.
+        connection: to the server.
+        progress: told after each batch.
+        switch: whether readers get it at the end.
+        concepts_a_batch, edges_a_batch: rows of one transaction.
+
+    Raises:
+        GraphUnavailable: the server went away; the same call goes on from there.
+        SchemaMismatch: the database belongs to another version.
+        ReleaseMismatch: what was read back is not what was written, or another load of the same release is at work.
+    """
+    rows = ReleaseRows(sections)
+    install_schema(connection)
+    begun = _begun(connection, rows)
+    number = begun["number"]
+    if begun["state"] != "complete":
+        _write_small_tables(connection, rows, number)
+        _write_batches(
+            connection, number, "concepts", begun["concepts_loaded"], len(rows.cuis), concepts_a_batch,
+            cypher.CLAIM_CONCEPTS, lambda tx, first, last: _create_concepts(tx, rows, number, first, last), progress,
+        )  # fmt: skip
+        stored = stored_concepts(connection, number).places
+        _write_batches(
+            connection, number, "edges", begun["edges_loaded"], len(rows.parents), edges_a_batch,
+            cypher.CLAIM_EDGES, lambda tx, first, last: _create_edges(tx, rows, stored, first, last), progress,
+        )  # fmt: skip
+        _write_batches(
+            connection, number, "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
+            cypher.CLAIM_RETIRED, lambda tx, first, last: _create_retired(tx, rows, number, first, last), progress,
+        )  # fmt: skip
+        verify_stored(connection, number, rows.release.digest)
+        connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=number).consume())
+    if switch:
+        switch_to(connection, number)
+    return stored_release(connection, number)
+
+
+def verify_stored(connection: Neo4jConnection, number: int, digest: str) -> None:
+    """Read the release back.
+
+    Raises:
+        ReleaseMismatch: its digest is not the given one.
+    """
+    found = projected_sections(connection, number, with_names=False).meta["release"]["digest"]
+    if found != digest:
+        raise ReleaseMismatch(
+            f"release {number} read back has digest {found[:12]}, and {digest[:12]} was written; readers keep the "
+            f"release they had. Remove it with: cuihop releases remove {number}"
+        )
+
+
+def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
+    """The node of the release: that of an earlier load of the same content, or a new one."""
+    counters = {"state": "loading", "concepts_loaded": 0, "edges_loaded": 0, "retired_loaded": 0}
+
+    def begin(tx: neo4j.ManagedTransaction) -> dict[str, Any]:
+        row = tx.run(cypher.SAME_CONTENT, content=rows.content).single()
+        if row is None:
+            row = tx.run(cypher.BEGIN_RELEASE, properties={**rows.properties(), **counters}).single(strict=True)
+        return dict(row["release"])
+
+    return connection.write(begin)
+
+
+def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: int) -> None:
+    def write(tx: neo4j.ManagedTransaction) -> None:
+        tx.run(cypher.MERGE_TYPES, release=number, rows=rows.type_rows()).consume()
+        tx.run(cypher.MERGE_VOCABULARIES, release=number, rows=rows.vocabulary_rows()).consume()
+
+    connection.write(write)
+
+
+def _write_batches(
+    connection: Neo4jConnection,
+    number: int,
+    what: str,
+    done: int,
+    total: int,
+    size: int,
+    claim: LiteralString,
+    create: Callable[[neo4j.ManagedTransaction, int, int], int],
+    progress: Progress,
+) -> None:
+    """Write ``done`` up to ``total``; ``create`` says how many it made."""
+    for first, last in blocks(done, total, size):
+
+        def batch(tx: neo4j.ManagedTransaction, first: int = first, last: int = last) -> None:
+            row = tx.run(claim, release=number, first=first, last=last).single()
+            if row is None or row["loaded"] not in {first, last}:
+                raise ReleaseMismatch(f"release {number} is being loaded or removed by somebody else")
+            if row["loaded"] == last:  # written by an attempt whose answer was lost
+                return
+            made = create(tx, first, last)
+            if made != last - first:
+                raise GraphError(f"{what} {first:,} to {last:,}: the server made {made:,} of {last - first:,}")
+
+        connection.write(batch, timeout=_BATCH_SECONDS)
+        progress(what, last, total)
+
+
+def _create_concepts(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: int, first: int, last: int) -> int:
+    result = tx.run(cypher.CREATE_CONCEPTS, release=number, rows=rows.concept_rows(first, last))
+    return result.consume().counters.nodes_created
+
+
+def _create_edges(
+    tx: neo4j.ManagedTransaction, rows: ReleaseRows, stored: npt.NDArray[np.int64], first: int, last: int
+) -> int:
+    children, parents, sab_sets, members = rows.edge_rows(first, last)
+    result = tx.run(
+        cypher.CREATE_EDGES,
+        children=stored[children].tolist(),
+        parents=stored[parents].tolist(),
+        sab_sets=sab_sets,
+        sab_set_members=members,
+    )
+    return result.consume().counters.relationships_created
+
+
+def _create_retired(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: int, first: int, last: int) -> int:
+    result = tx.run(cypher.CREATE_RETIRED, release=number, rows=rows.retired_rows(first, last))
+    return result.consume().counters.nodes_created

@@ -1,0 +1,157 @@
+"""From a snapshot's sections to what the database stores, block by block: for both ways into Neo4j."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from cuihop.graph import Release
+from cuihop.identifier_table import IdentifierTable
+from cuihop.snapshot_format import Sections
+from cuihop.snapshot_writer import RETIRED_RELATIONS
+from cuihop.string_table import StringTable, folded
+
+__all__ = ["ReleaseRows", "blocks"]
+
+_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob"}  # follows from the names
+
+
+class ReleaseRows:
+    """The rows of a release.
+
+    Args:
+        sections: of a snapshot.
+
+    Attributes:
+        cuis: the concepts, in their order.
+        names: every name; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        children, parents: int32, shape (edges,); ascending by (child, parent).
+        sab_sets: for each edge its place in `sab_set_members`.
+        types: pairs of type identifier and name.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+        self.meta = sections.meta
+        self.cuis = IdentifierTable(sections["cuis"]).at(np.arange(len(sections["cuis"])))
+        self.parents: npt.NDArray[np.int32] = sections["up_indices"]
+        counts = np.diff(sections["up_indptr"])
+        self.children = np.repeat(np.arange(len(self.cuis), dtype=np.int32), counts)
+        self.sab_sets = sections["up_sab_sets"]
+        self.sab_set_members = [list(sabs) for sabs in self.meta["sab_sets"]]
+        self.types = [(code, name) for code, name in self.meta["semantic_types"]]
+        self.name_indptr: npt.NDArray[np.int32] = sections["name_indptr"]
+        self.names = StringTable(sections["name_offsets"], sections["name_blob"])
+        retired = IdentifierTable(sections["retired_cuis"])
+        self.retired_cuis = np.repeat(
+            np.array(retired.at(np.arange(len(retired))), dtype=object), np.diff(sections["retired_indptr"])
+        ).tolist()
+
+    @property
+    def release(self) -> Release:
+        """What the snapshot says it holds."""
+        facts = dict(self.meta["release"])
+        return Release(**{**facts, "relations": tuple(facts["relations"]), "sabs": tuple(facts["sabs"])})
+
+    @cached_property
+    def content(self) -> str:
+        """A checksum of everything that is stored, names and types included; 32 hexadecimal digits."""
+        digest = xxhash.xxh3_128()
+        facts = {key: self.meta[key] for key in ("release", "sab_sets", "semantic_types")}
+        digest.update(json.dumps(facts, sort_keys=True).encode())
+        for name in sorted(set(self._sections) - _ONLY_SEARCHED):
+            array = np.ascontiguousarray(self._sections[name])
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def components(self) -> npt.NDArray[np.int32]:
+        """For each concept the smallest number in its weakly connected component."""
+        from cuihop._kernels.components import weak_components
+
+        return weak_components(self._sections["up_indptr"], self.parents)
+
+    def properties(self) -> dict[str, Any]:
+        """The properties of the release's node that both ways in agree on."""
+        release = self.release
+        return {
+            "name": release.name,
+            "digest": release.digest,
+            "relations": list(release.relations) or None,
+            "sabs": list(release.sabs) or None,  # an import from files has no empty lists
+            "identifiers": release.identifiers,
+            "concepts": release.concepts,
+            "edges": release.edges,
+            "retired": len(self.retired_cuis),
+            "source": release.source,
+            "content": self.content,
+            "report": json.dumps(self.meta["report"]),
+        }
+
+    def concept_rows(self, first: int, last: int) -> list[list[Any]]:
+        """Number, identifier, component, name, synonyms, folded names and type codes of some concepts."""
+        indptr = self.name_indptr[first : last + 1].tolist()
+        components = self.components[first:last].tolist()
+        type_indptr = self._sections["type_indptr"][first : last + 1].tolist()
+        type_indices = self._sections["type_indices"]
+        codes = [code for code, _ in self.types]
+        rows = []
+        texts = list(self.names.slice(indptr[0], indptr[-1]))
+        for i in range(last - first):
+            names = texts[indptr[i] - indptr[0] : indptr[i + 1] - indptr[0]]
+            types = [codes[t] for t in type_indices[type_indptr[i] : type_indptr[i + 1]].tolist()] if codes else []
+            searched = [folded(name) for name in names]
+            rows.append(
+                [
+                    first + i,
+                    self.cuis[first + i],
+                    components[i],
+                    names[0] if names else None,
+                    names[1:] or None,  # what is absent is absent, as it is after an import from files
+                    searched if any(searched) else None,
+                    types or None,
+                ]
+            )
+        return rows
+
+    def edge_rows(
+        self, first: int, last: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], list[int], list[list[str] | None]]:
+        """Child and parent of some edges, and the place of each edge's vocabularies in the list that comes last."""
+        used, places = np.unique(self.sab_sets[first:last], return_inverse=True)
+        members = [self.sab_set_members[s] or None for s in used.tolist()]
+        return self.children[first:last], self.parents[first:last], places.tolist(), members
+
+    def retired_rows(self, first: int, last: int) -> list[list[str]]:
+        """Retired identifier, relation and successor of some statements."""
+        relations = self._sections["retired_relations"][first:last].tolist()
+        successors = self._sections["retired_successors"][first:last].tolist()
+        return [
+            [cui, RETIRED_RELATIONS[relation], successor.decode("ascii")]
+            for cui, relation, successor in zip(self.retired_cuis[first:last], relations, successors, strict=True)
+        ]
+
+    def type_rows(self) -> list[list[Any]]:
+        """Number, code and name of each semantic type."""
+        return [[number, code, name] for number, (code, name) in enumerate(self.types)]
+
+    def vocabulary_rows(self) -> list[list[Any]]:
+        """Each source vocabulary, and how many edges it asserts."""
+        counts = np.bincount(self.sab_sets, minlength=len(self.sab_set_members))
+        edges: dict[str, int] = dict.fromkeys(self.meta["release"]["sabs"], 0)
+        for sabs, count in zip(self.sab_set_members, counts.tolist(), strict=True):
+            for sab in sabs:
+                edges[sab] += count
+        return [[sab, count] for sab, count in edges.items()]
+
+
+def blocks(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
+    """``first`` up to ``last`` in parts of at most ``size``."""
+    return ((begin, min(begin + size, last)) for begin in range(first, last, size))

@@ -1,0 +1,315 @@
+"""Loading into a real server: whole or not at all, the same read back, once and only once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch, SchemaMismatch
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop.neo4j.graph import Neo4jGraph
+from cuihop.neo4j.local_server import LocalServer
+from cuihop.neo4j.projection import snapshot_sections
+from cuihop.neo4j.releases import remove, roll_back, stored_release, stored_releases, switch_to
+from cuihop.neo4j.schema import store
+from cuihop.release_difference import release_difference
+from cuihop.snapshot_format import Sections
+from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
+from cuihop_loader.neo4j_online import load_online
+from example_graph import EDGES, ISOLATED, NAMES, RETIRED, example_graph
+from neo4j_server import connected, open_release, typed_graph
+from real_graphs import isa_edges
+
+COUNTS = """
+MATCH (c:StoredConcept {release: $release})
+RETURN count(c) AS concepts, count(DISTINCT c.cui) AS distinct_concepts, sum(COUNT { (c)-[:IS_A]->() }) AS edges,
+       sum(size([(c)-[:IS_A]->(p) | p.cui])) - sum(size(COLLECT { MATCH (c)-[:IS_A]->(p) RETURN DISTINCT p })) AS twice
+"""
+
+
+@pytest.fixture
+def connection(neo4j_server: LocalServer) -> Iterator[Neo4jConnection]:
+    with connected(neo4j_server) as opened:
+        yield opened
+
+
+def same_arrays(one: Sections, other: Sections) -> bool:
+    return set(one) == set(other) and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def counts(connection: Neo4jConnection, release: int) -> tuple[int, ...]:
+    return tuple(connection.read(lambda tx: tx.run(COUNTS, release=release).single(strict=True)).values())
+
+
+@pytest.mark.parametrize("make", [open_release, example_graph, typed_graph])
+def test_what_is_read_back_is_what_was_loaded_array_by_array(
+    connection: Neo4jConnection, make: Callable[[], SnapshotGraph]
+) -> None:
+    sections = open_release().sections
+    stored = load_online(sections, connection)
+    read = snapshot_sections(connection, stored.number)
+    assert (
+        read.meta["release"] == {**sections.meta["release"]} or read.meta["release"]["digest"] == stored.release.digest
+    )
+    assert read.meta["sab_sets"] == [list(sabs) for sabs in sections.meta["sab_sets"]]
+    assert read.meta["semantic_types"] == [list(pair) for pair in sections.meta["semantic_types"]]
+    assert same_arrays(read, sections)
+    assert counts(connection, stored.number) == (stored.release.concepts,) * 2 + (stored.release.edges, 0)
+
+
+def test_loading_again_stores_nothing_more(connection: Neo4jConnection) -> None:
+    first = load_online(example_graph().sections, connection)
+    again = load_online(example_graph().sections, connection)
+    assert again.number == first.number
+    assert counts(connection, first.number) == (17, 17, 14, 0)
+
+
+def test_other_names_are_another_content(connection: Neo4jConnection) -> None:
+    first = load_online(example_graph().sections, connection, switch=False)
+    renamed = SnapshotGraph.of(
+        EDGES, concepts=[ISOLATED], names={**NAMES, "C0006104": ["Brain!"]}, retired=RETIRED, identifiers="cui",
+        name="example",
+    )  # fmt: skip
+    second = load_online(renamed.sections, connection, switch=False)
+    assert second.release.digest == first.release.digest
+    assert second.number != first.number
+    assert Neo4jGraph(connection, release=second.number).names(["C0006104"]) == ["Brain!"]
+
+
+def test_readers_see_nothing_of_a_load_until_it_is_complete(neo4j_server: LocalServer) -> None:
+    with connected(neo4j_server) as loading, connected(neo4j_server) as reading:
+        old = load_online(example_graph().sections, loading)
+        seen = []
+
+        def look(what: str, done: int, total: int) -> None:
+            found = stored_releases(reading)[-1]
+            with pytest.raises(ReleaseMismatch, match="no complete release"):
+                Neo4jGraph(reading, release=found.number)
+            with pytest.raises(ReleaseMismatch, match="not complete"):
+                switch_to(reading, found.number)
+            graph = Neo4jGraph(reading)
+            labels = reading.run_alone("MATCH (c:Concept) RETURN DISTINCT c.release AS release")
+            seen.append((found.state, graph.number, [row["release"] for row in labels]))
+
+        edges = [("C0000001", f"C{i:07d}") for i in range(2, 90)]
+        new = load_online(
+            SnapshotGraph.of(edges, name="watched").sections, loading,
+            progress=look, concepts_a_batch=40, edges_a_batch=40,
+        )  # fmt: skip
+        assert seen == [("loading", old.number, [old.number])] * 6
+        assert Neo4jGraph(reading).number == new.number
+        labels = reading.run_alone("MATCH (c:Concept) RETURN DISTINCT c.release AS release")
+        assert [row["release"] for row in labels] == [new.number]
+
+
+def test_a_switch_is_seen_by_new_readers_and_not_by_old_ones(neo4j_server: LocalServer) -> None:
+    with connected(neo4j_server) as connection:
+        one = load_online(example_graph().sections, connection)
+        before = Neo4jGraph(connection)
+        two = load_online(SnapshotGraph.of([("C0006121", "C0018670")], name="two").sections, connection)
+        after = Neo4jGraph(connection)
+        assert (before.number, after.number) == (one.number, two.number)
+        assert before.distance("C0006121", "C0018670") == 3
+        assert after.distance("C0006121", "C0018670") == 1
+        assert roll_back(connection) == one.number
+        assert Neo4jGraph(connection).number == one.number
+        assert roll_back(connection) == two.number
+
+
+@pytest.mark.parametrize("killed_after", [0, 1, 2])
+def test_a_switch_in_parts_leads_each_identifier_to_one_whole_release(
+    connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch, killed_after: int
+) -> None:
+    monkeypatch.setattr("cuihop.neo4j.releases.CONCEPTS_A_SWITCH", 5)
+    edges = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(18)]
+    one = load_online(SnapshotGraph.of(edges, name="parts one").sections, connection)
+    two = load_online(
+        SnapshotGraph.of([*edges[3:], ("C8888888", "C9999999")], name="parts two").sections, connection, switch=False
+    )
+    whole = connection.write
+    calls = 0
+
+    def interrupted(work: object, *, timeout: float | None = None) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > killed_after:
+            raise KeyboardInterrupt
+        return whole(work, timeout=timeout)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(connection, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        switch_to(connection, two.number)
+    monkeypatch.setattr(connection, "write", whole)
+    found = connection.run_alone("MATCH (c:Concept) RETURN c.cui AS cui, count(*) AS n, collect(c.release) AS releases")
+    assert all(row["n"] == 1 for row in found)
+    state = store(connection)
+    assert state is not None
+    assert (state.active, state.labelled) == ((one.number, one.number) if killed_after == 0 else (two.number, None))
+    switch_to(connection, two.number)
+    found = connection.run_alone("MATCH (c:Concept) RETURN c.release AS release, count(*) AS n")
+    assert [(row["release"], row["n"]) for row in found] == [(two.number, 18)]
+
+
+def test_a_removed_release_is_gone_and_its_readers_are_told(connection: Neo4jConnection) -> None:
+    kept = load_online(example_graph().sections, connection)
+    gone = load_online(SnapshotGraph.of([("C0000001", "C0000002")], name="gone").sections, connection, switch=False)
+    reader = Neo4jGraph(connection, release=gone.number)
+    assert reader.distance("C0000001", "C0000002") == 1
+    with pytest.raises(InputError, match="active release cannot be removed"):
+        remove(connection, kept.number)
+    remove(connection, gone.number)
+    with pytest.raises(ReleaseMismatch, match="no longer in the database"):
+        reader.distance("C0000001", "C0000002")
+    with pytest.raises(InputError, match="no such release"):
+        stored_release(connection, gone.number)
+    left = connection.run_alone("MATCH (n) WHERE n.release = $release RETURN count(n) AS n", release=gone.number)
+    assert left[0]["n"] == 0
+
+
+def test_a_tampered_release_is_not_projected(connection: Neo4jConnection) -> None:
+    edges = [("C0000001", "C0000002"), ("C0000002", "C0000003")]
+    stored = load_online(SnapshotGraph.of(edges, name="tampered").sections, connection, switch=False)
+    connection.run_alone(
+        "MATCH (:StoredConcept {release: $release, cui: 'C0000001'})-[e:IS_A]->() DELETE e", release=stored.number
+    )
+    with pytest.raises(ReleaseMismatch, match="changed its concepts or edges"):
+        snapshot_sections(connection, stored.number)
+    remove(connection, stored.number)
+
+
+def test_the_difference_of_two_releases_is_told_and_written(tmp_path: Path) -> None:
+    old = SnapshotGraph.of([("C0000001", "C0000002"), ("C0000003", "C0000002"), ("C0000004", "C0000002")], name="old")
+    new = SnapshotGraph.of(
+        [("C0000001", "C0000002"), ("C0000005", "C0000002"), ("C0000005", "C0000001")],
+        retired=[("C0000003", "SY", "C0000001"), ("C0000004", "DEL", "")],
+        name="new",
+    )
+    difference = release_difference(old.sections, new.sections)
+    assert difference.concepts_added == ["C0000005"]
+    assert difference.concepts_merged == [("C0000003", "C0000001")]
+    assert difference.concepts_removed == ["C0000004"]
+    assert difference.edges_added == [("C0000005", "C0000001"), ("C0000005", "C0000002")]
+    assert difference.edges_removed == [("C0000003", "C0000002"), ("C0000004", "C0000002")]
+    difference.write(tmp_path / "changes.tsv")
+    lines = (tmp_path / "changes.tsv").read_text().splitlines()
+    assert lines[0] == "change\tcui\tother"
+    assert "concept merged\tC0000003\tC0000001" in lines
+    assert len(lines) == 1 + sum(difference.counts().values())
+    nothing = release_difference(old.sections, old.sections)
+    assert set(nothing.counts().values()) == {0}
+
+
+def test_a_server_killed_in_the_middle_of_a_load_loses_nothing_and_doubles_nothing(killable_neo4j: LocalServer) -> None:
+    sections = SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui", name="killed").sections
+    for at in ("concepts", "edges"):
+        killed = threading.Event()
+
+        def kill(what: str, done: int, total: int, at: str = at, killed: threading.Event = killed) -> None:
+            if what == at and done > total // 2 and not killed.is_set():
+                killed.set()
+                threading.Timer(0.02, killable_neo4j.kill).start()  # in the middle of the next batch
+
+        with connected(killable_neo4j, retry_time=1.0) as connection, pytest.raises(GraphUnavailable):
+            load_online(sections, connection, progress=kill, concepts_a_batch=2000, edges_a_batch=2000)
+        assert killed.is_set()
+        killable_neo4j.kill()
+        killable_neo4j.start()
+        with connected(killable_neo4j) as connection:
+            half = stored_releases(connection)[-1]
+            assert half.state == "loading"
+            assert 0 < half.loaded < 1
+    with connected(killable_neo4j) as connection:
+        stored = load_online(sections, connection)
+        assert (stored.number, stored.state) == (half.number, "complete")
+        assert counts(connection, stored.number) == (26_693, 26_693, 64_583, 0)
+        assert same_arrays(snapshot_sections(connection, stored.number), sections)
+
+
+LOADER = """
+import sys
+from cuihop import SnapshotGraph
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop_loader.neo4j_online import load_online
+with Neo4jConnection.open(sys.argv[1]) as connection:
+    load_online(
+        SnapshotGraph.open(sys.argv[2]).sections, connection, concepts_a_batch=1000, edges_a_batch=500,
+        progress=lambda what, done, total: print(what, done, flush=True),
+    )
+"""
+
+
+def test_a_loader_killed_again_and_again_finishes_in_the_end(neo4j_server: LocalServer, tmp_path: Path) -> None:
+    graph = SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui", name="loader killed")
+    graph.save(tmp_path / "graph.cuihop")
+    environment = {**os.environ, "NEO4J_PASSWORD": neo4j_server.password}
+    command = [sys.executable, "-c", LOADER, neo4j_server.address, str(tmp_path / "graph.cuihop")]
+    for batches in (3, 9, 20):
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(batches):
+                assert process.stdout.readline()
+            time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with connected(neo4j_server) as connection:
+        stored = stored_releases(connection)[-1]
+        assert (stored.release.name, stored.state, stored.active) == ("loader killed", "complete", True)
+        assert counts(connection, stored.number) == (26_693, 26_693, 64_583, 0)
+        assert same_arrays(snapshot_sections(connection, stored.number), graph.sections)
+
+
+def test_bulk_and_online_give_the_same_graph(killable_neo4j: LocalServer, tmp_path: Path) -> None:
+    odd = SnapshotGraph.of(
+        EDGES, concepts=[ISOLATED], retired=RETIRED, identifiers="cui", name='odd "names", one\\',
+        names={**NAMES, "C9000012": ['a "quoted" name, with; all | that\nand more', "", "é\\"], "C9000013": ["'"]},
+    )  # fmt: skip
+    for graph in (odd, typed_graph(), open_release()):
+        files = write_bulk_files(graph.sections, tmp_path / graph.release.digest[:8])
+        killable_neo4j.stop()
+        killable_neo4j.admin(*import_arguments(files, overwrite=True))
+        killable_neo4j.start()
+        with connected(killable_neo4j) as connection:
+            with pytest.raises(SchemaMismatch, match="lacks"):
+                Neo4jGraph(connection)
+            stored = finish_bulk(graph.sections, connection)
+            assert (stored.number, stored.active, stored.state) == (1, True, "complete")
+            bulk = nodes_and_edges(connection, stored.number)
+            assert same_arrays(snapshot_sections(connection, 1), graph.sections)
+            load_online(SnapshotGraph.of([("C0000001", "C0000002")]).sections, connection)
+            remove(connection, stored.number)
+            online = load_online(graph.sections, connection)
+            for found, expected in zip(nodes_and_edges(connection, online.number), bulk, strict=True):
+                assert len(found) == len(expected)
+                assert [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]] == []
+
+
+def nodes_and_edges(connection: Neo4jConnection, release: int) -> tuple[list[object], list[object]]:
+    """Everything stored of a release, but for its number and when it was loaded."""
+    nodes = connection.run_alone(
+        """
+        MATCH (n) WHERE n.release = $release OR (n:Release AND n.number = $release)
+        RETURN labels(n) AS labels, properties(n) AS properties
+        """,
+        release=release,
+    )
+    left_out = {"release", "loaded_at", "claimed_at"}
+    plain = []
+    for row in nodes:
+        labels = sorted(row["labels"])
+        hidden = left_out | ({"number"} if "Release" in labels else set())
+        plain.append((labels, sorted((k, v) for k, v in row["properties"].items() if k not in hidden)))
+    edges = connection.run_alone(
+        "MATCH (c:StoredConcept {release: $release})-[e:IS_A]->(p) RETURN c.cui AS c, p.cui AS p, properties(e) AS e",
+        release=release,
+    )
+    return sorted(plain, key=repr), sorted(((row["c"], row["p"], row["e"]) for row in edges), key=repr)

@@ -1,0 +1,155 @@
+"""A real Neo4j server for tests: one a session, on the loopback interface, with authentication on.
+
+Where Java or Maven is missing the tests skip and say so; where ``CUIHOP_REQUIRE_NEO4J=1`` is set they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.identifier_table import identifier_array
+from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j.graph import Neo4jGraph
+from cuihop.neo4j.local_server import LocalServer, ServerToolsMissing, missing_tools
+from cuihop.snapshot_writer import GraphTables, RetiredTable, sections_of
+from cuihop.string_table import StringTable
+from cuihop_loader.neo4j_online import load_online
+from real_graphs import rows
+from shared_data import shared
+
+__all__ = [
+    "connected",
+    "killable_neo4j",
+    "neo4j_server",
+    "new_server",
+    "open_release",
+    "settings_of",
+    "stored_graph",
+    "typed_graph",
+]
+
+
+def settings_of(server: LocalServer, **others: object) -> Neo4jSettings:
+    """The settings of a client of this server."""
+    return Neo4jSettings(server.address, server.user, server.password, **others)  # type: ignore[arg-type]
+
+
+def connected(server: LocalServer, **others: object) -> Neo4jConnection:
+    """A connection to this server."""
+    return Neo4jConnection(settings_of(server, **others))
+
+
+def new_server(factory: pytest.TempPathFactory, **options: str) -> LocalServer:
+    """A server of its own for a test that kills it, not yet started."""
+    problem = missing_tools()
+    if problem is None:
+        try:
+            return LocalServer(factory.mktemp("neo4j"), **options)
+        except ServerToolsMissing as error:
+            problem = str(error)
+    if os.environ.get("CUIHOP_REQUIRE_NEO4J") == "1":
+        pytest.fail(problem)
+    pytest.skip(problem)
+
+
+@pytest.fixture(scope="session")
+def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """The session's server."""
+    with new_server(tmp_path_factory) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def killable_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server that tests may kill, stop and import into."""
+    with new_server(tmp_path_factory) as server:
+        yield server
+
+
+def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool = False) -> Neo4jGraph:
+    """The content of a snapshot, loaded into the server and opened there."""
+    connection = connected(server)
+    stored = load_online(snapshot.sections, connection, switch=switch)
+    return Neo4jGraph(connection, release=stored.number)
+
+
+NEW_AND_UNNAMED = "C9999998"
+MERGED, SUCCESSOR = "C1514420", "C1514897"
+
+
+@cache
+def open_release(*, next_one: bool = False) -> SnapshotGraph:
+    """rrf_open with its names and vocabularies, read by a few plain lines.
+
+    The next one is made up: a concept below the heart is new and has no name, and two lung buds are one.
+    """
+    vocabularies: dict[tuple[str, str], set[str]] = {}
+    for row in rows(shared("rrf_open/MRREL.RRF.gz")):
+        edge = {"isa": (row[4], row[0]), "inverse_isa": (row[0], row[4])}.get(row[7])
+        if edge is not None and edge[0] != edge[1]:
+            vocabularies.setdefault(edge, set()).add(row[10])
+    names: dict[str, list[str]] = {}
+    for row in rows(shared("rrf_open/MRCONSO.RRF.gz")):
+        if row[14] not in names.setdefault(row[0], []):
+            names[row[0]].append(row[14])
+    retired: list[tuple[str, str, str]] = []
+    if next_one:
+        vocabularies[NEW_AND_UNNAMED, "C0018787"] = {"MSH"}
+        vocabularies = {edge: sabs for edge, sabs in vocabularies.items() if MERGED not in edge}
+        del names[MERGED]
+        retired.append((MERGED, "SY", SUCCESSOR))
+    cuis = sorted(names.keys() | {cui for edge in vocabularies for cui in edge})
+    place = {cui: i for i, cui in enumerate(cuis)}
+    edges = sorted((place[child], place[parent], tuple(sorted(sabs))) for (child, parent), sabs in vocabularies.items())
+    members = sorted({sabs for _, _, sabs in edges})
+    return SnapshotGraph(
+        sections_of(
+            GraphTables(
+                cuis=identifier_array(cuis),
+                children=np.array([child for child, _, _ in edges], dtype=np.int32),
+                parents=np.array([parent for _, parent, _ in edges], dtype=np.int32),
+                sab_sets=np.array([members.index(sabs) for _, _, sabs in edges], dtype=np.uint16),
+                sab_set_members=members,
+                names=StringTable.of([name for cui in cuis for name in names.get(cui, ())]),
+                name_indptr=_indptr([len(names.get(cui, ())) for cui in cuis]),
+                retired=RetiredTable.of(retired),
+            ),
+            name="rrf_open, next" if next_one else "rrf_open",
+            relations=["isa"],
+            identifiers="cui",
+        )
+    )
+
+
+def typed_graph() -> SnapshotGraph:
+    """Three concepts with semantic types of the UMLS, one of them with two, and vocabularies."""
+    return SnapshotGraph(
+        sections_of(
+            GraphTables(
+                cuis=identifier_array(["C0000001", "C0000002", "C0000003"]),
+                children=np.array([0, 1, 2], dtype=np.int32),
+                parents=np.array([1, 2, 1], dtype=np.int32),
+                sab_sets=np.array([1, 0, 1], dtype=np.uint16),
+                sab_set_members=[("MSH",), ("MSH", "NCI")],
+                names=StringTable.of(["One", "Uno", "Two"]),
+                name_indptr=_indptr([2, 1, 0]),
+                semantic_types=[("T023", "Body Part, Organ, or Organ Component"), ("T047", "Disease or Syndrome")],
+                type_indptr=_indptr([1, 0, 2]),
+                type_indices=np.array([1, 0, 1], dtype=np.int32),
+            ),
+            name="typed",
+            relations=["isa"],
+            identifiers="cui",
+        )
+    )
+
+
+def _indptr(counts: list[int]) -> npt.NDArray[np.int32]:
+    return np.cumsum([0, *counts]).astype(np.int32)
