@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-import neo4j
 import numpy as np
 import numpy.typing as npt
 
+import neo4j
 from cuihop.errors import GraphError, ReleaseMismatch
 from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.projection import projected_sections, stored_concepts

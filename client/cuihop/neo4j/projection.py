@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import neo4j
 import numpy as np
 import numpy.typing as npt
 
+import neo4j
 from cuihop.errors import ReleaseMismatch
 from cuihop.identifier_table import identifier_array
 from cuihop.neo4j import cypher

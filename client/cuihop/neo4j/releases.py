@@ -28,7 +28,7 @@ __all__ = [
 _SWITCH_SECONDS = 3600.0
 
 CONCEPTS_A_SWITCH = 100_000
-"""The most concepts of a release that get their label in one transaction: about 150 MB of the server's memory."""
+"""The most concepts of a release that get their label in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
