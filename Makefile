@@ -2,6 +2,7 @@
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
+# make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
@@ -15,7 +16,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench neo4j clean
+.PHONY: demo test check bench stubs neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -32,6 +33,12 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+stubs: $(READY)
+	$(BIN)/python -m grpc_tools.protoc --proto_path=proto --python_out=proto --grpc_python_out=proto \
+	    --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --mypy_out=quiet:proto \
+	    --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --mypy_grpc_out=quiet:proto \
+	    proto/cuihop_api/v1/concept_graph.proto
 
 neo4j: $(READY)
 	@$(BIN)/python -m cuihop.neo4j.local_server --home $(NEO4J_DATA)

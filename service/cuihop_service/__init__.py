@@ -1,0 +1,1 @@
+"""The service: gRPC and HTTP over one core."""
