@@ -16,7 +16,11 @@
     │   ├── QueryTimedOut         the answer took longer than allowed
     │   ├── SchemaMismatch        a database that another schema wrote, or that lacks a part of it
     │   └── ReleaseMismatch       two things that must come from one release do not
-    └── LimitExceeded             the question is larger than the graph's owner allows
+    ├── LimitExceeded             the question is larger than the graph's owner allows
+    │   └── RateLimited           too many questions in too short a time: ask again later
+    └── AccessError               the graph's owner does not allow it
+        ├── NotAuthenticated      no key or token, or one that is not valid
+        └── NotAllowed            the key lacks a scope
 
 "No path" is an answer (``None``), not an error.
 """
@@ -27,6 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 __all__ = [
+    "AccessError",
     "ConceptError",
     "ConceptNotFound",
     "ConceptRetired",
@@ -36,8 +41,11 @@ __all__ = [
     "InputError",
     "InvalidCui",
     "LimitExceeded",
+    "NotAllowed",
+    "NotAuthenticated",
     "OutputError",
     "QueryTimedOut",
+    "RateLimited",
     "ReleaseMismatch",
     "SchemaMismatch",
     "SnapshotError",
@@ -181,3 +189,27 @@ class ReleaseMismatch(GraphError):
 
 class LimitExceeded(CuihopError):
     """The question is larger than allowed; the message names the limit."""
+
+
+class RateLimited(LimitExceeded):
+    """Too many questions in too short a time.
+
+    Attributes:
+        retry_after: seconds until the question may be asked again.
+    """
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class AccessError(CuihopError):
+    """The owner of the graph does not allow it."""
+
+
+class NotAuthenticated(AccessError):
+    """No key or token came with the question, or one that is not, or no longer, valid."""
+
+
+class NotAllowed(AccessError):
+    """The key or token lacks the scope that the question needs; the message names it."""

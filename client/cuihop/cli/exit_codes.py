@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuihop.errors import ConceptError, CuihopError, GraphError, InputError, LimitExceeded, OutputError
+from cuihop.errors import AccessError, ConceptError, CuihopError, GraphError, InputError, LimitExceeded, OutputError
 
 __all__ = ["EXIT_CODES", "INTERRUPTED", "MISSING_PACKAGE", "exit_code"]
 
@@ -19,6 +19,7 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (6, OutputError, "a result could not be written"),
     (7, LimitExceeded, "the question is larger than allowed"),
     (MISSING_PACKAGE, None, "an optional package is not installed"),
+    (9, AccessError, "the service does not allow it: no valid key, or one without the scope"),
     (INTERRUPTED, None, "interrupted"),
 )
 

@@ -1,0 +1,62 @@
+"""The one table of errors and statuses: the service answers by it, and the remote client reads it backwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cuihop import errors
+
+__all__ = ["ERROR_DOMAIN", "STATUSES", "Status", "error_type", "status_of"]
+
+ERROR_DOMAIN = "cuihop"
+"""The ``domain`` of google.rpc.ErrorInfo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How an error is told.
+
+    Attributes:
+        error: the type of the error, and of all below it that have no row of their own.
+        reason: its stable name: ``reason`` of google.rpc.ErrorInfo and of a problem document.
+        http: status code of HTTP.
+        grpc: name of the status code of gRPC.
+        retry: whether the same question may succeed later.
+    """
+
+    error: type[errors.CuihopError]
+    reason: str
+    http: int
+    grpc: str
+    retry: bool = False
+
+
+STATUSES: tuple[Status, ...] = (
+    Status(errors.InvalidCui, "INVALID_CUI", 400, "INVALID_ARGUMENT"),
+    Status(errors.ConceptNotFound, "CONCEPT_NOT_FOUND", 404, "NOT_FOUND"),
+    Status(errors.ConceptRetired, "CONCEPT_RETIRED", 410, "FAILED_PRECONDITION"),
+    Status(errors.InputError, "INVALID_INPUT", 400, "INVALID_ARGUMENT"),
+    Status(errors.RateLimited, "RATE_LIMITED", 429, "RESOURCE_EXHAUSTED", retry=True),
+    Status(errors.LimitExceeded, "LIMIT_EXCEEDED", 413, "RESOURCE_EXHAUSTED"),
+    Status(errors.NotAuthenticated, "NOT_AUTHENTICATED", 401, "UNAUTHENTICATED"),
+    Status(errors.NotAllowed, "NOT_ALLOWED", 403, "PERMISSION_DENIED"),
+    Status(errors.GraphUnavailable, "GRAPH_UNAVAILABLE", 503, "UNAVAILABLE", retry=True),
+    Status(errors.QueryTimedOut, "TIMED_OUT", 504, "DEADLINE_EXCEEDED"),
+    Status(errors.ReleaseMismatch, "RELEASE_MISMATCH", 409, "ABORTED", retry=True),
+    Status(errors.GraphError, "GRAPH_UNUSABLE", 500, "DATA_LOSS"),
+    Status(errors.CuihopError, "INTERNAL", 500, "INTERNAL"),
+)
+"""From the narrowest type to the widest: the first row that fits counts."""
+
+_BY_REASON = {status.reason: status for status in STATUSES}
+
+
+def status_of(error: errors.CuihopError) -> Status:
+    """How an error is told."""
+    return next(status for status in STATUSES if isinstance(error, status.error))
+
+
+def error_type(reason: str) -> type[errors.CuihopError]:
+    """The type of the error that a service told by this reason; the root for a reason that this version lacks."""
+    status = _BY_REASON.get(reason)
+    return errors.CuihopError if status is None else status.error
