@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -68,23 +67,26 @@ class _Batch:
     """One question on its way through the levels.
 
     Attributes:
-        pairs, keys: as asked, and the key of each.
+        pairs: as asked.
         entries: what is known of each; complete at the end.
         places: the missing keys, and where in the batch each stands.
+        direction, bound: of the question.
         from_cache: see `CachedDistances`.
         merged: retired identifiers met so far.
-        counts: pairs by what answered them, named as in `CacheStatistics`.
+        memory_hits, shared_hits, collapsed, misses: of the pairs that were missing at first, as in `CacheStatistics`.
     """
 
     pairs: list[tuple[str, str]]
-    keys: list[str]
     entries: list[Entry | None]
+    places: dict[str, list[int]]
     direction: Direction
     bound: int | None
     from_cache: npt.NDArray[np.bool_]
-    places: dict[str, list[int]] = field(default_factory=dict)
-    merged: dict[str, str] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
+    merged: dict[str, str]
+    memory_hits: int = 0
+    shared_hits: int = 0
+    collapsed: int = 0
+    misses: int = 0
 
     def fill(self, key: str, entry: Entry, *, from_cache: bool) -> int:
         """The entry of a missing key is known. Returns how many pairs of the batch have that key."""
@@ -124,7 +126,7 @@ class CachedGraph(ConceptGraph):
         self._shared = shared
         self._flights = Flights()
         self._successors: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
+        self._counts = [0, 0, 0, 0]
         self._counting = threading.Lock()
 
     def __repr__(self) -> str:
@@ -139,9 +141,12 @@ class CachedGraph(ConceptGraph):
     def statistics(self) -> CacheStatistics:
         """What the cache has done so far."""
         with self._counting:
-            counts = dict(self._counts)
+            memory_hits, shared_hits, collapsed, misses = self._counts
         return CacheStatistics(
-            **counts,
+            memory_hits=memory_hits,
+            shared_hits=shared_hits,
+            collapsed=collapsed,
+            misses=misses,
             entries=len(self._memory),
             largest=self._largest,
             shared=None if self._shared is None else self._shared.statistics,
@@ -162,8 +167,7 @@ class CachedGraph(ConceptGraph):
         known = self._successors
         entry = self._memory.entry(pair_key(known.get(a, a), known.get(b, b), direction))
         if entry is not None and answers(entry, bound):
-            with self._counting:
-                self._counts["memory_hits"] += 1
+            self._count(1)
             return within(entry, bound)
         return self.answered([(a, b)], direction=direction, max_hops=max_hops).distances[0]
 
@@ -190,14 +194,19 @@ class CachedGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = self._bound(max_hops)
         asked = [(a, b) for a, b in pairs]
-        keys = pair_keys(asked, direction, self._successors)
+        successors = self._successors
+        keys = pair_keys(asked, direction, successors)
         entries = self._memory.entries(keys)
-        batch = _Batch(asked, keys, entries, direction, bound, np.ones(len(asked), dtype=np.bool_))
+        from_cache = np.ones(len(asked), dtype=np.bool_)
+        merged: dict[str, str] = {}
+        places: dict[str, list[int]] = {}
+        known = len(asked)
         for place, entry in enumerate(entries):
             if entry is None or not answers(entry, bound):
-                batch.places.setdefault(keys[place], []).append(place)
-        batch.counts["memory_hits"] = len(asked) - sum(map(len, batch.places.values()))
-        if batch.places:
+                places.setdefault(keys[place], []).append(place)
+                known -= 1
+        if places:
+            batch = _Batch(asked, entries, places, direction, bound, from_cache, merged)
             try:
                 self._fill(batch, timeout)
             except ConceptError:
@@ -205,15 +214,22 @@ class CachedGraph(ConceptGraph):
                 ends = dict.fromkeys(cui for pair in asked for cui in pair)
                 resolved(self._graph.resolve(list(ends)), self._release)
                 raise
-        with self._counting:
-            self._counts.update(batch.counts)
-        known = self._successors
-        if known:
-            batch.merged.update((cui, known[cui]) for pair in asked for cui in pair if cui in known)
-        hops = np.array(batch.entries, dtype=np.int32)
+            self._count(batch.memory_hits + known, batch.shared_hits, batch.collapsed, batch.misses)
+        else:
+            self._count(known)
+        if successors:
+            merged.update((cui, successors[cui]) for pair in asked for cui in pair if cui in successors)
+        hops = np.array(entries, dtype=np.int32)
         reached = hops >= 0 if bound is None else (hops >= 0) & (hops <= bound)
-        told = Distances(hops, reached, direction, checked_hops(max_hops), batch.merged)
-        return CachedDistances(told, batch.from_cache)
+        return CachedDistances(Distances(hops, reached, direction, checked_hops(max_hops), merged), from_cache)
+
+    def _count(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
+        with self._counting:
+            counts = self._counts
+            counts[0] += memory_hits
+            counts[1] += shared_hits
+            counts[2] += collapsed
+            counts[3] += misses
 
     def _bound(self, max_hops: int | None) -> int | None:
         """The bound; ``None`` also where no path of this graph is longer."""
@@ -243,25 +259,28 @@ class CachedGraph(ConceptGraph):
         """Find what the batch has claimed, and return what the graph had to compute."""
         missing = claim.own
         # Another flight may have landed between the first look and the claim.
-        missing = self._look_up(batch, claim, missing, self._memory.entries(missing), "memory_hits")
+        entries = self._memory.entries(missing)
+        missing, found = self._take_over(batch, claim, missing, entries)
+        batch.memory_hits += found
         if self._shared is not None and missing:
             entries = self._shared.entries(self._release.digest, missing)
             self._memory.keep((key, entry) for key, entry in zip(missing, entries, strict=True) if entry is not None)
-            missing = self._look_up(batch, claim, missing, entries, "shared_hits")
+            missing, found = self._take_over(batch, claim, missing, entries)
+            batch.shared_hits += found
         return self._compute(batch, missing, claim) if missing else {}
 
-    def _look_up(
-        self, batch: _Batch, claim: Claim, keys: list[str], entries: Sequence[Entry | None], level: str
-    ) -> list[str]:
-        """Take over the entries that a level has, and return the keys that stay missing."""
-        left = []
+    def _take_over(
+        self, batch: _Batch, claim: Claim, keys: list[str], entries: Sequence[Entry | None]
+    ) -> tuple[list[str], int]:
+        """Take over the entries that a level has: the keys that stay missing, and the number of pairs answered."""
+        left, found = [], 0
         for key, entry in zip(keys, entries, strict=True):
             if entry is None or not answers(entry, batch.bound):
                 left.append(key)
             else:
                 claim.flight.entries[key] = entry
-                batch.counts[level] += batch.fill(key, entry, from_cache=True)
-        return left
+                found += batch.fill(key, entry, from_cache=True)
+        return left, found
 
     def _compute(self, batch: _Batch, keys: list[str], claim: Claim | None = None) -> dict[str, Entry]:
         """Ask the graph, and keep its answers in process."""
@@ -279,8 +298,8 @@ class CachedGraph(ConceptGraph):
             claim.flight.merged = answer.merged
             claim.flight.entries.update(zip(keys, entries, strict=True))
         for key, entry in zip(keys, entries, strict=True):
-            batch.counts["collapsed"] += batch.fill(key, entry, from_cache=False) - 1
-        batch.counts["misses"] += len(keys)
+            batch.collapsed += batch.fill(key, entry, from_cache=False) - 1
+        batch.misses += len(keys)
         return kept
 
     def _collect(self, batch: _Batch, claim: Claim, deadline: float | None) -> list[str]:
@@ -295,7 +314,7 @@ class CachedGraph(ConceptGraph):
                     )
             entry = flight.entries.get(key)
             if entry is not None:
-                batch.counts["collapsed"] += batch.fill(key, entry, from_cache=False)
+                batch.collapsed += batch.fill(key, entry, from_cache=False)
                 batch.merged.update((cui, flight.merged[cui]) for cui in batch.pair(key) if cui in flight.merged)
             elif isinstance(flight.error, GraphUnavailable):
                 raise GraphUnavailable(str(flight.error)) from flight.error

@@ -125,11 +125,11 @@ class SharedPairs:
         usable = [place for place, key in enumerate(keys) if _KEY.fullmatch(key)]
         prefix = _prefix(digest)
         names = [prefix + keys[place] for place in usable]
-        values = self._answer(self._reads, lambda: self._client.mget(names)) if names else None
+        values = self._answer(self._reads, lambda: self._read(names)) if names else None
         if values is not None:
             signatures = self._signatures(digest)
             refused = 0
-            for place, value in zip(usable, values, strict=False):
+            for place, value in zip(usable, values, strict=True):
                 if value is not None:
                     found[place] = entry = _entry(signatures, keys[place], value)
                     refused += entry is None
@@ -146,6 +146,12 @@ class SharedPairs:
         values = {prefix + key: _value(signatures, key, entry) for key, entry in entries.items()}
         if self._answer(self._writes, lambda: self._write(values)) is not None:
             self._count(writes=1)
+
+    def _read(self, names: list[str]) -> list[object]:
+        values: object = self._client.mget(names)
+        if not isinstance(values, list) or len(values) != len(names):
+            raise redis.InvalidResponse
+        return values
 
     def _write(self, values: dict[str, bytes]) -> object:
         if self._lifetime is None:
