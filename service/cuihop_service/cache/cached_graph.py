@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import ConceptError, GraphUnavailable, QueryTimedOut
+from cuihop.errors import ConceptError, GraphError, QueryTimedOut
 from cuihop.graph import (
     CommonAncestor,
     Concept,
@@ -189,7 +189,7 @@ class CachedGraph(ConceptGraph):
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: as `ConceptGraph.distances`.
             QueryTimedOut: the timeout passed.
-            GraphUnavailable: also where another call, computing the same pair, found it so.
+            GraphError: as the inner graph; also where another call, computing the same pair, met with it.
         """
         direction = checked_direction(direction)
         bound = self._bound(max_hops)
@@ -316,9 +316,9 @@ class CachedGraph(ConceptGraph):
             if entry is not None:
                 batch.collapsed += batch.fill(key, entry, from_cache=False)
                 batch.merged.update((cui, flight.merged[cui]) for cui in batch.pair(key) if cui in flight.merged)
-            elif isinstance(flight.error, GraphUnavailable):
-                raise GraphUnavailable(str(flight.error)) from flight.error
-            else:  # the other call was refused, for a pair that is not in this one perhaps
+            elif isinstance(flight.error, GraphError):
+                raise type(flight.error)(str(flight.error)) from flight.error
+            else:  # the other call was refused, perhaps for a pair that this one does not ask for
                 alone.append(key)
         return alone
 

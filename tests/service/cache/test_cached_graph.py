@@ -75,9 +75,9 @@ def test_no_other_question_has_the_key_of_a_pair_of_identifiers(
         "up": {(*pair, "up"), (*pair[::-1], "down")},
         "down": {(*pair, "down"), (*pair[::-1], "up")},
     }[direction]
-    for asked, way in itertools.product((pair, pair[::-1], other), DIRECTIONS):
-        assert (pair_key(*asked, way) == pair_key(*pair, direction)) == ((*asked, way) in same)
-        assert pair_keys([asked], way) == [pair_key(*asked, way)]
+    for (a, b), way in itertools.product((pair, pair[::-1], other), DIRECTIONS):
+        assert (pair_key(a, b, way) == pair_key(*pair, direction)) == ((a, b, way) in same)
+        assert pair_keys([(a, b)], way) == [pair_key(a, b, way)]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from cuihop.errors import ConceptNotFound, GraphUnavailable, QueryTimedOut
+from cuihop.errors import ConceptNotFound, GraphError, GraphUnavailable, QueryTimedOut
 from cuihop_service.cache import CachedGraph
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from service.cache.slow_graph import SlowGraph
@@ -33,8 +34,8 @@ def wait_until(graph: CachedGraph, waiting: int) -> None:
     """Until so many calls wait for the computation of another."""
     for _ in range(PATIENCE * 100):
         under_way = {id(flight): flight for flight in graph._flights._under_way.values()}.values()
-        # Each waiting thread has put a lock of its own into the event's condition.
-        if sum(len(flight.landed._cond._waiters) for flight in under_way) == waiting:  # type: ignore[attr-defined]
+        conditions: list[Any] = [vars(flight.landed)["_cond"] for flight in under_way]
+        if sum(len(condition._waiters) for condition in conditions) == waiting:
             return
         time.sleep(0.01)
     raise AssertionError("the calls do not wait for one another")
@@ -120,26 +121,23 @@ def test_one_pair_does_not_wait_for_a_large_batch(slow: SlowGraph, pool: ThreadP
     assert slow.asked == [many, many[:1]]
 
 
-def stampede(slow: SlowGraph, graph: CachedGraph, pool: ThreadPoolExecutor, error: Exception) -> list[Future[object]]:
-    """Five calls for one pair, of which the first fails."""
-    slow.error = error
+@pytest.mark.parametrize("kind", [GraphUnavailable, QueryTimedOut])
+def test_a_graph_that_fails_is_told_to_all_who_wait_and_asked_anew_by_whoever_comes_later(
+    slow: SlowGraph, pool: ThreadPoolExecutor, kind: type[GraphError]
+) -> None:
+    graph = CachedGraph(slow)
+    slow.error = kind("the server is gone")
     calls = [pool.submit(graph.answered, [(AORTA, HEART_SYSTEM)])]
     assert slow.begun.acquire(timeout=PATIENCE)
     calls += [pool.submit(graph.answered, [(AORTA, HEART_SYSTEM)]) for _ in range(4)]
     wait_until(graph, 4)
-    return calls  # type: ignore[return-value]
-
-
-def test_a_graph_that_is_gone_is_told_to_all_who_wait(slow: SlowGraph, pool: ThreadPoolExecutor) -> None:
-    graph = CachedGraph(slow)
-    calls = stampede(slow, graph, pool, GraphUnavailable("the server is gone"))
     slow.go.set()
     for call in calls:
-        with pytest.raises(GraphUnavailable, match="the server is gone"):
+        with pytest.raises(kind, match="the server is gone"):
             call.result(PATIENCE)
     assert len(slow.asked) == 1
     slow.error = None
-    assert graph.distance(AORTA, HEART_SYSTEM) == 3  # nothing of it is kept
+    assert graph.distance(AORTA, HEART_SYSTEM) == 3
 
 
 def test_what_went_wrong_for_one_alone_the_others_compute_themselves(slow: SlowGraph, pool: ThreadPoolExecutor) -> None:
