@@ -39,14 +39,15 @@ _KEY = re.compile(r"[!-~]{3,129}")
 _SIGNATURE = 8
 _VALUE = struct.Struct(f"<i{_SIGNATURE}s")
 _CONNECTIONS = 256
+_SLOW = 2  # an answer that comes in pieces may take longer than the timeout; this many times is too long
 
 
 class SharedPairs:
     """Entries of any number of releases in one Redis. Safe to share between threads.
 
-    Calls are never tried again. After one that failed, or took longer than the timeout, none are made for half a
-    second; the pause doubles up to ten seconds, and the first success ends it. Reads and writes pause on their own, so
-    a Redis that is full is still read.
+    Calls are never tried again. After one that failed, or took twice the timeout, none are made for half a second; the
+    pause doubles up to ten seconds, and the first success ends it. Reads and writes pause on their own, so a Redis that
+    is full is still read.
 
     Args:
         address: ``redis://host:port/db``, ``rediss://…`` with TLS, or ``unix:///path``; further settings of redis-py
@@ -54,7 +55,7 @@ class SharedPairs:
         username, password: instead of those in the address.
         secret: what values are signed with; by default the password. All replicas need the same. Without either, damage
             is found but not malice.
-        timeout: seconds to wait for a connection, and for an answer.
+        timeout: seconds to wait for a connection, and for each piece of an answer.
         lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
         breaker: makes the two circuit breakers.
 
@@ -179,7 +180,7 @@ class SharedPairs:
         except Exception as error:  # whatever a server sends, no request fails of it
             self._failed(breaker, ticket, type(error).__name__)  # its text may tell what was sent
             return None
-        if time.monotonic() - began > self._timeout:
+        if time.monotonic() - began > _SLOW * self._timeout:
             self._failed(breaker, ticket, "slow answer")
         elif breaker.succeeded(ticket):
             _logger.info("shared cache %s is in use again", self._shown)

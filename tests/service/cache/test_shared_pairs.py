@@ -9,6 +9,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -263,6 +264,31 @@ def test_a_wrong_password_fails_no_request_and_is_never_told(
             assert secret not in caplog.text + repr(shared) + repr(graph) + repr(graph.statistics)
 
 
+@contextlib.contextmanager
+def impostor(reply: Callable[[socket.socket], None]) -> Iterator[str]:
+    """The address of a server that is no Redis, and answers each first message in its own way."""
+    stop = threading.Event()
+
+    def serve(server: socket.socket) -> None:
+        server.settimeout(0.1)
+        while not stop.is_set():
+            try:
+                peer = server.accept()[0]
+            except TimeoutError:
+                continue
+            with peer, contextlib.suppress(OSError):
+                peer.recv(100_000)
+                reply(peer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(serve, server)
+        try:
+            yield f"redis://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            stop.set()
+        serving.result(10)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -278,32 +304,28 @@ def test_a_wrong_password_fails_no_request_and_is_never_told(
     ],
 )
 def test_a_server_that_is_no_redis_fails_no_request(reply: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        stop = threading.Event()
+    with (
+        impostor(lambda peer: peer.sendall(reply)) as address,
+        contextlib.closing(SharedPairs(address, timeout=0.5, breaker=soon)) as shared,
+    ):
+        for cut in (19, 3):
+            graph = CachedGraph(chain(cut=cut), shared=shared)
+            assert graph.distances(PAIRS) == chain(cut=cut).distances(PAIRS)
+            time.sleep(0.06)
+        assert shared.statistics.reads == 0
 
-        def serve() -> None:
-            server.settimeout(0.1)
-            while not stop.is_set():
-                try:
-                    peer = server.accept()[0]
-                except TimeoutError:
-                    continue
-                with peer, contextlib.suppress(OSError):
-                    peer.recv(100_000)
-                    peer.sendall(reply)
 
-        with ThreadPoolExecutor(1) as pool:
-            serving = pool.submit(serve)
-            address = f"redis://127.0.0.1:{server.getsockname()[1]}"
-            try:
-                with contextlib.closing(SharedPairs(address, timeout=0.5, breaker=soon)) as shared:
-                    for cut in (19, 3):
-                        graph = CachedGraph(chain(cut=cut), shared=shared)
-                        assert graph.distances(PAIRS) == chain(cut=cut).distances(PAIRS)
-                        time.sleep(0.06)
-            finally:
-                stop.set()
-            serving.result(10)
+def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
+    def dribble(peer: socket.socket) -> None:
+        for piece in [b"*50\r\n", *[b"$-1\r\n"] * 50]:
+            peer.sendall(piece)
+            time.sleep(0.01)
+
+    with impostor(dribble) as address, contextlib.closing(SharedPairs(address, timeout=0.2)) as shared:
+        for _ in range(5):
+            assert CachedGraph(chain(), shared=shared).distances(PAIRS[:50]) == EXPECTED[:50]
+        numbers = shared.statistics
+        assert (numbers.reads, numbers.errors, numbers.reading) == (1, 1, False)
 
 
 def test_nothing_listens() -> None:
