@@ -26,7 +26,7 @@ from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 __all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "Progress", "load_online", "verify_stored"]
 
 CONCEPTS_A_BATCH = 20_000
-EDGES_A_BATCH = 50_000
+EDGES_A_BATCH = 10_000
 _BATCH_SECONDS = 600.0
 
 Progress = Callable[[str, int, int], None]
