@@ -22,10 +22,14 @@ import pytest
 
 import cuihop
 import cuihop_loader
+from cuihop.neo4j.local_server import LocalServer
+from neo4j_server import new_server
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-NEEDS_A_SERVER = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+NEEDS_A_SERVER = ROOT / "docs" / "neo4j.md"
+SERVER_ON_THE_PAGE = "bolt://localhost:7687"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -84,21 +88,14 @@ def alike(shown: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(plain(shown.replace("…", "...")), plain(printed), LIKENESS)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != NEEDS_A_SERVER], ids=lambda page: page.relative_to(ROOT).as_posix()
-)
-def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "page"
-    shutil.copytree(prepared, folder)
+def run_page(page: Path, folder: Path, server: LocalServer | None = None) -> None:
+    kept = environment()
+    if server is not None:
+        kept |= {"NEO4J_PASSWORD_FILE": str(server.home / "password"), "CUIHOP_NEO4J": server.address}
     for language, block in blocks(page):
         if language == "python":
             done = subprocess.run(
-                [sys.executable, "-c", block],
-                cwd=folder,
-                env=environment(),
-                capture_output=True,
-                text=True,
-                check=False,
+                [sys.executable, "-c", block], cwd=folder, env=kept, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, f"{page.name}:\n{block}\n{done.stderr}"
         if language != "console":
@@ -106,10 +103,11 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepa
         for command, shown in commands(block):
             if command in RUN_ELSEWHERE or command.startswith(("git clone ", "cd ")):
                 continue
+            run = command if server is None else command.replace(SERVER_ON_THE_PAGE, server.address)
             done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", command],
+                ["bash", "-euo", "pipefail", "-c", run],
                 cwd=folder,
-                env=environment(),
+                env=kept,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -120,6 +118,26 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepa
                 assert done.returncode == 0, f"{page.name}: $ {command}\n{printed}"
             if shown.strip():
                 assert alike(shown, printed), f"{page.name}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page not in {COOKBOOK, NEEDS_A_SERVER}],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    run_page(page, folder)
+
+
+def test_every_command_on_the_graph_of_record_runs_too(
+    prepared: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    with new_server(tmp_path_factory) as server:  # an empty one of its own: the page counts releases
+        run_page(NEEDS_A_SERVER, folder, server)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

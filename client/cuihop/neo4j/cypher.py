@@ -16,7 +16,8 @@ from cuihop.graph import Direction
 STORE: LiteralString = """
 MATCH (s:CuihopStore)
 OPTIONAL MATCH (r:Release {number: s.active})
-RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled
+RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled,
+       coalesce(s.switches, 0) AS switches
 """
 
 RELEASES: LiteralString = """
@@ -202,18 +203,26 @@ ORDER BY best.score, best.bytes, cui
 LIMIT $limit
 """
 
-# Stored releases
+# Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
+# node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
 
 SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s
 MATCH (r:Release {number: $release, state: 'complete'})
 SET s.previous = CASE WHEN s.active = r.number THEN s.previous ELSE s.active END
-SET s.active = r.number, s.labelled = CASE WHEN s.labelled = r.number THEN r.number END
+SET s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1
 RETURN s.active AS active
 """
 
-# The label moves by ranges of identifiers, from the old release and to the new one in one transaction each, so that
-# at any instant an identifier leads to one concept and, with its edges, to one whole release.
+STILL_ACTIVE: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s WHERE s.active = $release
+RETURN s.active AS active
+"""
+
 RANGES: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE c.number % $size = 0
 RETURN c.cui AS cui ORDER BY c.number
@@ -231,7 +240,7 @@ SET c:Concept
 """
 
 SET_LABELLED: LiteralString = """
-MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release
+MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release REMOVE s.locked_at
 """
 
 # A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster
@@ -268,9 +277,12 @@ RETURN collect(r.cui) AS cuis, collect(r.relation) AS relations, collect(r.succe
 # Removal. Whoever reads the release looks at its state last, so it is marked first.
 
 MARK_REMOVING: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s WHERE coalesce(s.active, -1) <> $release
 MATCH (r:Release {number: $release})
-MATCH (s:CuihopStore {id: 0}) WHERE coalesce(s.active, -1) <> $release
 SET r.state = 'removing', s.previous = CASE s.previous WHEN $release THEN null ELSE s.previous END
+RETURN r.number AS number
 """
 
 REMOVE_CONCEPTS: LiteralString = """
