@@ -179,27 +179,30 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
 
 # The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
 # A name's length is that of its UTF-8 bytes.
+# Lists within a concept are gone through in place: no rows are made of names, and none are sorted but the best.
 SEARCH: LiteralString = """
 CALL db.index.fulltext.queryNodes('concept_names', $lucene) YIELD node AS c
-WHERE c.release = $release
+WITH c WHERE c.release = $release
 WITH c, c.folded AS folded
-UNWIND range(0, size(folded) - 1) AS i
-WITH c, i, folded[i] AS name, ' ' + folded[i] + ' ' AS padded
-WHERE all(word IN $words WHERE padded CONTAINS ' ' + word)
-WITH c, CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END AS matched, i,
-     CASE WHEN name = $text THEN 0
-          WHEN name STARTS WITH $text THEN 2
-          WHEN all(word IN $words WHERE padded CONTAINS ' ' + word + ' ') THEN 4
-          ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END AS score
-WITH c, i, matched, score,
-     CASE WHEN matched =~ '(?s)\\\\p{ASCII}*' THEN size(matched)
-          ELSE reduce(bytes = 0, letter IN split(matched, '') | bytes +
-            CASE WHEN letter <= '\\u007f' THEN 1 WHEN letter <= '\\u07ff' THEN 2
-                 WHEN letter <= '\\uffff' THEN 3 ELSE 4 END) END AS bytes
-WITH c, matched, score, bytes ORDER BY score, bytes, i
-WITH c, head(collect({matched: matched, score: score, bytes: bytes})) AS best
-RETURN c.cui AS cui, c.name AS name, best.matched AS matched
-ORDER BY best.score, best.bytes, cui
+WITH c, [i IN range(0, size(folded) - 1) |
+  CASE WHEN folded[i] = $text THEN 0
+       WHEN folded[i] STARTS WITH $text THEN 2
+       WHEN NOT all(word IN $words WHERE ' ' + folded[i] CONTAINS ' ' + word) THEN 8
+       WHEN all(word IN $words WHERE ' ' + folded[i] + ' ' CONTAINS ' ' + word + ' ') THEN 4
+       ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END] AS scores
+WITH c, scores, reduce(least = 8, s IN scores | CASE WHEN s < least THEN s ELSE least END) AS score
+WHERE score < 8
+WITH c, score, [i IN range(0, size(scores) - 1) WHERE scores[i] = score |
+                CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END] AS names
+WITH c, score, [name IN names |
+  [name, CASE WHEN name =~ '(?s)\\p{ASCII}*' THEN size(name)
+              ELSE reduce(bytes = 0, letter IN split(name, '') | bytes +
+                CASE WHEN letter <= '\u007f' THEN 1 WHEN letter <= '\u07ff' THEN 2
+                     WHEN letter <= '\uffff' THEN 3 ELSE 4 END) END]] AS sized
+WITH c, score, reduce(best = head(sized), next IN tail(sized) |
+                      CASE WHEN next[1] < best[1] THEN next ELSE best END) AS best
+RETURN c.cui AS cui, c.name AS name, best[0] AS matched
+ORDER BY score, best[1], cui
 LIMIT $limit
 """
 
