@@ -111,10 +111,10 @@ def check_server(server: str) -> None:
         GraphUnavailable, SchemaMismatch: it could not.
         InputError: no password, or not the address of a Neo4j server.
     """
-    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
     from cuihop.neo4j.schema import store as store_of
 
-    with Neo4jConnection.open(server) as connection:
+    with Neo4jConnection(Neo4jSettings.from_environment(server, retry_time=2.0)) as connection:
         store_of(connection)
 
 
