@@ -27,7 +27,7 @@ GraphOption = Annotated[
         "--graph",
         "-g",
         envvar="CUIHOP_GRAPH",
-        help="The graph: path of a snapshot, or bolt://HOST:PORT.",
+        help="The graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
         show_default=False,
     ),
 ]
@@ -44,7 +44,7 @@ def opened_graph(address: str) -> ConceptGraph:
     """The graph at the address that the user gave.
 
     Raises:
-        InputError, SnapshotError: see `cuihop.connection.connect`.
+        InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
     """
     return connect(address)
 
