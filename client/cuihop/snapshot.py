@@ -242,20 +242,33 @@ class SnapshotGraph(ConceptGraph):
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
+        found = self.distance_of_current(a, b, direction=direction, max_hops=max_hops)
+        if found is not None:
+            return found[0]
+        return super().distance(a, b, direction=direction, max_hops=max_hops)
+
+    def distance_of_current(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
+    ) -> tuple[int | None] | None:
+        """The distance of a pair that the graph holds under these identifiers, as a tuple of one.
+
+        ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
+        """
         bfs = _bfs()
         rows = self._both_rows(checked_direction(direction))
         bound = checked_hops(max_hops)
         keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
-        if keys is not None and start is not None and end is not None:
-            scratch = self._scratch.borrow()
-            hops = bfs.distance_of_keys(
-                keys, start, end, *rows, _limit(bound),
-                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
-            )  # fmt: skip
-            self._scratch.give_back(scratch)
-            if hops != bfs.UNKNOWN:
-                return None if hops == bfs.NO_PATH else hops
-        return super().distance(a, b, direction=direction, max_hops=bound)
+        if keys is None or start is None or end is None:
+            return None
+        scratch = self._scratch.borrow()
+        hops = bfs.distance_of_keys(
+            keys, start, end, *rows, _limit(bound),
+            scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
+        )  # fmt: skip
+        self._scratch.give_back(scratch)
+        if hops == bfs.UNKNOWN:
+            return None
+        return (None,) if hops == bfs.NO_PATH else (hops,)
 
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 _LARGEST_PACK = 255
 _MOST_HOPS = 2**31 - 2  # longer than any path
-_FAULTS_TOLD = 1_000  # a service names no more in one error
+_FAULTS_TOLD_IN_FULL = 2
 # Some hundredths of a second of work, so that a lost block is soon asked again and several workers share a batch.
 _PAIRS_A_BLOCK = 8_192
 _CENTRES_A_BLOCK = 128
@@ -173,9 +173,10 @@ class RemoteGraph(ConceptGraph):
             found = self._ask_all(
                 [lambda part=part: self._ask(served, lambda t, call: question(t, part, call)) for part in parts]  # type: ignore[misc]
             )
-        except ConceptError as error:
-            if len(parts) > 1 or len(error.cuis) >= _FAULTS_TOLD:
-                resolved(self._resolve(served, items), served.release)
+        except ConceptError:
+            # A block knows its own faults only, and the trailers of gRPC hold but some of many.
+            if len(items) > _FAULTS_TOLD_IN_FULL:
+                resolved(self._resolve(served, list(dict.fromkeys(items))), served.release)
             raise
         merged = {old: new for block in found for old, new in block.merged.items()}
         return [block.value for block in found], {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}

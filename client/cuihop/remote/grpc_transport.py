@@ -276,6 +276,8 @@ def _channel(settings: RemoteSettings) -> grpc.Channel:
         ("grpc.max_reconnect_backoff_ms", 2_000),
         ("grpc.max_receive_message_length", _LARGEST_ANSWER),
         ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", 64 << 10),  # errors with many identifiers at fault
+        ("grpc.absolute_max_metadata_size", 128 << 10),
         ("grpc.keepalive_time_ms", 30_000),  # a connection that a firewall forgot is noticed
         ("grpc.keepalive_timeout_ms", 10_000),
         ("grpc.use_local_subchannel_pool", 1),  # close() closes

@@ -11,6 +11,7 @@ from cuihop.remote.statuses import STATUSES, Status, error_type
 
 __all__ = ["Failed", "Fault", "Problem", "failure_of", "refusal", "unavailable"]
 
+_MENDABLE = (errors.ConceptError, errors.InputError, errors.LimitExceeded, errors.AccessError)
 _AT_ONCE = 1.0  # seconds, where a service limits rates and does not say for how long
 
 
@@ -78,13 +79,20 @@ def failure_of(problem: Problem, code: int | str, request_id: str) -> Failed:
         request_id: shown where the fault is the service's own.
     """
     kind = error_type(problem.reason)
+    told = problem.message
     row = next((status for status in STATUSES if status.reason == problem.reason), None)
     retry = row.retry if row is not None else problem.retry_after is not None
     if row is None:
         alike = _of_code(code)
         kind = errors.GraphError if any(issubclass(s.error, errors.GraphError) for s in alike) else errors.CuihopError
         retry = retry or (bool(alike) and all(status.retry for status in alike))
-    return Failed(_error(kind, problem, request_id), retry=retry, retry_after=problem.retry_after)
+        told = f"{problem.reason}: {told}"
+    # What the caller can mend reads as it does offline. What the service's owner must mend names the request.
+    if not issubclass(kind, _MENDABLE):
+        told = f"{told} (request {request_id})"
+    error = _error(kind, told, problem)
+    error.add_note(f"request {request_id}")
+    return Failed(error, retry=retry, retry_after=problem.retry_after)
 
 
 def refusal(address: str, code: int | str, found: str) -> Failed:
@@ -125,11 +133,9 @@ def _plain(kind: type[errors.CuihopError], message: str) -> errors.CuihopError:
     return error
 
 
-def _error(kind: type[errors.CuihopError], problem: Problem, request_id: str) -> errors.CuihopError:
-    # What the caller can mend reads as it does offline. What the service's owner must mend names the request.
-    mendable = (errors.ConceptError, errors.InputError, errors.LimitExceeded, errors.AccessError)
-    owners = not issubclass(kind, mendable)
-    error = _plain(kind, f"{problem.message} (request {request_id})" if owners else problem.message)
+def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> errors.CuihopError:
+    """The error with its attributes."""
+    error = _plain(kind, message)
     if isinstance(error, errors.ConceptError):
         error.cuis = tuple(fault.cui for fault in problem.faults)
     if isinstance(error, errors.ConceptRetired):
@@ -145,5 +151,4 @@ def _error(kind: type[errors.CuihopError], problem: Problem, request_id: str) ->
         error.advice = problem.parts.get("advice")
     if isinstance(error, errors.RateLimited):
         error.retry_after = _AT_ONCE if problem.retry_after is None else problem.retry_after
-    error.add_note(f"request {request_id}")
     return error

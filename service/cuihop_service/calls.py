@@ -1,0 +1,49 @@
+"""One question on its way: who asks, until when, and whether anybody still waits for the answer."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from cuihop.errors import CuihopError, QueryTimedOut
+from cuihop_service.callers import ANONYMOUS, Caller
+
+__all__ = ["Call", "Cancelled"]
+
+
+class Cancelled(CuihopError):
+    """Nobody waits for the answer any more."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A question on its way.
+
+    Attributes:
+        caller: who asks.
+        request_id: for logs; comes back in the answer.
+        ends: when the answer is due, on the clock of `time.monotonic`.
+        cancelled: set where the caller has gone.
+    """
+
+    caller: Caller = ANONYMOUS
+    request_id: str = ""
+    ends: float = field(default_factory=lambda: time.monotonic() + 30.0)
+    cancelled: bool = False
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the answer is due; not below 0."""
+        return max(0.0, self.ends - time.monotonic())
+
+    def check(self) -> None:
+        """Stop the work where it is in vain.
+
+        Raises:
+            QueryTimedOut: the answer is overdue.
+            Cancelled: the caller has gone.
+        """
+        if self.cancelled:
+            raise Cancelled("the caller has gone")
+        if time.monotonic() >= self.ends:
+            raise QueryTimedOut("the answer took longer than allowed")

@@ -1,0 +1,328 @@
+"""The operations of the service. Every transport calls these, and none of them knows a transport."""
+# ruff: noqa: N806 - A and B are the paper's symbols
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from cuihop.errors import InputError, NotAllowed
+from cuihop.graph import (
+    Concept,
+    Direction,
+    DistancePack,
+    Distances,
+    Neighbourhood,
+    Path,
+    Resolution,
+    SearchHit,
+    checked_direction,
+    checked_hops,
+    resolved,
+)
+from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
+from cuihop.measures.resolution import Unknown, resolved_concepts
+from cuihop_service.answers import Answer, RelevanceRow
+from cuihop_service.calls import Call
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.limits import Limits
+
+__all__ = ["ConceptService"]
+
+Item = TypeVar("Item")
+
+_PAIRS_OF_INDEX = 4096  # between two looks at the clock: some hundredths of a second
+_PAIRS_OF_CYPHER = 500
+_CONCEPTS = 1000
+_QUICK_PAIRS = 64
+
+
+class ConceptService:
+    """Distances, paths, neighbourhoods and relevance in the release that is served now.
+
+    Every method may be called from several threads at once, and answers from one release even where another one takes
+    its place meanwhile. All raise the errors of `ConceptGraph`, `LimitExceeded`, `QueryTimedOut`, and `Cancelled`.
+
+    Args:
+        holder: who has the graph.
+        limits: how large a question may be.
+        names: whether anybody may see names, scope or not: a UMLS licence may forbid it.
+    """
+
+    def __init__(self, holder: GraphHolder, limits: Limits, *, names: bool = True) -> None:
+        self.holder = holder
+        self.limits = limits
+        self._names = names
+
+    def is_quick(self, pairs: int = 1) -> bool:
+        """Whether so many distances take so short a time that handing them to a thread would take longer."""
+        return pairs <= _QUICK_PAIRS and self.holder.indexed
+
+    def sees_names(self, call: Call) -> bool:
+        """Whether the caller may see names."""
+        return self._names and call.caller.may("names")
+
+    # Distances and paths
+
+    def distance(
+        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
+    ) -> Answer[int | None]:
+        """The distance of one pair: see `ConceptGraph.distances`."""
+        way, bound = checked_direction(direction), checked_hops(max_hops)
+        self._check_identifiers((a, b))
+        with self.holder.lent() as served:
+            if served.index is not None and served.cached is None:
+                hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
+                if hops is not None:
+                    return Answer(hops[0], served.digest, "index", {})
+            answer = self._distances(served, [(a, b)], way, bound, call)
+            return Answer(answer.value[0], answer.digest, answer.tier, answer.merged, answer.from_cache)
+
+    def distances(
+        self, pairs: Sequence[tuple[str, str]], *, direction: str = "any", max_hops: int | None = None, call: Call
+    ) -> Answer[Distances]:
+        """The distances of many pairs: all or none."""
+        way, bound = checked_direction(direction), checked_hops(max_hops)
+        self.limits.check("pairs", len(pairs))
+        for a, b in pairs:
+            self._check_identifiers((a, b))
+        with self.holder.lent() as served:
+            return self._distances(served, pairs, way, bound, call)
+
+    def _distances(
+        self, served: ServedGraph, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None, call: Call
+    ) -> Answer[Distances]:
+        graph, tier = served.quickest
+        size = _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER
+        parts: list[Distances] = []
+        merged: dict[str, str] = {}
+        from_cache = 0
+        for part in _parts(pairs, size):
+            call.check()
+            if served.cached is not None and (tier == "cypher" or len(pairs) == 1):
+                answered = served.cached.answered(part, direction=way, max_hops=bound)
+                distances = answered.distances
+                from_cache += int(answered.from_cache.sum())
+            else:
+                distances = graph.distances(part, direction=way, max_hops=bound)
+            parts.append(distances)
+            merged.update(distances.merged)
+        if pairs and from_cache == len(pairs):
+            tier = "cache"
+        return Answer(_joined(parts, way, bound, merged), served.digest, tier, merged, from_cache)
+
+    def path(
+        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
+    ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
+        """One shortest path, and the names of its concepts (none where the caller may not see them)."""
+        way, bound = checked_direction(direction), checked_hops(max_hops)
+        self._check_identifiers((a, b))
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            path = graph.path(a, b, direction=way, max_hops=bound)
+            names: Sequence[str | None] = ()
+            if path is not None:
+                names = graph.names(path.cuis) if self.sees_names(call) else [None] * len(path.cuis)
+                merged = path.merged
+            else:
+                merged = _merged(graph.resolve([a, b]))
+            return Answer((path, names), served.digest, tier, merged)
+
+    def neighbourhoods(
+        self,
+        cuis: Sequence[str],
+        *,
+        hops: int | None = 1,
+        direction: str = "any",
+        limit: int | None = None,
+        call: Call,
+    ) -> Answer[list[Neighbourhood]]:
+        """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
+        way, bound, most = checked_direction(direction), checked_hops(hops, "hops"), checked_hops(limit, "limit")
+        self.limits.check("concepts", len(cuis))
+        self._check_identifiers(cuis)
+        left = self.limits.neighbours
+        answers: list[Neighbourhood] = []
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
+            for cui in cuis:
+                call.check()
+                allowed = left if most is None else min(most, left)
+                found = graph.neighbours([cui], hops=bound, direction=way, limit=allowed)[0]
+                wanted = found.total if most is None else min(found.total, most)
+                if wanted > left:
+                    self.limits.check("neighbours", self.limits.neighbours - left + wanted)
+                left -= wanted
+                answers.append(found)
+            merged = {old: new for found in answers for old, new in found.merged.items()}
+            return Answer(answers, served.digest, tier, merged)
+
+    def pack(self, cuis: Sequence[str], *, hops: int, direction: str = "any", call: Call) -> Answer[DistancePack]:
+        """All distances up to a bound among distinct concepts."""
+        way, bound = checked_direction(direction), checked_hops(hops, "hops")
+        if bound is None:
+            raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
+        self.limits.check("pack_concepts", len(cuis))
+        self._check_identifiers(cuis)
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            pack = graph.pack(cuis, hops=bound, direction=way)
+            merged = {asked: cui for asked, cui in zip(cuis, pack.cuis, strict=True) if asked != cui}
+            return Answer(pack, served.digest, tier, merged)
+
+    # Relevance
+
+    def set_relevance(
+        self,
+        a: Sequence[str],
+        b: Sequence[str],
+        *,
+        n: int = 1,
+        lam: float = 0.5,
+        direction: str = "any",
+        unknown: Unknown = "error",
+        call: Call,
+    ) -> Answer[ConceptOverlap]:
+        """How two concept sets overlap, and why: see `cuihop.measures.nn_iou.concept_overlap`."""
+        way = checked_direction(direction)
+        for concepts in (a, b):
+            self.limits.check("set_concepts", len(concepts))
+            self._check_identifiers(concepts)
+        self.limits.check("comparisons", len(a) * len(b))
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            overlap = concept_overlap(a, b, graph, checked_n(n), checked_lam(lam), way, unknown=unknown)
+            return Answer(overlap, served.digest, tier, overlap.resolved.merged)
+
+    def relevances(
+        self,
+        query: Sequence[str],
+        corpus: Sequence[Sequence[str]],
+        *,
+        n: int = 1,
+        lam: float = 0.5,
+        direction: str = "any",
+        unknown: Unknown = "error",
+        call: Call,
+    ) -> Answer[RelevanceRow]:
+        """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
+        n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
+        self.limits.check("sets", len(corpus))
+        for concepts in (query, *corpus):
+            self.limits.check("set_concepts", len(concepts))
+            self._check_identifiers(concepts)
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
+            A = resolution.concepts(query)
+            sets = [resolution.concepts(concepts) for concepts in corpus]
+            others = set().union(*sets) - resolution.isolated if sets else set()
+            pairs = [(a, b) for a in sorted(A - resolution.isolated) for b in sorted(others) if a != b]
+            self.limits.check("comparisons", len(pairs))
+            near_a: dict[str, set[str]] = {}
+            near_b: dict[str, set[str]] = {}
+            for part in _parts(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
+                call.check()
+                for (a, b), reached in zip(part, graph.distances(part, direction=way, max_hops=n).reached, strict=True):
+                    if reached:
+                        near_a.setdefault(a, set()).add(b)
+                        near_b.setdefault(b, set()).add(a)
+            iou, nn_iou = [], []
+            for B in sets:
+                shared, union = A & B, len(A | B)
+                related = sum(not near_a.get(a, _NOTHING).isdisjoint(B) for a in A - shared)
+                related += sum(b in near_b for b in B - shared)
+                iou.append(nn_iou_of_counts(len(shared), 0, union, 0.0))
+                nn_iou.append(nn_iou_of_counts(len(shared), related, union, lam))
+            row = RelevanceRow(tuple(iou), tuple(nn_iou), tuple(sorted(resolution.isolated)))
+            return Answer(row, served.digest, tier, resolution.merged)
+
+    # What is known of concepts
+
+    def search(self, text: str, *, limit: int | None = None, call: Call) -> Answer[list[SearchHit]]:
+        """Concepts by name, synonym or identifier."""
+        if not self._names:
+            raise NotAllowed("this service shows no names")
+        call.caller.check("names")
+        most = 10 if limit is None else limit
+        self.limits.check("hits", most)
+        self._check_text(text, "text")
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            return Answer(graph.search(text, limit=most), served.digest, tier, {})
+
+    def concepts(self, cuis: Sequence[str], *, names_only: bool = False, call: Call) -> Answer[list[Concept]]:
+        """What the release knows of concepts; names and synonyms only for callers who may see them."""
+        self.limits.check("concepts", len(cuis))
+        self._check_identifiers(cuis)
+        named = self.sees_names(call)
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            resolutions = graph.resolve(cuis)
+            current = resolved(resolutions, graph.release)
+            found: list[Concept] = []
+            for part in _parts(current, _CONCEPTS):
+                call.check()
+                if names_only:
+                    names = graph.names(part) if named else [None] * len(part)
+                    found += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(part, names, strict=True)]
+                else:
+                    found += graph.concepts(part)
+            if not named:
+                found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children) for c in found]
+            return Answer(found, served.digest, tier, _merged(resolutions))
+
+    def resolve(self, cuis: Sequence[str], *, call: Call) -> Answer[list[Resolution]]:
+        """What became of identifiers."""
+        self.limits.check("concepts", len(cuis))
+        self._check_identifiers(cuis)
+        call.check()
+        with self.holder.lent() as served:
+            graph, tier = served.quickest
+            found = graph.resolve(cuis)
+            return Answer(found, served.digest, tier, _merged(found))
+
+    # What a question may hold
+
+    def _check_identifiers(self, cuis: Sequence[str]) -> None:
+        longest = self.limits.text
+        for cui in cuis:
+            if len(cui) > longest:
+                self._check_text(cui, "cui")
+
+    def _check_text(self, text: str, field: str) -> None:
+        if len(text) > self.limits.text:
+            raise InputError(
+                "too long", column=field, found=f"{len(text):,} characters", expected=f"at most {self.limits.text:,}"
+            )
+
+
+_NOTHING: set[str] = set()
+
+
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """The items by so many at a time."""
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
+
+
+def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:
+    return {r.asked: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
+
+
+def _joined(parts: Sequence[Distances], way: Direction, bound: int | None, merged: Mapping[str, str]) -> Distances:
+    """The answers to the parts of a batch as the answer to the batch."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return Distances(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.bool_), way, bound)
+    hops = np.concatenate([part.hops for part in parts])
+    return Distances(hops, np.concatenate([part.reached for part in parts]), way, bound, merged)

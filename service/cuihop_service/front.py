@@ -1,0 +1,228 @@
+"""What every question passes, whatever its transport: who asks, may they, is there room; and afterwards the account."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
+from cuihop.remote.statuses import status_of
+from cuihop_service.answers import Answer
+from cuihop_service.callers import ANONYMOUS, Caller, Scope
+from cuihop_service.calls import Call, Cancelled
+from cuihop_service.limits import Limits
+
+__all__ = ["Asked", "Finished", "Front", "Guard", "Observer", "OpenGuard", "SilentObserver"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a transport knows of a question.
+
+    Attributes:
+        operation: its name, one of few, as in ``distance``.
+        transport: ``http``, ``grpc`` or ``web``.
+        credentials: the value of the ``authorization`` header; None where there is none.
+        request_id: chosen by the caller, or made here.
+        seconds: how long the caller waits; None for as long as the service allows.
+        size: pairs, concepts or sets in it.
+        scope: what the caller must have.
+        quick: whether it is answered at once, without a thread.
+        trace: the ``traceparent`` header.
+        subject: name in the certificate that the caller has shown.
+    """
+
+    operation: str
+    transport: str
+    credentials: str | None = None
+    request_id: str = ""
+    seconds: float | None = None
+    size: int = 1
+    scope: Scope = "read"
+    quick: bool = False
+    trace: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The account of an answered, or refused, question.
+
+    Attributes:
+        asked: the question.
+        caller: who asked; None where that was not to be learnt.
+        seconds: from the question's arrival to its answer.
+        reason: ``OK``, ``CANCELLED``, or the reason of the error in `cuihop.remote.statuses`.
+        tier: which part of the service answered; None for none.
+        digest: of the release that answered.
+        detail: the error's message.
+    """
+
+    asked: Asked
+    caller: Caller | None
+    seconds: float
+    reason: str
+    tier: str | None = None
+    digest: str | None = None
+    detail: str = ""
+
+
+class Guard(Protocol):
+    """Who may ask, and how often."""
+
+    def caller(self, credentials: str | None, subject: str | None) -> Caller:
+        """Who asks.
+
+        Raises:
+            NotAuthenticated: no credentials, or none that are valid.
+        """
+
+    def admit(self, caller: Caller, asked: Asked) -> None:
+        """Count the question.
+
+        Raises:
+            RateLimited: there were too many.
+        """
+
+
+class OpenGuard:
+    """Lets everybody in: for a service that listens on loopback only."""
+
+    def caller(self, credentials: str | None, subject: str | None) -> Caller:
+        """Anonymous, whatever was shown."""
+        return ANONYMOUS
+
+    def admit(self, caller: Caller, asked: Asked) -> None:
+        """Count nothing."""
+
+
+class Observer(Protocol):
+    """Who keeps the account."""
+
+    def started(self, asked: Asked) -> Any:
+        """A question arrived. What is returned comes back to `finished`."""
+
+    def finished(self, finished: Finished, token: Any) -> None:
+        """A question was answered or refused."""
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """So many questions are being answered, and so many wait."""
+
+
+class SilentObserver:
+    """Keeps none."""
+
+    def started(self, asked: Asked) -> None:
+        """Nothing."""
+
+    def finished(self, finished: Finished, token: Any) -> None:
+        """Nothing."""
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """Nothing."""
+
+
+class Front:
+    """Answers questions: quick ones at once, others in a bounded pool of threads, with a bounded queue before it.
+
+    Args:
+        limits: how many at a time, and how long.
+        guard: who may ask.
+        observer: who keeps the account.
+    """
+
+    def __init__(self, limits: Limits, guard: Guard | None = None, observer: Observer | None = None) -> None:
+        self.limits = limits
+        self.guard: Guard = guard or OpenGuard()
+        self.observer: Observer = observer or SilentObserver()
+        self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
+        self._room = asyncio.Semaphore(limits.running)
+        self._running = 0
+        self._waiting = 0
+
+    @property
+    def running(self) -> int:
+        """Questions in the threads at this moment."""
+        return self._running
+
+    async def answer(self, asked: Asked, work: Callable[[Call], T]) -> T:
+        """The answer that ``work`` gives.
+
+        Raises:
+            NotAuthenticated, NotAllowed, RateLimited, QueryTimedOut: before or instead of the answer.
+            CuihopError: what ``work`` raises.
+        """
+        begun = time.perf_counter()
+        token = self.observer.started(asked)
+        caller: Caller | None = None
+        reason, tier, digest, detail = "OK", None, None, ""
+        try:
+            caller = self.guard.caller(asked.credentials, asked.subject)
+            caller.check(asked.scope)
+            self.guard.admit(caller, asked)
+            seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
+            call = Call(caller, asked.request_id, time.monotonic() + seconds)
+            if asked.quick:
+                found = work(call)
+            else:
+                found = await self._in_thread(work, call)
+            if isinstance(found, Answer):
+                tier, digest = found.tier, found.digest
+            return found
+        except CuihopError as error:
+            reason = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason
+            detail = str(error)
+            raise
+        except asyncio.CancelledError:
+            reason = "CANCELLED"
+            raise
+        except BaseException as error:
+            reason, detail = "INTERNAL", repr(error)
+            raise
+        finally:
+            spent = time.perf_counter() - begun
+            self.observer.finished(Finished(asked, caller, spent, reason, tier, digest, detail), token)
+
+    async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
+        """The answer, made in a thread. Where nobody waits for it any more, the thread is told to stop."""
+        if self._room.locked() and self._waiting >= self.limits.waiting:
+            raise RateLimited(
+                f"{self._running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
+                retry_after=1.0,
+            )
+        self._waiting += 1
+        try:
+            await asyncio.wait_for(self._room.acquire(), call.remaining)
+        except TimeoutError:
+            raise QueryTimedOut("the service was too busy to begin in time") from None
+        finally:
+            self._waiting -= 1
+        self._running += 1
+        self.observer.waiting(self._running, self._waiting)
+        context = contextvars.copy_context()
+        future = asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, call))
+        future.add_done_callback(self._leave)  # not before: a thread that was given up still takes room
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), call.remaining)
+        except TimeoutError:
+            raise QueryTimedOut("the answer took longer than allowed") from None
+        finally:
+            call.cancelled = True
+
+    def _leave(self, future: asyncio.Future[Any]) -> None:
+        if not future.cancelled():
+            future.exception()  # an answer that nobody waits for may fail in silence
+        self._running -= 1
+        self._room.release()
+        self.observer.waiting(self._running, self._waiting)
+
+    def close(self) -> None:
+        """End the threads as soon as they have nothing to do."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

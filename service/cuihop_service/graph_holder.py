@@ -1,0 +1,131 @@
+"""Who has the graph: which release is served now, from where, and how another one takes its place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from cuihop.errors import GraphUnavailable, ReleaseMismatch
+from cuihop.graph import ConceptGraph, Release
+from cuihop.snapshot import SnapshotGraph
+from cuihop_service.answers import Tier
+
+if TYPE_CHECKING:
+    from cuihop_service.cache.cached_graph import CachedGraph  # type: ignore[import-not-found,unused-ignore]
+
+__all__ = ["GraphHolder", "ServedGraph"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedGraph:
+    """One release, ready to answer.
+
+    Attributes:
+        release: what was loaded.
+        index: the release in memory; None where it is switched off, or not made yet.
+        database: the release in Neo4j; None where the store is a snapshot.
+        cached: the graph that distances are asked of through a cache; None for no cache.
+    """
+
+    release: Release
+    index: SnapshotGraph | None = None
+    database: ConceptGraph | None = None
+    cached: CachedGraph | None = None
+
+    def __post_init__(self) -> None:
+        if self.index is None and self.database is None:
+            raise ValueError("a served graph needs an index or a database")
+        for graph in (self.index, self.database, self.cached):
+            if graph is not None and graph.release.digest != self.release.digest:
+                raise ReleaseMismatch(
+                    f"release {self.release.name} has digest {self.release.digest}, "
+                    f"and what should hold it too has {graph.release.digest}"
+                )
+
+    @property
+    def digest(self) -> str:
+        """Of the release."""
+        return self.release.digest
+
+    @property
+    def quickest(self) -> tuple[ConceptGraph, Tier]:
+        """The graph that answers soonest, and its tier."""
+        if self.index is not None:
+            return self.index, "index"
+        if self.database is not None:
+            return self.database, "cypher"
+        raise ValueError("a served graph needs an index or a database")
+
+    def close(self) -> None:
+        """Give back what the graphs hold open."""
+        for graph in (self.cached, self.index, self.database):
+            if graph is not None:
+                graph.close()
+
+
+class GraphHolder:
+    """Lends the release that is served, and exchanges it while others still use the old one.
+
+    A release that was replaced is closed when the last answer from it is made.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._served: ServedGraph | None = None
+        self._users: dict[int, int] = {}
+        self._retired: dict[int, ServedGraph] = {}
+        self.state: Literal["starting", "ready", "degraded", "stopping"] = "starting"
+        self.trouble = ""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the release that is served has an index in memory."""
+        served = self._served
+        return served is not None and served.index is not None
+
+    @property
+    def current(self) -> ServedGraph | None:
+        """The release that is served now; for a look, not for an answer."""
+        return self._served
+
+    @contextmanager
+    def lent(self) -> Iterator[ServedGraph]:
+        """The release that is served now, kept open until the block ends.
+
+        Raises:
+            GraphUnavailable: none is served yet, or not any more.
+        """
+        with self._lock:
+            served = self._served
+            if served is None:
+                raise GraphUnavailable(self.trouble or "no release is loaded yet; ask again in a moment")
+            self._users[id(served)] = self._users.get(id(served), 0) + 1
+        try:
+            yield served
+        finally:
+            with self._lock:
+                left = self._users[id(served)] - 1
+                self._users[id(served)] = left
+                over = self._retired.pop(id(served), None) if left == 0 else None
+                if left == 0:
+                    del self._users[id(served)]
+            if over is not None:
+                over.close()
+
+    def serve(self, served: ServedGraph | None) -> None:
+        """Answer from this release from now on. The one before is closed when nobody uses it any more."""
+        with self._lock:
+            before, self._served = self._served, served
+            if before is not None and id(before) in self._users:
+                self._retired[id(before)] = before
+                before = None
+        if before is not None:
+            before.close()
+
+    def close(self) -> None:
+        """Serve nothing any more."""
+        self.state = "stopping"
+        self.serve(None)

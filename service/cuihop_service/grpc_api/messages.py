@@ -1,0 +1,286 @@
+"""Between the messages of the contract and the values of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuihop.errors import InputError
+from cuihop.graph import Direction, DistancePack, Distances, Neighbourhood, Path, Release, Resolution
+from cuihop.measures.nn_iou import ConceptOverlap
+from cuihop.measures.resolution import Unknown
+from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_service.answers import Answer, RelevanceRow
+from cuihop_service.limits import Limits
+
+__all__ = [
+    "asked_pairs",
+    "bounds",
+    "distances_message",
+    "faults_message",
+    "limits_message",
+    "neighbourhood_message",
+    "optional",
+    "overlap_message",
+    "pack_messages",
+    "path_message",
+    "provenance",
+    "release_message",
+    "resolution_message",
+    "row_message",
+    "rule",
+    "way",
+]
+
+_DIRECTIONS: dict[int, Direction] = {
+    pb.DIRECTION_UNSPECIFIED: "any",
+    pb.DIRECTION_ANY: "any",
+    pb.DIRECTION_UP: "up",
+    pb.DIRECTION_DOWN: "down",
+}
+_TIERS = {"cache": pb.TIER_CACHE, "index": pb.TIER_INDEX, "cypher": pb.TIER_CYPHER}
+_RELATIONS = {"parent": pb.RELATION_PARENT, "child": pb.RELATION_CHILD}
+_SIDES = {"A": pb.RelatedConcept.SIDE_A, "B": pb.RelatedConcept.SIDE_B}
+_STATUSES = {
+    "current": pb.RESOLUTION_STATUS_CURRENT,
+    "merged": pb.RESOLUTION_STATUS_MERGED,
+    "retired": pb.RESOLUTION_STATUS_RETIRED,
+    "unknown": pb.RESOLUTION_STATUS_UNKNOWN,
+    "invalid": pb.RESOLUTION_STATUS_INVALID,
+}
+_UNKNOWN: dict[int, Unknown] = {
+    pb.UNKNOWN_CONCEPTS_UNSPECIFIED: "error",
+    pb.UNKNOWN_CONCEPTS_ERROR: "error",
+    pb.UNKNOWN_CONCEPTS_ISOLATED: "isolated",
+}
+_LARGEST_CUI = 9_999_999
+_FAULTS_SHOWN = 1_000
+_PACK_ENTRIES = 500_000  # in one message: about two megabytes
+
+
+# Questions
+
+
+def optional(message: Any, field: str) -> Any:
+    """The value of an optional field; None where it is unset."""
+    return getattr(message, field) if message.HasField(field) else None
+
+
+def way(direction: int) -> Direction:
+    """The direction.
+
+    Raises:
+        InputError: a number that the contract does not give a meaning.
+    """
+    try:
+        return _DIRECTIONS[direction]
+    except KeyError:
+        raise InputError(
+            "unknown direction", column="direction", found=str(direction), expected="a value of cuihop_api.v1.Direction"
+        ) from None
+
+
+def bounds(message: pb.SearchBounds) -> dict[str, Any]:
+    """Direction and bound as the core takes them."""
+    return {"direction": way(message.direction), "max_hops": optional(message, "max_hops")}
+
+
+def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> list[tuple[str, str]]:
+    """The pairs of a batch.
+
+    Raises:
+        InputError: both forms at once, packed columns of two lengths, or numbers that no CUI has.
+        LimitExceeded: too many.
+    """
+    if not request.HasField("packed"):
+        limits.check("pairs", len(request.pairs))
+        return [(pair.a, pair.b) for pair in request.pairs]
+    packed = request.packed
+    if request.pairs:
+        raise InputError("two forms of pairs", column="packed", found="pairs and packed", expected="one of them")
+    if len(packed.a) != len(packed.b):
+        raise InputError(
+            "packed columns of two lengths", column="packed", found=f"{len(packed.a):,} and {len(packed.b):,}"
+        )
+    limits.check("pairs", len(packed.a))
+    if identifiers != "cui":
+        raise InputError("this release holds identifiers that are no CUIs", column="packed", expected="pairs")
+    largest = max(max(packed.a, default=0), max(packed.b, default=0))
+    if largest > _LARGEST_CUI:
+        raise InputError("no CUI has this number", column="packed", found=str(largest), expected="at most 9999999")
+    return [(f"C{a:07d}", f"C{b:07d}") for a, b in zip(packed.a, packed.b, strict=True)]
+
+
+def rule(message: pb.RelevanceRule) -> dict[str, Any]:
+    """How near counts, as the core takes it.
+
+    Raises:
+        InputError: an enumeration's number without meaning.
+    """
+    if message.unknown not in _UNKNOWN:
+        raise InputError("unknown way to treat unknown concepts", column="unknown", found=str(message.unknown))
+    n, lam = optional(message, "n"), optional(message, "lambda")
+    return {
+        "n": 1 if n is None else n,
+        "lam": 0.5 if lam is None else lam,
+        "direction": way(message.direction),
+        "unknown": _UNKNOWN[message.unknown],
+    }
+
+
+# Answers
+
+
+def provenance(answer: Answer[Any]) -> pb.Provenance:
+    """Where an answer comes from."""
+    return pb.Provenance(release_digest=answer.digest, tier=_TIERS[answer.tier], from_cache=answer.from_cache)
+
+
+def distances_message(answer: Answer[Distances]) -> pb.DistancesResponse:
+    """The answer to a batch."""
+    found = answer.value
+    return pb.DistancesResponse(
+        hops=np.where(found.reached, found.hops, 0).tolist(),
+        unreached=np.flatnonzero(~found.reached).tolist(),
+        merged=answer.merged,
+        provenance=provenance(answer),
+    )
+
+
+def path_message(answer: Answer[tuple[Path | None, Sequence[str | None]]]) -> pb.PathResponse:
+    """A path with names."""
+    path, names = answer.value
+    told = pb.PathResponse(merged=answer.merged, provenance=provenance(answer))
+    if path is not None:
+        told.path.start = path.start
+        if names[0] is not None:
+            told.path.start_name = names[0]
+        told.path.steps.extend(
+            pb.Step(cui=step.cui, relation=_RELATIONS[step.relation], sabs=step.sabs, name=name)
+            for step, name in zip(path.steps, names[1:], strict=True)
+        )
+        told.path.SetInParent()
+    return told
+
+
+def neighbourhood_message(answer: Answer[list[Neighbourhood]]) -> pb.NeighbourhoodResponse:
+    """The concepts around each centre."""
+    return pb.NeighbourhoodResponse(
+        neighbourhoods=[
+            pb.ConceptNeighbourhood(
+                cui=found.cui,
+                neighbours=[n.cui for n in found],
+                hops=[n.hops for n in found],
+                total=found.total,
+            )
+            for found in answer.value
+        ],
+        merged=answer.merged,
+        provenance=provenance(answer),
+    )
+
+
+def overlap_message(answer: Answer[ConceptOverlap]) -> pb.SetRelevanceResponse:
+    """How two sets overlap, and why."""
+    overlap = answer.value
+    return pb.SetRelevanceResponse(
+        iou=overlap.iou,
+        nn_iou=overlap.nn_iou,
+        shared=sorted(overlap.shared),
+        related=[
+            pb.RelatedConcept(
+                cui=r.cui,
+                side=_SIDES[r.side],
+                witnesses=[w.cui for w in r.witnesses],
+                hops=[w.hops for w in r.witnesses],
+            )
+            for r in overlap.related
+        ],
+        union=len(overlap.A | overlap.B),
+        isolated=sorted(overlap.resolved.isolated),
+        merged=answer.merged,
+        provenance=provenance(answer),
+    )
+
+
+def row_message(answer: Answer[RelevanceRow]) -> pb.RelevancesResponse:
+    """The relevance of one set to each of many."""
+    row = answer.value
+    return pb.RelevancesResponse(
+        iou=row.iou, nn_iou=row.nn_iou, isolated=row.isolated, merged=answer.merged, provenance=provenance(answer)
+    )
+
+
+def resolution_message(resolution: Resolution) -> pb.Resolution:
+    """What became of an identifier."""
+    return pb.Resolution(
+        asked=resolution.asked,
+        status=_STATUSES[resolution.status],
+        cui=resolution.cui,
+        candidates=[pb.Candidate(relation=relation, cui=cui) for relation, cui in resolution.candidates],
+    )
+
+
+def pack_messages(answer: Answer[DistancePack]) -> Iterator[pb.GetDistancePackResponse]:
+    """A pack by some rows at a time, none of them cut. There is always a first message."""
+    pack = answer.value
+    told = pb.GetDistancePackResponse(cuis=pack.cuis, provenance=provenance(answer))
+    first, rows = 0, len(pack.cuis)
+    while True:
+        begin = int(pack.indptr[first])
+        last = max(first + 1, int(np.searchsorted(pack.indptr, begin + _PACK_ENTRIES, side="right")) - 1)
+        last = min(last, rows)
+        part = slice(begin, int(pack.indptr[last]))
+        told.row_lengths.extend(np.diff(pack.indptr[first : last + 1]).tolist())
+        told.columns.extend(pack.indices[part].tolist())
+        told.hops = pack.hops[part].tobytes()
+        yield told
+        if last >= rows:
+            return
+        first, told = last, pb.GetDistancePackResponse()
+
+
+def release_message(release: Release) -> pb.Release:
+    """What was loaded."""
+    return pb.Release(
+        name=release.name,
+        digest=release.digest,
+        relations=release.relations,
+        sabs=release.sabs,
+        identifiers=release.identifiers,
+        concepts=release.concepts,
+        edges=release.edges,
+        source=release.source,
+    )
+
+
+def limits_message(limits: Limits) -> pb.Limits:
+    """What the service accepts."""
+    return pb.Limits(
+        pairs=limits.pairs,
+        concepts=limits.concepts,
+        neighbours=limits.neighbours,
+        sets=limits.sets,
+        set_concepts=limits.set_concepts,
+        hits=limits.hits,
+        pack_concepts=limits.pack_concepts,
+    )
+
+
+def faults_message(
+    cuis: Sequence[str], status: str, candidates: Mapping[str, Sequence[tuple[str, str]]]
+) -> pb.ConceptFault:
+    """The identifiers that stand in the way of an answer."""
+    return pb.ConceptFault(
+        faults=[
+            pb.ConceptFault.Fault(
+                cui=cui,
+                status=_STATUSES[status],
+                candidates=[pb.Candidate(relation=relation, cui=c) for relation, c in candidates.get(cui, ())],
+            )
+            for cui in cuis[:_FAULTS_SHOWN]
+        ],
+        total=len(cuis),
+    )

@@ -1,0 +1,117 @@
+"""The gRPC server of one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from grpc_reflection.v1alpha import reflection
+
+from cuihop.errors import InputError
+from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Front
+from cuihop_service.grpc_api.handlers import ConceptGraphHandlers
+
+__all__ = ["GrpcServer", "TlsFiles"]
+
+_SERVICE = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Where the certificate lies.
+
+    Attributes:
+        certificate, key: PEM files of the service.
+        client_ca: PEM file of those who sign callers' certificates; None where callers need none.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def read(self) -> tuple[bytes, bytes, bytes | None]:
+        """Certificate, key, and the callers' authority.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        texts = []
+        for path in (self.certificate, self.key, self.client_ca):
+            try:
+                texts.append(None if path is None else path.read_bytes())
+            except OSError as error:
+                raise InputError("cannot be read", file=path, found=error.strerror or str(error)) from None
+        certificate, key, authority = texts
+        return certificate or b"", key or b"", authority
+
+
+class GrpcServer:
+    """The contract, the standard health service and reflection, on one port.
+
+    Args:
+        core: who answers.
+        front: what every question passes.
+        shared_port: whether several processes listen on the port.
+    """
+
+    def __init__(self, core: ConceptService, front: Front, *, shared_port: bool = False) -> None:
+        size = core.limits.message_bytes
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", size),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", int(shared_port)),
+                ("grpc.max_concurrent_streams", 1_000),
+                ("grpc.max_metadata_size", 16_384),
+                ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+            ]
+        )
+        concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
+            ConceptGraphHandlers(core, front), self._server
+        )
+        self._health = health_aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection((_SERVICE, "grpc.health.v1.Health", reflection.SERVICE_NAME), self._server)
+        self.port = 0
+
+    def listen(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
+        """Take a port, 0 for any free one, and return it.
+
+        Raises:
+            InputError: the port is taken, or the certificate is none.
+        """
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            if tls is None:
+                self.port = self._server.add_insecure_port(address)
+            else:
+                certificate, key, authority = tls.read()
+                credentials = grpc.ssl_server_credentials(
+                    [(key, certificate)], root_certificates=authority, require_client_auth=authority is not None
+                )
+                self.port = self._server.add_secure_port(address, credentials)
+        except RuntimeError as error:
+            raise InputError("cannot listen for gRPC", column="grpc-port", found=address, advice=str(error)) from None
+        return self.port
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        await self._server.start()
+
+    async def tell_health(self, serving: bool) -> None:
+        """What the standard health service says of this one, and of the server as a whole."""
+        status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
+        names: Sequence[str] = ("", _SERVICE)
+        for name in names:
+            await self._health.set(name, status)
+
+    async def stop(self, seconds: float) -> None:
+        """Accept nothing new, and end when the last answer is made, or after so many seconds."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(seconds)

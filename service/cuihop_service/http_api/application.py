@@ -1,0 +1,144 @@
+"""The HTTP application of one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import cuihop
+from cuihop.errors import CuihopError
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Front
+from cuihop_service.http_api.bodies_in import BoundedBodies
+from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api.problems import PROBLEM, input_error, problem_response
+from cuihop_service.http_api.routes import routes
+
+__all__ = ["LOOPBACK_HOSTS", "application"]
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
+"""What a page elsewhere cannot make a browser send here: names of this machine only."""
+
+_SMALLEST_COMPRESSED = 2048
+
+_DESCRIPTION = (
+    "Exact hop distances between concepts over the is_a graph of one release, and the relevance measures built on "
+    "them. Every answer names the digest of its release and the tier that gave it. Errors are problem documents "
+    "(RFC 9457). Credentials: an API key or a token as `Authorization: Bearer …`."
+)
+
+
+def application(
+    core: ConceptService,
+    front: Front,
+    *,
+    more_routes: Sequence[BaseRoute] = (),
+    hosts: Sequence[str] = ("*",),
+) -> ASGIApp:
+    """The application.
+
+    Args:
+        core: who answers.
+        front: what every question passes.
+        more_routes: further routes, as for metrics or the explorer.
+        hosts: the ``Host`` headers that are answered.
+    """
+    exchange = Exchange(core, front)
+    app = FastAPI(
+        title="cuihop",
+        version=cuihop.__version__,
+        description=_DESCRIPTION,
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    app.include_router(routes(exchange))
+
+    @app.get("/health/live", include_in_schema=False)
+    async def live() -> Response:
+        return _json({"status": "alive"}, 200)
+
+    @app.get("/health/ready", include_in_schema=False)
+    async def ready() -> Response:
+        holder = core.holder
+        served = holder.current
+        told = {
+            "status": holder.state,
+            "release": None if served is None else {"name": served.release.name, "digest": served.digest},
+            "indexed": holder.indexed,
+            "trouble": holder.trouble,
+        }
+        return _json(told, 200 if holder.state in ("ready", "degraded") else 503)
+
+    @app.exception_handler(CuihopError)
+    async def told(request: Request, error: CuihopError) -> Response:
+        return problem_response(error, request_id_of(request))
+
+    @app.exception_handler(RequestValidationError)
+    async def not_understood(request: Request, error: RequestValidationError) -> Response:
+        return problem_response(input_error(error), request_id_of(request))
+
+    @app.exception_handler(HTTPException)
+    async def no_such_thing(request: Request, error: HTTPException) -> Response:
+        if isinstance(error.__cause__, CuihopError):  # raised while the framework read the body
+            return problem_response(error.__cause__, request_id_of(request))
+        reason = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP_ERROR")
+        return _problem(error.status_code, reason, str(error.detail), request, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def fault(request: Request, error: Exception) -> Response:
+        return _problem(500, "INTERNAL", "a fault in the service; please report it", request, {})
+
+    app.router.routes.extend(more_routes)
+    app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
+    app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
+    app.add_middleware(SafeHeaders)
+    if "*" not in hosts:
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    return app
+
+
+class SafeHeaders:
+    """Headers that every answer has."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Referrer-Policy", "no-referrer")
+                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def _json(told: object, status: int) -> Response:
+    return Response(orjson.dumps(told), status, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _problem(status: int, reason: str, detail: str, request: Request, headers: dict[str, str]) -> Response:
+    told = {
+        "type": f"urn:cuihop:{reason}",
+        "title": reason.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "reason": reason,
+        "request_id": request_id_of(request),
+    }
+    return Response(orjson.dumps(told), status, {**headers, "Cache-Control": "no-store"}, PROBLEM)

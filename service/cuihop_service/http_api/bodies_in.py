@@ -1,0 +1,74 @@
+"""Request bodies on their way in: bounded, and unpacked within the bound."""
+
+from __future__ import annotations
+
+import zlib
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cuihop.errors import InputError, LimitExceeded
+
+__all__ = ["BoundedBodies"]
+
+_STREAMS = ("/v1/distances/stream",)
+
+
+class BoundedBodies:
+    """Refuses bodies above a size, also those that only become so large when unpacked.
+
+    ``Content-Encoding: gzip`` is understood. A stream has no size, but each of its lines has.
+
+    Args:
+        app: what gets the bodies.
+        most: bytes.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        encoding = headers.get(b"content-encoding", b"identity").lower()
+        stream = scope["path"] in _STREAMS
+        unpacker = None
+        if encoding == b"gzip":
+            unpacker = zlib.decompressobj(wbits=31)
+            scope = {
+                **scope,
+                "headers": [h for h in scope["headers"] if h[0] not in (b"content-encoding", b"content-length")],
+            }
+        elif encoding != b"identity":
+            unpacker = None
+        size = 0
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            if encoding not in (b"gzip", b"identity"):
+                raise InputError(
+                    "unknown content encoding", column="content-encoding", found=repr(encoding.decode("latin-1"))[:60],
+                    expected="gzip or identity",
+                )  # fmt: skip
+            body = message.get("body", b"")
+            if unpacker is not None:
+                try:
+                    body = unpacker.decompress(body, self._most + 1)
+                except zlib.error as error:
+                    raise InputError("the body is not gzip", column="body", found=str(error)) from None
+                if unpacker.unconsumed_tail:
+                    size = self._most + 1
+                elif not message.get("more_body") and not unpacker.eof:
+                    raise InputError("the body is not gzip", column="body", found="its end is missing")
+            size = (0 if stream else size) + len(body)
+            if size > self._most:
+                raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
+            return {**message, "body": body}
+
+        await self._app(scope, bounded, send)

@@ -1,0 +1,168 @@
+"""One request and its answer: headers in, the question through the front, bytes and headers out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+import cuihop
+from cuihop.errors import InputError, ReleaseMismatch
+from cuihop_service.answers import Answer
+from cuihop_service.callers import Scope
+from cuihop_service.calls import Call
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Asked, Front
+from cuihop_service.http_api.bodies import written
+
+__all__ = ["Exchange", "request_id_of", "until_gone"]
+
+T = TypeVar("T")
+
+_JSON = "application/json"
+_TIMEOUT_HEADER = "x-timeout-seconds"
+
+
+class Exchange:
+    """Turns requests into questions and answers into responses.
+
+    Args:
+        core: who answers.
+        front: what every question passes.
+    """
+
+    def __init__(self, core: ConceptService, front: Front) -> None:
+        self.core = core
+        self.front = front
+
+    async def answer(
+        self,
+        request: Request,
+        operation: str,
+        work: Callable[[Call], Answer[T]],
+        fields: Callable[[Answer[T]], Mapping[str, Any]],
+        *,
+        size: int = 1,
+        scope: Scope = "read",
+        quick: bool = False,
+        release: str | None = None,
+    ) -> Response:
+        """The response to a question.
+
+        Args:
+            request: as it came.
+            operation: its name.
+            work: gives the answer.
+            fields: turns the answer into what is written.
+            size: pairs, concepts or sets in the question.
+            scope: what the caller must have.
+            quick: whether it is answered without a thread.
+            release: the digest that the caller wants the answer from; None for whichever is served.
+        """
+        if release is not None:
+            self._check_release(release)
+        known = request.headers.get("if-none-match") if request.method == "GET" else None
+
+        def made(call: Call) -> tuple[Answer[T] | None, bytes | None, str]:
+            tag = self._tag(request, call)
+            served = self.core.holder.current
+            if known is not None and served is not None and tag in known:
+                return None, None, tag
+            answer = work(call)
+            return answer, written(answer, fields(answer)), tag
+
+        asked = self.asked(request, operation, size=size, scope=scope, quick=quick)
+        _, body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
+        headers = {"X-Request-Id": asked.request_id}
+        if request.method == "GET":
+            headers["ETag"] = tag
+            headers["Cache-Control"] = (
+                "private, no-cache" if release is None else "private, max-age=31536000, immutable"
+            )
+            headers["Vary"] = "Authorization, Accept-Encoding"
+        else:
+            headers["Cache-Control"] = "no-store"
+        if body is None:
+            return Response(status_code=304, headers=headers)
+        return Response(body, headers=headers, media_type=_JSON)
+
+    def asked(
+        self, request: Request, operation: str, *, size: int = 1, scope: Scope = "read", quick: bool = False
+    ) -> Asked:
+        """What the request's headers tell of a question.
+
+        Raises:
+            InputError: a time limit that is no number.
+        """
+        headers = request.headers
+        seconds = headers.get(_TIMEOUT_HEADER)
+        return Asked(
+            operation=operation,
+            transport="http",
+            credentials=headers.get("authorization"),
+            request_id=request_id_of(request),
+            seconds=None if seconds is None else _seconds(seconds),
+            size=size,
+            scope=scope,
+            quick=quick,
+            trace=headers.get("traceparent"),
+        )
+
+    def _check_release(self, release: str) -> None:
+        served = self.core.holder.current
+        if served is not None and served.digest != release:
+            raise ReleaseMismatch(f"asked for release {release[:64]}, and release {served.digest} is served")
+
+    def _tag(self, request: Request, call: Call) -> str:
+        """Changes whenever another answer may come of the same request."""
+        served = self.core.holder.current
+        digest = "" if served is None else served.digest
+        told = f"{digest} {request.url.path} {request.url.query} {self.core.sees_names(call)} {cuihop.__version__}"
+        return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise InputError("no time limit", column=_TIMEOUT_HEADER, found=repr(text[:40]), expected="seconds above 0")
+    return seconds
+
+
+def request_id_of(request: Request) -> str:
+    """The caller's own identifier of the request, or a new one. Always the same for one request."""
+    known: str | None = request.scope.get("cuihop_request_id")
+    if known is None:
+        given = request.headers.get("x-request-id", "")
+        usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
+        known = request.scope["cuihop_request_id"] = given if usable else uuid.uuid4().hex
+    return known
+
+
+async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:
+    """The answer; where the caller hangs up before it is made, the work is cancelled."""
+    if quick:
+        return await answer
+    task = asyncio.ensure_future(answer)
+    gone = asyncio.ensure_future(_hung_up(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+        return await task
+    finally:
+        gone.cancel()
+        task.cancel()
+
+
+async def _hung_up(request: Request) -> None:
+    """Returns when the connection ends. The body has been read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

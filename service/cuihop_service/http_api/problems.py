@@ -1,0 +1,90 @@
+"""Errors as problem documents (RFC 9457)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.responses import Response
+
+from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
+from cuihop.remote.statuses import status_of
+from cuihop_service.calls import Cancelled
+
+__all__ = ["PROBLEM", "input_error", "problem", "problem_response"]
+
+PROBLEM = "application/problem+json"
+
+_GONE = 499  # nobody reads it
+
+
+def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
+    """The fields of the problem document that tells an error."""
+    status = status_of(error)
+    told: dict[str, Any] = {
+        "type": f"urn:cuihop:{status.reason}",
+        "title": status.reason.replace("_", " ").capitalize(),
+        "status": _GONE if isinstance(error, Cancelled) else status.http,
+        "detail": str(error),
+        "reason": status.reason,
+        "request_id": request_id,
+    }
+    if isinstance(error, ConceptError):
+        kind = "invalid" if isinstance(error, InvalidCui) else "unknown"
+        candidates: dict[str, tuple[tuple[str, str], ...]] = {}
+        if isinstance(error, ConceptRetired):
+            kind, candidates = "retired", error.candidates
+        told["faults"] = [
+            {
+                "cui": cui,
+                "status": kind,
+                "candidates": [{"relation": relation, "cui": c} for relation, c in candidates.get(cui, ())],
+            }
+            for cui in error.cuis
+        ]
+    if isinstance(error, InputError):
+        told |= {
+            "problem": error.problem,
+            "field": None if error.column is None else str(error.column),
+            "found": error.found,
+            "expected": error.expected,
+            "advice": error.advice,
+        }
+    if isinstance(error, RateLimited):
+        told["retry_after"] = error.retry_after
+    return told
+
+
+def problem_response(error: CuihopError, request_id: str) -> Response:
+    """The answer that tells an error."""
+    told = problem(error, request_id)
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if told["status"] == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(orjson.dumps(told), told["status"], headers, PROBLEM)
+
+
+def input_error(error: RequestValidationError) -> InputError:
+    """What is wrong with a request, by its first fault: the field, what was found, what was expected."""
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    if first["type"] == "json_invalid":
+        return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
+    field = ".".join(place[1:]) or place[0]
+    more = len(error.errors()) - 1
+    return InputError(
+        "not as the contract says",
+        column=field,
+        found="nothing" if first["type"] == "missing" else _short(first.get("input")),
+        expected="a value" if first["type"] == "missing" else first["msg"],
+        advice=f"{more} more of the kind." if more else None,
+    )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else text[:100] + "…"

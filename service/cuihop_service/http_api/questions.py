@@ -1,0 +1,133 @@
+"""The bodies of requests, as HTTP callers write them and as OpenAPI shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from cuihop.graph import Direction
+
+__all__ = [
+    "ConceptsQuestion",
+    "DistancesQuestion",
+    "NeighbourhoodsQuestion",
+    "PackQuestion",
+    "RelevanceQuestion",
+    "RelevancesQuestion",
+    "ResolutionsQuestion",
+    "StreamedQuestion",
+]
+
+# A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
+
+DirectionField = Annotated[
+    Direction, Field(description="Which way hops go: either way, from child to parent, from parent to child.")
+]
+Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
+MaxHops = Annotated[
+    Hops | None, Field(description="The search stops there; a longer distance is no path. null: no bound.")
+]
+
+
+def _text(text: str) -> str:
+    """JSON can spell halves of characters, which no answer could repeat."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a character") from None
+    return text
+
+
+Cui = Annotated[str, Field(strict=True, examples=["C0006121"]), AfterValidator(_text)]
+Cuis = Annotated[list[Cui], Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
+N = Annotated[Hops, Field(description="A concept is near within so many hops. 0 gives IoU.")]
+Lambda = Annotated[
+    float, Field(alias="lambda", ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
+]
+Unknown = Annotated[
+    Literal["error", "isolated"],
+    Field(description="Identifiers that the release cannot use: an error, or kept as concepts near nothing."),
+]
+
+
+class Question(BaseModel):
+    """A body without surprises: an unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DistancesQuestion(Question):
+    """A batch of pairs."""
+
+    pairs: Annotated[
+        list[tuple[Cui, Cui]],
+        Field(description="Pairs of identifiers.", examples=[[["C0006121", "C0018670"], ["C0042449", "C0005847"]]]),
+    ]
+    direction: DirectionField = "any"
+    max_hops: MaxHops = None
+
+
+class StreamedQuestion(DistancesQuestion):
+    """One line of a stream of batches."""
+
+    sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
+
+
+class NeighbourhoodsQuestion(Question):
+    """Centres, and how far around them."""
+
+    cuis: Cuis
+    hops: Annotated[Hops | None, Field(description="Only within so many hops. null: however far.")] = 1
+    direction: DirectionField = "any"
+    limit: Annotated[
+        Hops | None,
+        Field(description="At most so many of each centre; the total is told. null: more than allowed is an error."),
+    ] = None
+
+
+class RelevanceQuestion(Question):
+    """The concept sets of two images."""
+
+    a: Annotated[list[Cui], Field(description="The concepts of one image.", examples=[["C0042449"]])]
+    b: Annotated[list[Cui], Field(description="The concepts of the other.", examples=[["C0005847"]])]
+    n: N = 1
+    lam: Lambda = 0.5
+    direction: DirectionField = "any"
+    unknown: Unknown = "error"
+
+
+class RelevancesQuestion(Question):
+    """The concept set of a query image, and those of many others."""
+
+    query: Annotated[list[Cui], Field(description="The concepts of the query image.", examples=[["C0042449"]])]
+    corpus: Annotated[
+        list[list[Cui]],
+        Field(description="The concepts of each other image.", examples=[[["C0005847"], ["C0006121", "C0042449"]]]),
+    ]
+    n: N = 1
+    lam: Lambda = 0.5
+    direction: DirectionField = "any"
+    unknown: Unknown = "error"
+
+
+class ConceptsQuestion(Question):
+    """Concepts to describe."""
+
+    cuis: Cuis
+    names_only: Annotated[bool, Field(description="Leave all but names out.")] = False
+
+
+class ResolutionsQuestion(Question):
+    """Texts that may be identifiers."""
+
+    cuis: Cuis
+
+
+class PackQuestion(Question):
+    """Distinct concepts, and how far."""
+
+    cuis: Cuis
+    hops: Annotated[int, Field(ge=0, le=255, strict=True, description="The largest distance told.")]
+    direction: DirectionField = "any"

@@ -1,0 +1,374 @@
+"""The operations under ``/v1``, documented for OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Request
+from pydantic import ValidationError
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from cuihop.errors import CuihopError, InputError
+from cuihop.graph import Direction
+from cuihop_service.answers import Answer
+from cuihop_service.calls import Call
+from cuihop_service.http_api import bodies
+from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api.problems import PROBLEM, problem
+from cuihop_service.http_api.questions import (
+    ConceptsQuestion,
+    DistancesQuestion,
+    NeighbourhoodsQuestion,
+    PackQuestion,
+    RelevanceQuestion,
+    RelevancesQuestion,
+    ResolutionsQuestion,
+    StreamedQuestion,
+)
+
+__all__ = ["NDJSON", "routes"]
+
+NDJSON = "application/x-ndjson"
+
+CuiParameter = Annotated[str, Query(description="An identifier.", examples=["C0006121"])]
+OtherParameter = Annotated[str, Query(description="An identifier.", examples=["C0018670"])]
+DirectionParameter = Annotated[
+    Direction, Query(description="Which way hops go: either way, from child to parent, from parent to child.")
+]
+BoundParameter = Annotated[
+    int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
+]
+ReleaseParameter = Annotated[
+    str | None,
+    Query(
+        description="Digest of the release to answer from. With it the answer may be kept for ever; if another release "
+        "is served, the request fails.",
+        pattern="^[0-9a-f]{64}$",
+    ),
+]
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "model": bodies.ProblemBody, "content": {PROBLEM: {}}}
+    for status, text in (
+        (400, "A parameter or an identifier is not as expected."),
+        (401, "No key or token, or one that is not valid."),
+        (403, "The key lacks a scope."),
+        (404, "A concept is unknown."),
+        (409, "Another release is served."),
+        (410, "A concept is retired without one exact successor."),
+        (413, "The question is larger than the service allows."),
+        (429, "Too many questions; see Retry-After."),
+        (503, "The store cannot be reached: try again."),
+        (504, "The answer took longer than allowed."),
+    )
+}
+
+
+def routes(exchange: Exchange) -> APIRouter:
+    """The routes of the operations."""
+    core = exchange.core
+    router = APIRouter(prefix="/v1", responses=_PROBLEMS)
+
+    @router.get("/distance", response_model=bodies.DistanceBody, tags=["distances"])
+    async def distance(
+        request: Request,
+        a: CuiParameter,
+        b: OtherParameter,
+        direction: DirectionParameter = "any",
+        max_hops: BoundParameter = None,
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """The distance of one pair, in hops. No path is an answer: ``hops`` is null."""
+        return await exchange.answer(
+            request,
+            "distance",
+            lambda call: core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda answer: bodies.distance_fields(answer.value, a, b, direction, max_hops),
+            quick=core.is_quick(),
+            release=release,
+        )
+
+    @router.post("/distances", response_model=bodies.DistancesBody, tags=["distances"])
+    async def distances(request: Request, question: DistancesQuestion) -> Response:
+        """The distances of many pairs: all, or an error that names every identifier at fault."""
+        return await exchange.answer(
+            request,
+            "distances",
+            lambda call: core.distances(
+                question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+            ),
+            bodies.distances_fields,
+            size=len(question.pairs),
+            quick=core.is_quick(len(question.pairs)),
+        )
+
+    @router.post(
+        "/distances/stream",
+        tags=["distances"],
+        response_class=Response,
+        responses={200: {"content": {NDJSON: {}}, "description": "One answer a line, in order."}},
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "description": "One batch a line.",
+                "content": {NDJSON: {"schema": StreamedQuestion.model_json_schema()}},
+            }
+        },
+    )
+    async def stream_distances(request: Request) -> Response:
+        """Batches without end: a line is answered before the next one is read. An error ends the stream."""
+        exchange.asked(request, "stream_distances")  # a bad header is told before the stream begins
+        headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
+        return _Stream(_streamed(exchange, request), headers)
+
+    @router.get("/path", response_model=bodies.PathBody, tags=["distances"])
+    async def path(
+        request: Request,
+        a: CuiParameter,
+        b: OtherParameter,
+        direction: DirectionParameter = "any",
+        max_hops: BoundParameter = None,
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """One shortest path: of several, the first in the order of identifiers."""
+        return await exchange.answer(
+            request,
+            "path",
+            lambda call: core.path(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda answer: bodies.path_fields(answer.value, a, b, direction, max_hops),
+            release=release,
+        )
+
+    @router.get("/neighbourhood", response_model=bodies.NeighbourhoodBody, tags=["distances"])
+    async def neighbourhood(
+        request: Request,
+        cui: CuiParameter,
+        hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within so many hops.")] = 1,
+        direction: DirectionParameter = "any",
+        limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most so many.")] = None,
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """The concepts within some hops of one, nearest first."""
+        return await exchange.answer(
+            request,
+            "neighbourhood",
+            lambda call: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, call=call),
+            lambda answer: {**bodies.neighbourhood_fields(answer.value[0]), "hops": hops, "direction": direction},
+            release=release,
+        )
+
+    @router.post("/neighbourhoods", response_model=bodies.NeighbourhoodsBody, tags=["distances"])
+    async def neighbourhoods(request: Request, question: NeighbourhoodsQuestion) -> Response:
+        """The concepts around each of many."""
+        return await exchange.answer(
+            request,
+            "neighbourhood",
+            lambda call: core.neighbourhoods(
+                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, call=call
+            ),
+            lambda answer: {
+                "neighbourhoods": [bodies.neighbourhood_fields(found) for found in answer.value],
+                "hops": question.hops,
+                "direction": question.direction,
+            },
+            size=len(question.cuis),
+        )
+
+    @router.post("/pack", response_model=bodies.PackBody, tags=["distances"])
+    async def pack(request: Request, question: PackQuestion) -> Response:
+        """All distances up to a bound among distinct concepts: what an evaluation needs of a graph."""
+        return await exchange.answer(
+            request,
+            "pack",
+            lambda call: core.pack(question.cuis, hops=question.hops, direction=question.direction, call=call),
+            lambda answer: bodies.pack_fields(answer.value),
+            size=len(question.cuis),
+        )
+
+    @router.post("/relevance", response_model=bodies.RelevanceBody, tags=["relevance"])
+    async def relevance(request: Request, question: RelevanceQuestion) -> Response:
+        """IoU and nn-IoU of two concept sets, and through whom each near concept earned λ."""
+        return await exchange.answer(
+            request,
+            "set_relevance",
+            lambda call: core.set_relevance(
+                question.a,
+                question.b,
+                n=question.n,
+                lam=question.lam,
+                direction=question.direction,
+                unknown=question.unknown,
+                call=call,
+            ),
+            lambda answer: bodies.relevance_fields(answer.value),
+            size=len(question.a) + len(question.b),
+        )
+
+    @router.post("/relevances", response_model=bodies.RelevancesBody, tags=["relevance"])
+    async def relevances(request: Request, question: RelevancesQuestion) -> Response:
+        """IoU and nn-IoU of one concept set with each of many."""
+        return await exchange.answer(
+            request,
+            "relevances",
+            lambda call: core.relevances(
+                question.query,
+                question.corpus,
+                n=question.n,
+                lam=question.lam,
+                direction=question.direction,
+                unknown=question.unknown,
+                call=call,
+            ),
+            lambda answer: bodies.row_fields(answer.value),
+            size=len(question.corpus),
+        )
+
+    @router.get("/search", response_model=bodies.SearchBody, tags=["concepts"])
+    async def search(
+        request: Request,
+        text: Annotated[str, Query(description="Words, each the beginning of one of a name; or an identifier.")],
+        limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most so many hits.")] = 10,
+        release: ReleaseParameter = None,
+    ) -> Response:
+        """Concepts by name, synonym or identifier, best first."""
+        return await exchange.answer(
+            request,
+            "search",
+            lambda call: core.search(text, limit=limit, call=call),
+            lambda answer: bodies.search_fields(answer.value),
+            scope="names",
+            release=release,
+        )
+
+    @router.get("/concept", response_model=bodies.ConceptBody, tags=["concepts"])
+    async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
+        """What the release knows of one concept."""
+        seen = _Names(exchange)
+        return await exchange.answer(
+            request,
+            "get_concept",
+            lambda call: seen.by(call, core.concepts([cui], call=call)),
+            lambda answer: {**bodies.concept_fields(answer.value[0]), "names_hidden": seen.hidden},
+            release=release,
+        )
+
+    @router.post("/concepts", response_model=bodies.ConceptsBody, tags=["concepts"])
+    async def concepts(request: Request, question: ConceptsQuestion) -> Response:
+        """What the release knows of each concept."""
+        seen = _Names(exchange)
+        return await exchange.answer(
+            request,
+            "get_concept",
+            lambda call: seen.by(call, core.concepts(question.cuis, names_only=question.names_only, call=call)),
+            lambda answer: {
+                "concepts": [bodies.concept_fields(found) for found in answer.value],
+                "names_hidden": seen.hidden,
+            },
+            size=len(question.cuis),
+        )
+
+    @router.post("/resolutions", response_model=bodies.ResolutionsBody, tags=["concepts"])
+    async def resolutions(request: Request, question: ResolutionsQuestion) -> Response:
+        """What became of identifiers. Never fails because of one."""
+        return await exchange.answer(
+            request,
+            "resolve",
+            lambda call: core.resolve(question.cuis, call=call),
+            lambda answer: {"resolutions": [bodies.resolution_fields(found) for found in answer.value]},
+            size=len(question.cuis),
+        )
+
+    @router.get("/release", response_model=bodies.ReleaseBody, tags=["release"])
+    async def release(request: Request) -> Response:
+        """Which release is served, from where, and within which limits."""
+
+        def work(call: Call) -> bytes:
+            with core.holder.lent() as served:
+                return orjson.dumps(bodies.release_fields(served, core.limits, names=core.sees_names(call)))
+
+        asked = exchange.asked(request, "get_release", quick=True)
+        body = await exchange.front.answer(asked, work)
+        headers = {"Cache-Control": "private, no-cache", "X-Request-Id": asked.request_id}
+        return Response(body, headers=headers, media_type="application/json")
+
+    return router
+
+
+class _Stream(Response):
+    """Pieces as they come. Starlette's own stream would listen for the caller's end, and take the body's pieces."""
+
+    media_type = NDJSON
+
+    def __init__(self, pieces: AsyncIterator[bytes], headers: Mapping[str, str]) -> None:
+        super().__init__(headers={**headers, "Content-Type": NDJSON})
+        self._pieces = pieces
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        async for piece in self._pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _Names:
+    """Whether names were hidden from the one who asked."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self.hidden = True
+
+    def by(self, call: Call, answer: Answer[Any]) -> Answer[Any]:
+        self.hidden = not self._exchange.core.sees_names(call)
+        return answer
+
+
+async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes]:
+    """One answer for each line. The next line is taken when the answer before has been handed on."""
+    number = 0
+    try:
+        async for line in _lines(request, exchange.core.limits.message_bytes):
+            number += 1
+            yield await _streamed_answer(exchange, request, line, number)
+    except CuihopError as error:
+        yield orjson.dumps(problem(error, request_id_of(request))) + b"\n"
+
+
+async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, number: int) -> bytes:
+    core = exchange.core
+    try:
+        question = StreamedQuestion.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(
+            "not a batch",
+            line=number,
+            column=".".join(map(str, first["loc"])) or None,
+            found=repr(first.get("input"))[:100],
+            expected=first["msg"],
+        ) from None
+    size = len(question.pairs)
+
+    def work(call: Call) -> bytes:
+        answer = core.distances(question.pairs, direction=question.direction, max_hops=question.max_hops, call=call)
+        return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
+
+    asked = exchange.asked(request, "stream_distances", size=size, quick=core.is_quick(size))
+    return await exchange.front.answer(asked, work)
+
+
+async def _lines(request: Request, longest: int) -> AsyncIterator[bytes]:
+    """The lines of a body that may never end; empty ones are left out."""
+    rest = b""
+    async for piece in request.stream():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+        if len(rest) > longest:
+            raise InputError("a line is too long", column="body", expected=f"at most {longest:,} bytes")
+    if rest.strip():
+        yield rest

@@ -1,0 +1,57 @@
+"""How large a question may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge
+
+from cuihop.errors import LimitExceeded
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one question may ask for. A caller sees them in the release's description.
+
+    Attributes:
+        pairs: pairs in one batch of distances.
+        concepts: concepts in one request.
+        neighbours: neighbours in one answer, over all its centres.
+        sets: sets that one is compared with in one request.
+        set_concepts: concepts in one set.
+        comparisons: pairs of concepts, one of each set, that one relevance request needs.
+        hits: hits of one search.
+        pack_concepts: concepts in one distance pack; its answer may hold the square of that.
+        text: characters in a text to search for, or in an identifier.
+        message_bytes: bytes of one request.
+        seconds: for one answer.
+        running: questions being answered at the same time, in one worker.
+        waiting: questions waiting for their turn, in one worker.
+    """
+
+    pairs: Annotated[int, Ge(1)] = 100_000
+    concepts: Annotated[int, Ge(1)] = 10_000
+    neighbours: Annotated[int, Ge(1)] = 100_000
+    sets: Annotated[int, Ge(1)] = 10_000
+    set_concepts: Annotated[int, Ge(1)] = 1_000
+    comparisons: Annotated[int, Ge(1)] = 2_000_000
+    hits: Annotated[int, Ge(1)] = 100
+    pack_concepts: Annotated[int, Ge(1)] = 5_000
+    text: Annotated[int, Ge(64)] = 512
+    message_bytes: Annotated[int, Ge(1024)] = 16 << 20
+    seconds: Annotated[float, Ge(0.001)] = 30.0
+    running: Annotated[int, Ge(1)] = 32
+    waiting: Annotated[int, Ge(0)] = 256
+
+    def check(self, name: str, found: int) -> None:
+        """Refuse what is larger than the limit of that name.
+
+        Raises:
+            LimitExceeded: names the limit.
+        """
+        allowed = getattr(self, name)
+        if found > allowed:
+            raise LimitExceeded(f"too many {name.replace('_', ' ')}: found {found:,}; this service allows {allowed:,}")

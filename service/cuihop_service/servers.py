@@ -1,0 +1,143 @@
+"""Both servers of one worker: HTTP and gRPC in one event loop, over one core."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+
+import uvicorn
+from starlette.routing import BaseRoute
+
+from cuihop.errors import InputError
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Front
+from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
+from cuihop_service.http_api.application import application
+
+__all__ = ["Servers", "listening_socket"]
+
+_KEEP_ALIVE_SECONDS = 75
+_HEADER_BYTES = 32_768
+
+
+def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket:
+    """A socket that HTTP workers share. Port 0 takes any free one.
+
+    Raises:
+        InputError: the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(backlog)
+    except OSError as error:
+        bound.close()
+        raise InputError(
+            "cannot listen for HTTP", column="http-port", found=f"{host}:{port}", advice=error.strerror or str(error)
+        ) from None
+    bound.setblocking(False)
+    bound.set_inheritable(True)
+    return bound
+
+
+class _HttpServer(uvicorn.Server):
+    """uvicorn without signal handlers of its own: the worker has them."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+class Servers:
+    """HTTP on a socket, gRPC on a port.
+
+    Args:
+        core: who answers.
+        front: what every question passes.
+        http: a listening socket; None for no HTTP.
+        grpc_address: host and port; None for no gRPC.
+        tls: the certificate; None for plain text.
+        shared_port: whether other processes listen on the port for gRPC too.
+        more_routes: further HTTP routes.
+        hosts: the ``Host`` headers that are answered.
+    """
+
+    def __init__(
+        self,
+        core: ConceptService,
+        front: Front,
+        *,
+        http: socket.socket | None,
+        grpc_address: tuple[str, int] | None,
+        tls: TlsFiles | None = None,
+        shared_port: bool = False,
+        more_routes: Sequence[BaseRoute] = (),
+        hosts: Sequence[str] = ("*",),
+    ) -> None:
+        self._core = core
+        self._http_socket = http
+        self._http: _HttpServer | None = None
+        self._http_task: asyncio.Task[None] | None = None
+        if http is not None:
+            config = uvicorn.Config(
+                application(core, front, more_routes=more_routes, hosts=hosts),
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                ssl_certfile=None if tls is None else tls.certificate,
+                ssl_keyfile=None if tls is None else str(tls.key),
+                ssl_ca_certs=None if tls is None or tls.client_ca is None else str(tls.client_ca),
+                ssl_cert_reqs=ssl.CERT_NONE if tls is None or tls.client_ca is None else ssl.CERT_REQUIRED,
+            )
+            if tls is not None:
+                tls.read()
+            self._http = _HttpServer(config)
+        self._grpc: GrpcServer | None = None
+        self.grpc_port = 0
+        if grpc_address is not None:
+            self._grpc = GrpcServer(core, front, shared_port=shared_port)
+            self.grpc_port = self._grpc.listen(*grpc_address, tls)
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        if self._grpc is not None:
+            await self._grpc.start()
+            await self._grpc.tell_health(True)
+        if self._http is not None and self._http_socket is not None:
+            self._http_task = asyncio.create_task(self._http.serve([self._http_socket]))
+            while not self._http.started:
+                if self._http_task.done():
+                    await self._http_task
+                    raise InputError("HTTP did not start", column="http-port")
+                await asyncio.sleep(0.005)
+
+    async def tell_health(self, serving: bool) -> None:
+        """What the standard gRPC health service says."""
+        if self._grpc is not None:
+            await self._grpc.tell_health(serving)
+
+    async def stop(self, seconds: float) -> None:
+        """Accept nothing new, and end when the last answer is made, or after so many seconds."""
+        ends = []
+        if self._grpc is not None:
+            ends.append(self._grpc.stop(seconds))
+        if self._http is not None and self._http_task is not None:
+            self._http.config.timeout_graceful_shutdown = max(1, int(seconds))
+            self._http.should_exit = True
+            ends.append(_ended(self._http_task))
+        await asyncio.gather(*ends)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    await task

@@ -1,0 +1,79 @@
+"""The service, in a thread of the test, on free ports of the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from cuihop.snapshot import SnapshotGraph
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Front, Guard, Observer
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_service.limits import Limits
+from cuihop_service.servers import Servers, listening_socket
+
+
+@dataclass
+class RunningService:
+    """Where the service answers, and its parts for a look inside."""
+
+    http_port: int
+    grpc_port: int
+    core: ConceptService
+    front: Front
+    holder: GraphHolder
+
+    @property
+    def http(self) -> str:
+        return f"http://127.0.0.1:{self.http_port}"
+
+    @property
+    def grpc(self) -> str:
+        return f"grpc://127.0.0.1:{self.grpc_port}"
+
+
+@contextmanager
+def running_service(
+    served: SnapshotGraph | ServedGraph,
+    *,
+    limits: Limits | None = None,
+    guard: Guard | None = None,
+    observer: Observer | None = None,
+    names: bool = True,
+    tls: TlsFiles | None = None,
+    **options: Any,
+) -> Iterator[RunningService]:
+    """Both servers over a graph, until the block ends."""
+    limits = limits or Limits()
+    holder = GraphHolder()
+    if isinstance(served, SnapshotGraph):
+        served = ServedGraph(served.release, index=served)
+    holder.serve(served)
+    holder.state = "ready"
+    core = ConceptService(holder, limits, names=names)
+    http = listening_socket("127.0.0.1", 0)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def begin() -> tuple[Front, Servers]:
+        front = Front(limits, guard, observer)
+        servers = Servers(core, front, http=http, grpc_address=("127.0.0.1", 0), tls=tls, **options)
+        await servers.start()
+        return front, servers
+
+    front, servers = asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
+    try:
+        yield RunningService(http.getsockname()[1], servers.grpc_port, core, front, holder)
+    finally:
+        asyncio.run_coroutine_threadsafe(servers.stop(5), loop).result(30)
+        front.close()
+        holder.close()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
