@@ -39,7 +39,7 @@ T = TypeVar("T")
 Answer = TypeVar("Answer")
 
 _LARGEST_ANSWER = 256 << 20  # bytes of one message
-_TLS_TROUBLE = ("handshake", "certificate", "WRONG_VERSION_NUMBER")
+_TLS_TROUBLE = ("handshake", "certificate", "erification check failed", "WRONG_VERSION_NUMBER")
 _CONNECTION_TROUBLE = ("failed to connect", "errors resolving", "DNS resolution", "Socket closed", "connection attempt")
 
 _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {

@@ -189,12 +189,12 @@ class HttpTransport:
         address, request = self._settings.address, f"(request {call.request_id})"
         if isinstance(error, exceptions.NameResolutionError):
             return unavailable(address, "the name cannot be resolved", retry=True, connection=True)
-        if isinstance(error, exceptions.ConnectTimeoutError):
-            found = f"no connection within {min(self._settings.connect_timeout, call.timeout):g} s"
-            return unavailable(address, found, retry=True, connection=True)
         if isinstance(error, exceptions.NewConnectionError):
             found = str(error.__cause__ or error)
             return unavailable(address, f"cannot be reached: {found}", retry=True, connection=True)
+        if isinstance(error, exceptions.ConnectTimeoutError):
+            found = f"no connection within {min(self._settings.connect_timeout, call.timeout):g} s"
+            return unavailable(address, found, retry=True, connection=True)
         if isinstance(error, exceptions.ReadTimeoutError):
             return Failed(QueryTimedOut(f"{address}: no answer within {call.timeout:g} s {request}"))
         if isinstance(error, exceptions.EmptyPoolError):
