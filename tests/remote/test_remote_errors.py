@@ -12,9 +12,9 @@ from cuihop.remote.problems import Fault, Problem, failure_of, refusal
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import STATUSES, Status, status_of
 from cuihop_server import RunningService, running_service
-from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.front import Asked
 from example_graph import example_graph
+from remote.noting_guard import NotingGuard
 
 EXAMPLES: dict[str, errors.CuihopError] = {
     "INVALID_CUI": errors.InvalidCui(["x", "brain stem", "x"], expected="the letter C and seven digits"),
@@ -39,21 +39,7 @@ EXAMPLES: dict[str, errors.CuihopError] = {
 }
 
 
-class RefusingGuard:
-    """Lets everybody in, or refuses everybody with one error."""
-
-    error: errors.CuihopError | None = None
-
-    def caller(self, credentials: str | None, subject: str | None) -> Caller:
-        if self.error is not None:
-            raise self.error
-        return ANONYMOUS
-
-    def admit(self, caller: Caller, asked: Asked) -> None:
-        pass
-
-
-GUARD = RefusingGuard()
+GUARD = NotingGuard()
 
 
 @pytest.fixture(scope="module")
@@ -96,24 +82,20 @@ def test_an_error_arrives_as_it_was_raised(graph: RemoteGraph, row: Status) -> N
         assert [note for note in found.__notes__ if note.startswith("request ")]
 
 
-def test_a_request_is_known_by_the_same_name_on_both_sides(refusing: RunningService) -> None:
-    GUARD.error = None
-    seen: list[str] = []
+def test_a_request_is_known_by_the_same_name_on_both_sides() -> None:
+    def refuse(asked: Asked) -> None:
+        if asked.operation == "path":
+            raise errors.GraphUnavailable("not now")
 
-    class Listening(RefusingGuard):
-        def admit(self, caller: Caller, asked: Asked) -> None:
-            seen.append(asked.request_id)
-            if asked.operation == "path":
-                raise errors.GraphUnavailable("not now")
-
-    with running_service(example_graph(), guard=Listening()) as running:
+    guard = NotingGuard(refuse)
+    with running_service(example_graph(), guard=guard) as running:
         for address in (running.grpc, running.http):
             with RemoteGraph(RemoteSettings(address, retry_time=1)) as graph:
-                del seen[:]
+                del guard.asked[:]
                 with pytest.raises(errors.GraphUnavailable, match=r"not now \(request ") as told:
                     graph.path("C0006121", "C0018670")
-                assert len(seen) > 1
-                assert {f"not now (request {number})" for number in seen} == {str(told.value)}
+                assert len(guard.asked) > 1
+                assert {f"not now (request {asked.request_id})" for asked in guard.asked} == {str(told.value)}
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from cuihop.remote.settings import RemoteSettings
 from cuihop_server import running_service
 from cuihop_service.grpc_api.server import TlsFiles
 from example_graph import example_graph
+from remote.noting_guard import NotingGuard
 
 KEY = "chk_0123456789abcdef"
 DIGEST = example_graph().release.digest
@@ -410,24 +411,15 @@ def test_the_key_goes_to_the_service_and_nowhere_else(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("CUIHOP_API_KEY", KEY)
-    from test_remote_errors import RefusingGuard  # the module's guard notes nothing
-
-    seen: list[str | None] = []
-
-    class Listening(RefusingGuard):
-        def caller(self, credentials: str | None, subject: str | None) -> object:  # type: ignore[override]
-            seen.append(credentials)
-            return super().caller(credentials, subject)
-
-    guard = Listening()
-    with running_service(example_graph(), guard=guard) as running:  # type: ignore[arg-type]
+    guard = NotingGuard()
+    with running_service(example_graph(), guard=guard) as running:
         with connect(running.grpc if scheme == "grpc" else running.http) as graph:
             assert graph.distance("C0006121", "C0018670") == 3
             guard.error = NotAuthenticated("the key has expired")
             with pytest.raises(NotAuthenticated) as caught:
                 graph.distance("C0006121", "C0018670")
         shown = [repr(graph), str(caught.value), repr(caught.value.__cause__), *caught.value.__notes__, caplog.text]
-    assert set(seen) == {f"Bearer {KEY}"}
+    assert set(guard.credentials) == {f"Bearer {KEY}"}
     assert not [text for text in shown if KEY in text]
 
 
