@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -279,8 +280,8 @@ def test_what_a_server_may_do_that_is_none_of_grpc(
 
 
 @contextmanager
-def foreign_grpc(*handlers: grpc.GenericRpcHandler) -> Iterator[int]:
-    foreign = grpc.server(ThreadPoolExecutor(2), handlers)
+def foreign_grpc(*handlers: grpc.GenericRpcHandler[Any, Any]) -> Iterator[int]:
+    foreign = grpc.server(ThreadPoolExecutor(2), list(handlers))
     port = foreign.add_insecure_port("127.0.0.1:0")
     foreign.start()
     try:
@@ -333,6 +334,8 @@ def test_the_schemes_are_not_to_be_mixed_up() -> None:
         for address in (f"https://127.0.0.1:{running.http_port}", f"grpcs://127.0.0.1:{running.grpc_port}"):
             with pytest.raises(GraphUnavailable, match="no encrypted connection"):
                 RemoteGraph(RemoteSettings(address, retry_time=0, connect_timeout=2))
+        with pytest.raises(GraphUnavailable, match="/elsewhere/v1/release is not there"):
+            connect(f"{running.http}/elsewhere")
 
 
 # TLS
@@ -384,10 +387,15 @@ def test_the_certificate_of_another_host_is_none(files: Path) -> None:
 
 def test_mutual_tls(files: Path) -> None:
     tls = TlsFiles(files / "server.pem", files / "server.key", client_ca=files / "ca.pem")
-    mine = {"client_cert": files / "client.pem", "client_key": files / "client.key"}
     with running_service(example_graph(), tls=tls) as running:
         for address in addresses(running.http_port, running.grpc_port, "localhost"):
-            with RemoteGraph(RemoteSettings(address, ca_file=files / "ca.pem", **mine)) as graph:
+            mine = RemoteSettings(
+                address,
+                ca_file=files / "ca.pem",
+                client_cert=files / "client.pem",
+                client_key=files / "client.key",
+            )
+            with RemoteGraph(mine) as graph:
                 assert graph.distance("C0006121", "C0018670") == 3
             with pytest.raises(GraphUnavailable):
                 RemoteGraph(RemoteSettings(address, ca_file=files / "ca.pem", retry_time=0))

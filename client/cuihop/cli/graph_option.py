@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -46,6 +47,7 @@ def opened_graph(address: str) -> ConceptGraph:
     Raises:
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
     """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what fails is told once, by the error
     return connect(address)
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, table
-from cuihop.connection import connect
 from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot import SnapshotGraph
 
@@ -28,7 +28,7 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Say what a snapshot holds, and check that it is whole; or what a server serves."""
-    with connect(graph) as opened:
+    with opened_graph(graph) as opened:
         if isinstance(opened, SnapshotGraph):
             facts, rest = _of_snapshot(opened, Path(graph.removeprefix("snapshot:")), verify)
         elif verify:

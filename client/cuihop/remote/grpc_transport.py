@@ -27,7 +27,7 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import Identifiers
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, Limits, PairBlock, Served
-from cuihop.remote.problems import Failed, Fault, Problem, failure_of, refusal, unavailable
+from cuihop.remote.problems import TLS_ADVICE, Failed, Fault, Problem, failure_of, refusal, unavailable
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import ERROR_DOMAIN
 from cuihop_api.v1 import concept_graph_pb2 as messages
@@ -252,11 +252,12 @@ class GrpcTransport:
         if (problem := _problem(error)) is not None:
             return failure_of(problem, code.name, call.request_id)
         address = self._settings.address
-        shown = details.strip().splitlines()[0] if details.strip() else "no reason given"
+        shown = (details.strip().splitlines() or ["no reason given"])[0].rpartition("last error: ")[2]
         if code is grpc.StatusCode.UNAVAILABLE:
             if self._settings.encrypted and any(sign in details for sign in _TLS_TROUBLE):
-                advice = "CUIHOP_CA_FILE names the authority that signed a department's own certificate."
-                return unavailable(address, f"no encrypted connection: {shown}. {advice}", connection=True)
+                return unavailable(address, f"no encrypted connection: {shown}. {TLS_ADVICE}", connection=True)
+            if "http1.x server" in details:
+                return unavailable(address, f"not gRPC: {shown}; perhaps http://{self._settings.authority}")
             reaching = any(sign in details for sign in _CONNECTION_TROUBLE)
             return unavailable(address, f"cannot be reached: {shown}", retry=True, connection=reaching)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:

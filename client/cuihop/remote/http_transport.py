@@ -19,7 +19,7 @@ from cuihop.errors import InputError, QueryTimedOut
 from cuihop.graph import Concept, Direction, DistancePack, Path, Resolution, SearchHit
 from cuihop.remote import json_answers
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served
-from cuihop.remote.problems import Failed, failure_of, refusal, unavailable
+from cuihop.remote.problems import TLS_ADVICE, Failed, failure_of, refusal, unavailable
 from cuihop.remote.settings import RemoteSettings
 from cuihop.text_lines import shown
 
@@ -30,6 +30,7 @@ T = TypeVar("T")
 _LARGEST_ANSWER = 1 << 30  # bytes, unpacked
 _PART = 1 << 18
 _BASE = "/v1/"
+_NO_SUCH_ROUTE = "NO_SUCH_ROUTE"
 _SMALLEST_COMPRESSED = 2_048  # bytes; within one machine copying is quicker
 
 
@@ -143,6 +144,9 @@ class HttpTransport:
                 raise unavailable(address, found) from error
         if kind == "application/problem+json":
             problem = json_answers.problem(content, _seconds(response.headers.get("retry-after")))
+            if problem is not None and problem.reason == _NO_SUCH_ROUTE:
+                found = f"a cuihop service, but {self._settings.path + _BASE + what.partition('?')[0]} is not there"
+                raise unavailable(address, f"{found}; is the path right, and the version? (request {call.request_id})")
             if problem is not None:
                 raise failure_of(problem, response.status, call.request_id)
         found = f"answered {response.status} {response.reason or ''}".rstrip()
@@ -201,13 +205,13 @@ class HttpTransport:
             found = f"all {self._settings.connections} connections stayed in use for {call.timeout:g} s"
             return unavailable(address, found)
         if isinstance(error, exceptions.SSLError):
-            advice = "CUIHOP_CA_FILE names the authority that signed a department's own certificate."
-            return unavailable(address, f"no encrypted connection: {error}. {advice}", connection=True)
+            return unavailable(address, f"no encrypted connection: {error}. {TLS_ADVICE}", connection=True)
         if isinstance(error, exceptions.ProtocolError):
             cause = error.args[1] if len(error.args) > 1 else error
             if isinstance(cause, http.client.HTTPException) and not isinstance(cause, ConnectionError):
                 if isinstance(cause, http.client.BadStatusLine):
-                    return unavailable(address, f"the answer is not HTTP: {shown(str(cause))}", connection=True)
+                    found = f"the answer is not HTTP: {shown(str(cause))}; perhaps grpc://{self._settings.authority}"
+                    return unavailable(address, found, connection=True)
                 return unavailable(address, f"the answer broke off: {cause} {request}", retry=True)
             return unavailable(address, f"the connection broke: {cause} {request}", retry=True)
         return unavailable(address, f"{error} {request}")

@@ -9,7 +9,12 @@ from http import HTTPStatus
 from cuihop import errors
 from cuihop.remote.statuses import STATUSES, Status, error_type
 
-__all__ = ["Failed", "Fault", "Problem", "failure_of", "refusal", "unavailable"]
+__all__ = ["TLS_ADVICE", "Failed", "Fault", "Problem", "failure_of", "refusal", "unavailable"]
+
+TLS_ADVICE = (
+    "CUIHOP_CA_FILE names the authority that signed a department's own certificate. "
+    "A port without TLS has an address with grpc:// or http://."
+)
 
 _MENDABLE = (errors.ConceptError, errors.InputError, errors.LimitExceeded, errors.AccessError)
 _AT_ONCE = 1.0  # seconds, where a service limits rates and does not say for how long
