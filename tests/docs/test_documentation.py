@@ -22,10 +22,12 @@ import pytest
 
 import cuihop
 import cuihop_loader
+from cuihop_server import running_service
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-NEEDS_A_SERVER = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+NEEDS_NEO4J = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -85,17 +87,33 @@ def alike(shown: str, printed: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != NEEDS_A_SERVER], ids=lambda page: page.relative_to(ROOT).as_posix()
+    "page",
+    [page for page in PAGES if page not in {NEEDS_NEO4J, NEEDS_A_SERVICE}],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
+    run_page(page, folder, environment())
+
+
+@pytest.mark.parametrize("scheme", ["grpc", "http"])
+def test_the_page_on_services_holds_of_a_service(scheme: str, prepared: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    with running_service(cuihop.SnapshotGraph.open(folder / "graph.cuihop")) as service:
+        address = service.grpc if scheme == "grpc" else service.http
+        run_page(NEEDS_A_SERVICE, folder, environment() | {"CUIHOP_GRAPH": address})
+
+
+def run_page(page: Path, folder: Path, variables: dict[str, str]) -> None:
+    """Run the blocks of a page in their order, and compare what they print."""
     for language, block in blocks(page):
         if language == "python":
             done = subprocess.run(
                 [sys.executable, "-c", block],
                 cwd=folder,
-                env=environment(),
+                env=variables,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -109,7 +127,7 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepa
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
-                env=environment(),
+                env=variables,
                 capture_output=True,
                 text=True,
                 check=False,
