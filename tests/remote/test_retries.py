@@ -97,6 +97,13 @@ def test_a_wait_beyond_the_time_allowed_is_told_at_once() -> None:
     assert (told.value.retry_after, clock.slept) == (90.0, [])
 
 
+@pytest.mark.parametrize("nonsense", [float("nan"), -5.0])
+def test_a_wait_that_is_none_is_no_reason_to_fail(nonsense: float) -> None:
+    clock = Clock()
+    assert ask(failing(1, lambda: passing(retry_after=nonsense)), 60, clock) == 2
+    assert 0 < clock.slept[0] <= 0.1
+
+
 def test_an_address_where_nobody_listens_is_told_at_once_when_it_is_opened() -> None:
     clock = Clock()
     with pytest.raises(GraphUnavailable):

@@ -139,7 +139,10 @@ class RemoteGraph(ConceptGraph):
         return found
 
     def _ask_all(self, asked: Sequence[Callable[[], Answered[T]]]) -> list[Answered[T]]:
-        """The answers to several questions, in their order; so many on their way at a time as the settings say."""
+        """The answers to several questions, in their order; so many on their way at a time as the settings say.
+
+        Separate calls, not one stream: docs/decisions/0005-remote-batches.md.
+        """
         if len(asked) <= 1:
             return [question() for question in asked]
         self._transport()

@@ -40,7 +40,7 @@ Answer = TypeVar("Answer")
 
 _LARGEST_ANSWER = 256 << 20  # bytes of one message
 _TLS_TROUBLE = ("handshake", "certificate", "erification check failed", "WRONG_VERSION_NUMBER")
-_CONNECTION_TROUBLE = ("failed to connect", "errors resolving", "DNS resolution", "Socket closed", "connection attempt")
+_CONNECTION_TROUBLE = ("failed to connect", "errors resolving", "DNS resolution", "connection attempt")
 
 _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "any": messages.DIRECTION_ANY,

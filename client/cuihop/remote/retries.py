@@ -45,7 +45,7 @@ def answered(
             return attempt()
         except Failed as failed:
             wait = random.uniform(pause / 2, pause)  # noqa: S311 - no secret
-            if failed.retry_after is not None:
+            if failed.retry_after is not None and failed.retry_after >= 0:  # neither nonsense nor no number
                 wait += failed.retry_after
             if not failed.retry or (opening and failed.connection) or clock() + wait > ends:
                 raise failed.error from failed.__cause__
