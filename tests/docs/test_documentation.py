@@ -2,7 +2,9 @@
 
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. Blocks of one page run in order in one folder, which holds real open data: ``umls/`` (RRF files),
-``graph.cuihop`` (their snapshot), and the concept files of the ROCOv2 test images.
+``graph.cuihop`` (their snapshot), and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a
+server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051
+stand for free ones.
 """
 
 from __future__ import annotations
@@ -14,20 +16,27 @@ import os
 import pkgutil
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import urllib3
 
 import cuihop
 import cuihop_loader
+import cuihop_service
 from cuihop_server import running_service
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 NEEDS_NEO4J = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
-NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"
+NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run against either transport
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -86,6 +95,67 @@ def alike(shown: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(plain(shown.replace("…", "...")), plain(printed), LIKENESS)
 
 
+def free_ports(count: int) -> list[str]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [str(held.getsockname()[1]) for held in sockets]
+    for held in sockets:
+        held.close()
+    return ports
+
+
+class Servers:
+    """The servers that a page starts, on ports of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = dict(zip(("8080", "50051"), free_ports(2), strict=True))
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def own_ports(self, text: str) -> str:
+        for known, own in self._ports.items():
+            text = re.sub(rf"\b{known}\b", own, text)
+        return text
+
+    def environment(self) -> dict[str, str]:
+        return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
+
+    def start(self, command: str) -> None:
+        log = self._folder / f"server{len(self._running)}.log"
+        with log.open("w") as out:
+            server = subprocess.Popen(
+                ["bash", "-c", "exec " + command.removesuffix("&")],
+                cwd=self._folder, env=environment() | self.environment(), stdout=out, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        self._running.append(server)
+        deadline = time.monotonic() + 60
+        while "serving http" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
+        scheme = "https" if "serving https" in log.read_text() else "http"
+        while scheme == "http":  # with TLS, listening has to do
+            if pool.request("GET", f"http://127.0.0.1:{self._ports['8080']}/health/ready").status == 200:
+                return
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        for server in self._running:
+            server.send_signal(signal.SIGTERM)
+        for server in self._running:
+            server.wait(60)
+
+
+@contextmanager
+def servers_of_a_page(folder: Path) -> Iterator[Servers]:
+    servers = Servers(folder)
+    try:
+        yield servers
+    finally:
+        servers.stop()
+
+
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if page not in {NEEDS_NEO4J, NEEDS_A_SERVICE}],
@@ -94,26 +164,27 @@ def alike(shown: str, printed: str) -> bool:
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
-    run_page(page, folder, environment())
+    with servers_of_a_page(folder) as servers:
+        run_page(page, folder, servers, servers.environment())
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
-def test_the_page_on_services_holds_of_a_service(scheme: str, prepared: Path, tmp_path: Path) -> None:
+def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
     with running_service(cuihop.SnapshotGraph.open(folder / "graph.cuihop")) as service:
         address = service.grpc if scheme == "grpc" else service.http
-        run_page(NEEDS_A_SERVICE, folder, environment() | {"CUIHOP_GRAPH": address})
+        run_page(NEEDS_A_SERVICE, folder, Servers(folder), {"CUIHOP_GRAPH": address})
 
 
-def run_page(page: Path, folder: Path, variables: dict[str, str]) -> None:
-    """Run the blocks of a page in their order, and compare what they print."""
+def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
     for language, block in blocks(page):
+        block = servers.own_ports(block)
         if language == "python":
             done = subprocess.run(
                 [sys.executable, "-c", block],
                 cwd=folder,
-                env=variables,
+                env=environment() | variables,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -124,10 +195,13 @@ def run_page(page: Path, folder: Path, variables: dict[str, str]) -> None:
         for command, shown in commands(block):
             if command in RUN_ELSEWHERE or command.startswith(("git clone ", "cd ")):
                 continue
+            if command.endswith("&"):
+                servers.start(command)
+                continue
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
-                env=variables,
+                env=environment() | variables,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -156,7 +230,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 MODULES = [
     name
-    for package in (cuihop, cuihop_loader)
+    for package in (cuihop, cuihop_loader, cuihop_service)
     for _, name, _ in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
     if not name.endswith("__main__")
 ]
