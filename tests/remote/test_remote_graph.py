@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 
 import cuihop
 from cuihop import SnapshotGraph, connect
-from cuihop.errors import GraphUnavailable, LimitExceeded, NotAllowed, QueryTimedOut, ReleaseMismatch
+from cuihop.errors import (
+    ConceptNotFound,
+    GraphUnavailable,
+    InputError,
+    LimitExceeded,
+    NotAllowed,
+    QueryTimedOut,
+    ReleaseMismatch,
+)
 from cuihop.graph import DIRECTIONS, ConceptGraph
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.cui_numbers import cui_numbers
@@ -89,14 +97,49 @@ def test_blocks_within_small_limits_give_the_answer_to_one_batch(scheme: str) ->
 
 def test_a_question_larger_than_allowed_is_told(scheme: str) -> None:
     limits = Limits(neighbours=2, pack_concepts=3, hits=5)
-    with running_service(example_graph(), limits=limits) as running, connect(address(running, scheme)) as graph:
+    with (
+        running_service(example_graph(), limits=limits) as running,
+        RemoteGraph.open(address(running, scheme)) as graph,
+    ):
         with pytest.raises(LimitExceeded, match="neighbours"):
             graph.neighbours(["C0005847", "C0006121"], hops=2)
         assert [hood.total for hood in graph.neighbours(["C0006121"] * 9)] == [1] * 9
-        with pytest.raises(LimitExceeded, match="pack concepts"):
-            graph.pack(CUIS[:4], hops=1)
+        with pytest.raises(LimitExceeded, match="concepts"):
+            graph._ask(graph.served, lambda transport, call: transport.pack(CUIS[:4], 1, "any", call))
         with pytest.raises(LimitExceeded, match="hits"):
             graph.search("b", limit=6)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 13, 14, 15, 100])
+def test_a_pack_of_more_concepts_than_the_service_packs_at_once_is_the_same(scheme: str, limit: int) -> None:
+    offline, guard = example_graph(), NotingGuard()
+    cuis = random.Random(limit).sample([cui for cui in CUIS if cui not in {"C0042449", "C0005847"}] + OLD, 14)
+    with (
+        running_service(offline, limits=Limits(pack_concepts=limit), guard=guard) as running,
+        connect(address(running, scheme)) as graph,
+    ):
+        if limit == 1:
+            with pytest.raises(LimitExceeded, match="pack concepts"):
+                graph.pack(cuis, hops=1)
+            return
+        for direction in DIRECTIONS:
+            here, there = (g.pack(cuis, hops=2, direction=direction) for g in (offline, graph))
+            assert (there.cuis, there.bound, there.direction, there.digest) == (
+                here.cuis, here.bound, here.direction, here.digest,
+            )  # fmt: skip
+            for found, expected in (
+                (there.indptr, here.indptr),
+                (there.indices, here.indices),
+                (there.hops, here.hops),
+            ):
+                assert found.dtype == expected.dtype
+                assert found.tolist() == expected.tolist()
+        assert max(asked.size for asked in guard.asked) <= limit
+        with pytest.raises(InputError, match="twice"):
+            graph.pack([*cuis, cuis[0]], hops=1)
+        with pytest.raises(ConceptNotFound) as told:
+            graph.pack(["C9999997", *cuis, "C9999999"], hops=1)
+        assert told.value.cuis == ("C9999997", "C9999999")
 
 
 def test_no_more_blocks_are_on_their_way_than_allowed(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:

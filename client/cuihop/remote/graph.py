@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.remote.cui_numbers import cui_numbers
+from cuihop.remote.joined_pack import joined_pack, parts_of_pack
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served, Transport
 from cuihop.remote.retries import answered
 from cuihop.remote.settings import RemoteSettings
@@ -40,7 +43,7 @@ T = TypeVar("T")
 _LARGEST_PACK = 255
 _MOST_HOPS = 2**31 - 2  # longer than any path
 _FAULTS_TOLD_IN_FULL = 2
-# Some hundredths of a second of work, so that a lost block is soon asked again and several workers share a batch.
+# Small enough that a lost block is soon asked again and several threads of the service share a batch.
 _PAIRS_A_BLOCK = 8_192
 _CENTRES_A_BLOCK = 128
 _CONCEPTS_A_BLOCK = 2_000
@@ -171,18 +174,27 @@ class RemoteGraph(ConceptGraph):
         Raises:
             ConceptRetired, ConceptNotFound: names every identifier at fault, in whichever block.
         """
+
+        def ask(part: slice) -> Answered[T]:
+            return self._ask(served, lambda transport, call: question(transport, part, call))
+
         parts = [slice(first, first + size) for first in range(0, len(items), size)]
+        with self._all_faults_told(served, items):
+            found = self._ask_all([partial(ask, part) for part in parts])
+        merged = {old: new for block in found for old, new in block.merged.items()}
+        if merged:
+            merged = {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
+        return [block.value for block in found], merged
+
+    @contextmanager
+    def _all_faults_told(self, served: Served, items: Sequence[str]) -> Iterator[None]:
+        """Name every identifier at fault: a block knows its own only, and gRPC has room for some."""
         try:
-            found = self._ask_all(
-                [lambda part=part: self._ask(served, lambda t, call: question(t, part, call)) for part in parts]  # type: ignore[misc]
-            )
+            yield
         except ConceptError:
-            # A block knows its own faults only, and the trailers of gRPC hold but some of many.
             if len(items) > _FAULTS_TOLD_IN_FULL:
                 resolved(self._resolve(served, list(dict.fromkeys(items))), served.release)
             raise
-        merged = {old: new for block in found for old, new in block.merged.items()}
-        return [block.value for block in found], {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
 
     # Identifiers
 
@@ -286,7 +298,7 @@ class RemoteGraph(ConceptGraph):
         ]
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`. One question, however many concepts."""
+        """See `ConceptGraph.pack`. One question, or one for each part where the service packs fewer at once."""
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
@@ -296,10 +308,17 @@ class RemoteGraph(ConceptGraph):
         if not cuis:
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
             return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, served.release.digest)
-        found, _ = self._ask_blocks(
-            served, cuis, len(cuis), lambda transport, part, call: transport.pack(cuis[part], bound, direction, call)
-        )
-        return found[0]
+
+        def ask(part: Sequence[str]) -> Answered[DistancePack]:
+            return self._ask(served, lambda transport, call: transport.pack(part, bound, direction, call))
+
+        limit = served.limits.pack_concepts
+        with self._all_faults_told(served, cuis):
+            if not 1 < limit < len(cuis):
+                return ask(cuis).value
+            parts = parts_of_pack(len(cuis), limit)
+            found = self._ask_all([partial(ask, [cuis[place] for place in part.tolist()]) for part in parts])
+        return joined_pack(parts, [answer.value for answer in found], len(cuis))
 
     # Names
 
