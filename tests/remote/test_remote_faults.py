@@ -29,6 +29,7 @@ from cuihop.errors import (
     QueryTimedOut,
     RateLimited,
 )
+from cuihop.graph import DistancePack
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.settings import RemoteSettings
 from cuihop_server import running_service
@@ -223,6 +224,47 @@ def test_an_answer_of_another_shape_is_no_distance(body: object) -> None:
         pytest.raises(GraphUnavailable, match="none of a cuihop service"),
     ):
         graph.distance("C0006121", "C0018670")
+
+
+PACK = {
+    "release": DIGEST, "cuis": ["C0006121", "C0018670"],
+    "indptr": [0, 2, 4], "indices": [0, 1, 0, 1], "hops": [0, 3, 3, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cuis": ["C0006121"]},
+        {"indptr": [0, 2]},
+        {"indptr": []},
+        {"indptr": [1, 2, 4]},
+        {"indptr": [0, 5, 4]},
+        {"indptr": [0, 2, 3]},
+        {"indices": [0, 1, 0, 2]},
+        {"indices": [0, 1, -1, 1]},
+        {"indices": [1, 0, 0, 1]},
+        {"indices": [0, 0, 0, 1]},
+        {"indices": [0, 1, 0]},
+        {"hops": [0, 3, 3, 4]},
+        {"hops": [0, 3, 3, 256]},
+        {"hops": [0, 3, 3]},
+    ],
+)
+def test_a_pack_that_is_none_never_reaches_compiled_code(wrong: dict[str, object]) -> None:
+    def served(body: object) -> Callable[[socket.socket], None]:
+        return both(good(), http("200 OK", "application/json", as_json(body)))
+
+    def packed(body: object) -> DistancePack:
+        with (
+            server(served(body)) as port,
+            RemoteGraph(RemoteSettings(f"http://127.0.0.1:{port}", retry_time=0)) as graph,
+        ):
+            return graph.pack(["C0006121", "C0018670"], hops=3)
+
+    assert packed(PACK).hops.tolist() == [0, 3, 3, 0]
+    with pytest.raises(GraphUnavailable, match="none of a cuihop service"):
+        packed(PACK | wrong)
 
 
 def both(

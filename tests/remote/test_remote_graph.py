@@ -314,6 +314,7 @@ class Relay:
 
     def __init__(self, target: int) -> None:
         self._target = target
+        self.bytes_sent = 0
         self._open: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
@@ -339,13 +340,13 @@ class Relay:
                 return
             far = socket.create_connection(("127.0.0.1", self._target))
             self._open += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+            for source, sink, counted in ((near, far, True), (far, near, False)):
+                threading.Thread(target=self._copy, args=(source, sink, counted), daemon=True).start()
 
-    @staticmethod
-    def _copy(source: socket.socket, sink: socket.socket) -> None:
+    def _copy(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self.bytes_sent += len(data) if counted else 0
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 
@@ -386,6 +387,20 @@ def test_a_batch_outlives_broken_connections(relay: Relay, scheme: str, monkeypa
         finally:
             done.set()
             disturber.join()
+
+
+def test_questions_to_another_machine_are_compressed(
+    relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = list(itertools.product(CUIS, CUIS)) * 20
+    sizes = []
+    for loopback in (True, False):
+        monkeypatch.setattr(RemoteSettings, "loopback", loopback)
+        with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph:
+            before = relay.bytes_sent
+            assert graph.distances(pairs) == example_graph().distances(pairs)
+            sizes.append(relay.bytes_sent - before)
+    assert sizes[1] < sizes[0] / 4
 
 
 def test_a_service_that_stays_away_is_told_when_the_time_is_over(relay: Relay, scheme: str) -> None:

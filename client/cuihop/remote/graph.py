@@ -30,7 +30,7 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.remote.cui_numbers import cui_numbers
-from cuihop.remote.joined_pack import joined_pack, parts_of_pack
+from cuihop.remote.packs import joined_pack, parts_of_pack
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served, Transport
 from cuihop.remote.retries import answered
 from cuihop.remote.settings import RemoteSettings

@@ -26,6 +26,7 @@ from cuihop.graph import (
     Step,
 )
 from cuihop.identifiers import Identifiers
+from cuihop.remote.packs import checked_pack
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, Limits, PairBlock, Served
 from cuihop.remote.problems import TLS_ADVICE, Failed, Fault, Problem, failure_of, refusal, unavailable
 from cuihop.remote.settings import RemoteSettings
@@ -165,15 +166,11 @@ class GrpcTransport:
             lengths = np.concatenate([np.array(part.row_lengths, dtype=np.int64) for part in answers])
             columns = np.concatenate([np.array(part.columns, dtype=np.uint32) for part in answers]).astype(np.int32)
             levels = np.concatenate([np.frombuffer(part.hops, dtype=np.uint8) for part in answers])
-            _same_length(lengths, cuis, "rows")
-            _same_length(first.cuis, cuis, "concepts")
-            indptr = np.zeros(len(cuis) + 1, dtype=np.int64)
-            np.cumsum(lengths, out=indptr[1:])
-            if not indptr[-1] == len(columns) == len(levels):
-                raise ValueError("rows, columns and hops of the pack do not fit together")
+            indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
             digest = first.provenance.release_digest
             used = tuple(first.cuis)
             pack = DistancePack(used, indptr, columns, levels, bound=hops, direction=direction, digest=digest)
+            checked_pack(pack, len(cuis))
             return Answered(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
 
         request = messages.GetDistancePackRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction])

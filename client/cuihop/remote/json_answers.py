@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit, Step
 from cuihop.identifiers import Identifiers
+from cuihop.remote.packs import checked_pack
 from cuihop.remote.port import Answered, Around, HopsOfPairs, Limits, Served
 from cuihop.remote.problems import Fault, Problem
 
@@ -126,15 +127,12 @@ def around(told: Body, centres: int) -> Answered[list[Around]]:
 def pack(told: Body, cuis: Sequence[str], bound: int, direction: Direction) -> Answered[DistancePack]:
     """A distance pack of the concepts asked for."""
     used = _texts(told, "cuis")
-    _same_length(used, len(cuis), "concepts")
     indptr = _numbers(_of(told, "indptr", list), np.int64)
     indices = _numbers(_of(told, "indices", list), np.int32)
     hops = _numbers(_of(told, "hops", list), np.uint8)
-    _same_length(indptr, len(cuis) + 1, "beginnings of rows")
-    if not int(indptr[-1]) == len(indices) == len(hops):
-        raise ValueError("rows, columns and hops of the pack do not fit together")
     answer = _answered(None, told)
     found = DistancePack(used, indptr, indices, hops, bound=bound, direction=direction, digest=answer.digest)
+    checked_pack(found, len(cuis))
     return Answered(found, answer.digest, answer.merged)
 
 

@@ -1,4 +1,4 @@
-"""A distance pack of more concepts than a service packs at once, joined from packs of some of them."""
+"""Distance packs as they arrive: checked, and joined where a service packs fewer concepts at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,28 @@ import numpy.typing as npt
 
 from cuihop.graph import DistancePack
 
-__all__ = ["joined_pack", "parts_of_pack"]
+__all__ = ["checked_pack", "joined_pack", "parts_of_pack"]
 
 Places = npt.NDArray[np.int64]
+
+
+def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
+    """The pack, where it is one of so many concepts: compiled code will follow its numbers without a look.
+
+    Raises:
+        ValueError: it is not what a pack must be.
+    """
+    indptr, indices, hops = pack.indptr, pack.indices, pack.hops
+    if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
+        raise ValueError(f"a pack of {len(pack.cuis):,} concepts and {len(indptr) - 1:,} rows for {concepts:,}")
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or not int(indptr[-1]) == len(indices) == len(hops):
+        raise ValueError("rows, columns and hops of the pack do not fit together")
+    if len(indices) and (indices.min() < 0 or indices.max() >= concepts or hops.max() > pack.bound):
+        raise ValueError("a column or a distance of the pack is out of its range")
+    rows = np.repeat(np.arange(concepts, dtype=np.int64), np.diff(indptr))
+    if (np.diff(rows * concepts + indices) <= 0).any():
+        raise ValueError("the columns of a row of the pack do not ascend")
+    return pack
 
 
 def parts_of_pack(concepts: int, limit: int) -> list[Places]:
