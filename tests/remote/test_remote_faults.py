@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -322,7 +321,7 @@ def test_what_a_server_may_do_that_is_none_of_grpc(
 
 
 @contextmanager
-def foreign_grpc(*handlers: grpc.GenericRpcHandler[Any, Any]) -> Iterator[int]:
+def foreign_grpc(*handlers: grpc.GenericRpcHandler) -> Iterator[int]:
     foreign = grpc.server(ThreadPoolExecutor(2), list(handlers))
     port = foreign.add_insecure_port("127.0.0.1:0")
     foreign.start()
