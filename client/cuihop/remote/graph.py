@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -32,6 +30,7 @@ from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.remote.cui_numbers import cui_numbers
 from cuihop.remote.packs import joined_pack, parts_of_pack
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served, Transport
+from cuihop.remote.process_connection import ProcessConnection
 from cuihop.remote.retries import answered
 from cuihop.remote.settings import RemoteSettings
 from cuihop.string_table import folded
@@ -72,7 +71,7 @@ class RemoteGraph(ConceptGraph):
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
         self._closed = False
-        self._connection = _Connection(settings)
+        self._connection = ProcessConnection(settings)
         try:
             self._served = self._ask_served(opening=True)
         except BaseException:
@@ -122,7 +121,7 @@ class RemoteGraph(ConceptGraph):
             raise GraphUnavailable(f"{self._settings.address}: the graph is closed")
         if not self._connection.own:
             # What a parent process holds open is its own: two of them on one connection would mix up their answers.
-            self._connection = _Connection(self._settings, inherited=self._connection)
+            self._connection = ProcessConnection(self._settings, inherited=self._connection)
         return self._connection.transport
 
     def _ask_served(self, *, opening: bool) -> Served:
@@ -352,37 +351,6 @@ class RemoteGraph(ConceptGraph):
         sendable = text.encode("utf-8", "replace").decode()
         found = self._ask(self._served, lambda t, call: t.search(sendable, _sent(most) or 0, call))
         return found.value
-
-
-class _Connection:
-    """What one process holds open: a transport, and the threads that wait for blocks."""
-
-    def __init__(self, settings: RemoteSettings, inherited: _Connection | None = None) -> None:
-        self._process = os.getpid()
-        self._inherited = inherited  # kept: to end it would end the parent's
-        self.transport = _transport(settings)
-        self.threads = ThreadPoolExecutor(settings.in_flight, thread_name_prefix="cuihop-remote")
-
-    @property
-    def own(self) -> bool:
-        """Whether this process made it."""
-        return os.getpid() == self._process
-
-    def close(self) -> None:
-        """Give it back, if it is this process's own."""
-        if self.own:
-            self.threads.shutdown(wait=False, cancel_futures=True)
-            self.transport.close()
-
-
-def _transport(settings: RemoteSettings) -> Transport:
-    if settings.scheme.startswith("grpc"):
-        from cuihop.remote.grpc_transport import GrpcTransport
-
-        return GrpcTransport(settings)
-    from cuihop.remote.http_transport import HttpTransport
-
-    return HttpTransport(settings)
 
 
 def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path as FilePath
 from typing import TypeVar, get_args
 
 import grpc
 import numpy as np
-from google.protobuf.message import DecodeError, Message
-from google.rpc import error_details_pb2
-from grpc_status import rpc_status
+from google.protobuf.message import Message
 
-from cuihop.errors import InputError
 from cuihop.graph import (
     Concept,
     Direction,
@@ -26,11 +21,12 @@ from cuihop.graph import (
     Step,
 )
 from cuihop.identifiers import Identifiers
+from cuihop.remote.grpc_channel import opened_channel
+from cuihop.remote.grpc_failures import candidates_of, grpc_failure
 from cuihop.remote.packs import checked_pack
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, Limits, PairBlock, Served
-from cuihop.remote.problems import TLS_ADVICE, Failed, Fault, Problem, failure_of, refusal, unavailable
+from cuihop.remote.problems import unavailable
 from cuihop.remote.settings import RemoteSettings
-from cuihop.remote.statuses import ERROR_DOMAIN
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 
@@ -38,10 +34,6 @@ __all__ = ["GrpcTransport"]
 
 T = TypeVar("T")
 Answer = TypeVar("Answer")
-
-_LARGEST_ANSWER = 256 << 20  # bytes of one message
-_TLS_TROUBLE = ("handshake", "certificate", "erification check failed", "WRONG_VERSION_NUMBER")
-_CONNECTION_TROUBLE = ("failed to connect", "errors resolving", "DNS resolution", "connection attempt")
 
 _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "any": messages.DIRECTION_ANY,
@@ -70,7 +62,7 @@ class GrpcTransport:
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
-        self._channel = _channel(settings)
+        self._channel = opened_channel(settings)
         self._stub = ConceptGraphServiceStub(self._channel)
 
     def close(self) -> None:
@@ -208,7 +200,7 @@ class GrpcTransport:
                     asked=resolution.asked,
                     status=_STATUSES[resolution.status],  # type: ignore[arg-type]
                     cui=resolution.cui if resolution.HasField("cui") else None,
-                    candidates=_candidates(resolution.candidates),
+                    candidates=candidates_of(resolution.candidates),
                 )
                 for resolution in answer.resolutions
             ]
@@ -239,100 +231,10 @@ class GrpcTransport:
                 raise unavailable(self._settings.address, "the graph was closed while it was asked") from error
             return told(answer)
         except grpc.RpcError as error:
-            raise self._failed(error, call) from error
+            raise grpc_failure(error, self._settings, call) from error
         except (KeyError, ValueError, IndexError) as error:
             told_wrong = f"the answer is none of a cuihop service: {error} (request {call.request_id})"
             raise unavailable(self._settings.address, told_wrong) from error
-
-    def _failed(self, error: grpc.RpcError, call: Call) -> Failed:
-        code, details = error.code(), error.details() or ""
-        if (problem := _problem(error)) is not None:
-            return failure_of(problem, code.name, call.request_id)
-        address = self._settings.address
-        shown = (details.strip().splitlines() or ["no reason given"])[0].rpartition("last error: ")[2]
-        if code is grpc.StatusCode.UNAVAILABLE:
-            if self._settings.encrypted and any(sign in details for sign in _TLS_TROUBLE):
-                return unavailable(address, f"no encrypted connection: {shown}. {TLS_ADVICE}", connection=True)
-            if "http1.x server" in details:
-                return unavailable(address, f"not gRPC: {shown}; perhaps http://{self._settings.authority}")
-            reaching = any(sign in details for sign in _CONNECTION_TROUBLE)
-            return unavailable(address, f"cannot be reached: {shown}", retry=True, connection=reaching)
-        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-            return refusal(address, code.name, f"no answer within {call.timeout:g} s (request {call.request_id})")
-        if code is grpc.StatusCode.UNIMPLEMENTED:
-            return unavailable(address, f"a server, but not of this version of cuihop: {shown}")
-        if code is grpc.StatusCode.CANCELLED:
-            return unavailable(address, "the graph was closed while it was asked")
-        return refusal(address, code.name, f"{code.name}: {shown} (request {call.request_id})")
-
-
-def _channel(settings: RemoteSettings) -> grpc.Channel:
-    options: list[tuple[str, int | str]] = [
-        ("grpc.enable_retries", 0),  # cuihop.remote.retries alone decides
-        ("grpc.min_reconnect_backoff_ms", int(1000 * settings.connect_timeout)),  # the time that connecting may take
-        ("grpc.initial_reconnect_backoff_ms", 100),
-        ("grpc.max_reconnect_backoff_ms", 2_000),
-        ("grpc.max_receive_message_length", _LARGEST_ANSWER),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_metadata_size", 64 << 10),  # errors with many identifiers at fault
-        ("grpc.absolute_max_metadata_size", 128 << 10),
-        ("grpc.keepalive_time_ms", 30_000),  # a connection that a firewall forgot is noticed
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.use_local_subchannel_pool", 1),  # close() closes
-    ]
-    if settings.loopback:
-        options.append(("grpc.enable_http_proxy", 0))
-    target = f"dns:///{settings.authority}"
-    compression = grpc.Compression.NoCompression if settings.loopback else grpc.Compression.Gzip
-    if not settings.encrypted:
-        return grpc.insecure_channel(target, options, compression)
-    credentials = grpc.ssl_channel_credentials(
-        root_certificates=_bytes(settings.ca_file),
-        private_key=_bytes(settings.client_key),
-        certificate_chain=_bytes(settings.client_cert),
-    )
-    return grpc.secure_channel(target, credentials, options, compression)
-
-
-def _bytes(file: FilePath | None) -> bytes | None:
-    if file is None:
-        return None
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InputError("cannot be read", file=file, found=error.strerror or str(error)) from None
-
-
-def _problem(error: grpc.RpcError) -> Problem | None:
-    """What a cuihop service told; ``None`` where it was none that failed."""
-    try:
-        status = rpc_status.from_call(error)  # type: ignore[arg-type]  # every error of a call is one
-    except (ValueError, DecodeError):
-        return None
-    info, faults, retry_after = error_details_pb2.ErrorInfo(), messages.ConceptFault(), None
-    for detail in () if status is None else status.details:
-        with suppress(DecodeError):
-            detail.Unpack(info)
-            detail.Unpack(faults)
-            if detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
-                told = error_details_pb2.RetryInfo.FromString(detail.value)
-                retry_after = told.retry_delay.seconds + told.retry_delay.nanos / 1e9
-    if status is None or info.domain != ERROR_DOMAIN:
-        return None
-    if retry_after is None and (seconds := info.metadata.get("retry_after")):
-        with suppress(ValueError):
-            retry_after = float(seconds)
-    return Problem(
-        reason=info.reason,
-        message=status.message,
-        faults=[Fault(fault.cui, _candidates(fault.candidates)) for fault in faults.faults],
-        parts=dict(info.metadata),
-        retry_after=retry_after,
-    )
-
-
-def _candidates(told: Iterable[messages.Candidate]) -> tuple[tuple[str, str], ...]:
-    return tuple((candidate.relation, candidate.cui) for candidate in told)
 
 
 def _bounds(direction: Direction, max_hops: int | None) -> messages.SearchBounds:
