@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, distance, evaluate, info, measures, nn_iou, walk
+from cuihop.cli import ask, detection, distance, evaluate, info, measures, nn_iou, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -29,6 +29,8 @@ _OWN: dict[str, Callable[..., None]] = {
     "nn-iou": nn_iou.nn_iou,
     "evaluate": evaluate.evaluate_ranking,
     "measures": measures.measures,
+    "concept-detection": detection.concept_detection,
+    "irma-error": detection.irma_error,
     "info": info.info,
 }
 

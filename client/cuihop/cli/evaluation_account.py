@@ -103,7 +103,8 @@ def _relevance(
             yield f"{counted(images, 'image')} without {labels}: relevant to none"
     for source, queries in nothing_relevant.items():
         if queries:
-            yield f"{len(queries):,} queries for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+            told = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
+            yield f"{told} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
 
 
 def _treated(how: str) -> str:

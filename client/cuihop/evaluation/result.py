@@ -140,7 +140,7 @@ class MeasuredQueries:
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    counts: EvaluationCounts | JudgedCounts
+    counts: Any
     release: Release | None
     parameters: Mapping[str, Any]
     versions: Mapping[str, str]
