@@ -12,10 +12,13 @@ from cuihop.cli.output import JsonOption, console, counted, print_json, table
 from cuihop.evaluation.concept_detection import evaluate_detection
 from cuihop.evaluation.irma_codes import evaluate_irma
 from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.score_card import ScoreCard
 
 __all__ = ["concept_detection", "irma_error"]
 
 OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="Where the values of each image go, as CSV.")]
+
+CardOption = Annotated[Path | None, typer.Option("--card", help="Where a score card goes, for cuihop compare.")]
 
 
 def concept_detection(
@@ -29,11 +32,12 @@ def concept_detection(
         typer.Option("--official", help="Read an empty field as ImageCLEF's evaluator: as one concept without a name."),
     ] = False,
     output: OutputOption = None,
+    card: CardOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score detected concepts as ImageCLEFmedical does: F1 of each image, and the mean."""
     evaluation = evaluate_detection(truth, predictions, manual_truth, official=official)
-    if _written(evaluation, output, json):
+    if _written(evaluation, output, card, json):
         return
     _show(evaluation, output)
     counts, screen = evaluation.counts, console()
@@ -59,13 +63,14 @@ def irma_error(
         bool, typer.Option("--missing-wrong", help="An image without a prediction is all wrong, not an error.")
     ] = False,
     output: OutputOption = None,
+    card: CardOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score IRMA codes by the hierarchical error of ImageCLEFmed: 0 is all right, 1 all wrong."""
     if (codes is None) == (branching is None):
         raise typer.BadParameter("give either --codes FILE or --branching")
     evaluation = evaluate_irma(truth, predictions, codes=codes, branching=branching, missing_wrong=missing_wrong)
-    if _written(evaluation, output, json):
+    if _written(evaluation, output, card, json):
         return
     _show(evaluation, output)
     counts, screen = evaluation.counts, console()
@@ -78,10 +83,12 @@ def irma_error(
         screen.print(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
 
 
-def _written(evaluation: MeasuredQueries, output: Path | None, json: bool) -> bool:
-    """Write the file, and print JSON if that is wanted; whether it was."""
+def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None, json: bool) -> bool:
+    """Write the files, and print JSON if that is wanted; whether it was."""
     if output is not None:
         evaluation.to_csv(output)
+    if card is not None:
+        ScoreCard.of(evaluation).write(card)
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     return json

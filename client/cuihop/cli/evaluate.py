@@ -21,6 +21,7 @@ from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking, Ties, read_ranking, read_run
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, JudgedEvaluation, Missing
+from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.whole_collection import evaluate
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
@@ -89,6 +90,14 @@ def evaluate_ranking(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=_FILES),
+    ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=_FILES),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", help="With --card: the name of the system.", rich_help_panel=_FILES),
     ] = None,
     measure: Annotated[
         list[str] | None,
@@ -163,6 +172,8 @@ def evaluate_ranking(
         evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, threads)
     if output is not None:
         evaluation.to_csv(output)
+    if card is not None:
+        ScoreCard.of(evaluation, system).write(card)
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.result import MeasuredQueries, versions
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
@@ -70,6 +71,11 @@ class DetectedConcepts:
         if not listed:
             raise InputError("the file holds no image", file=path, expected=_EXPECTED)
         return cls(listed, lines, str(path))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        return content_digest({image: sorted(concepts) for image, concepts in self.listed.items()})
 
     def concepts(self, image: str, *, official: bool) -> frozenset[str]:
         """The set of an image; the concept without a name belongs to it only in the organisers' reading."""
@@ -138,6 +144,7 @@ def evaluate_detection(
     images = tuple(true.listed)
     measures: tuple[Measure, ...] = (PRIMARY,)
     columns = [_values(images, true, predicted, None, official)]
+    manual = None
     if manual_truth is not None:
         manual = DetectedConcepts.read(manual_truth, most=None)
         _check_every_image(images, manual)
@@ -151,6 +158,10 @@ def evaluate_detection(
         "truth": true.source,
         "manual_truth": None if manual_truth is None else str(manual_truth),
         "predictions": predicted.source,
+        "digests": {
+            "truth": true.digest,
+            "manual_truth": None if manual is None else manual.digest,
+        },
     }
     return DetectionEvaluation(
         measures=measures,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.identifiers import EXPECTED, concept_set, is_identifier
 from cuihop.text_lines import decoded_lines, shown
 
@@ -45,6 +46,11 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
     def occurrences(self) -> int:
         """The concepts of all images, each counted as often as an image has it."""
         return sum(map(len, self.sets.values()))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({image: sorted(concepts) for image, concepts in self.sets.items()})
 
     @classmethod
     def read(cls, path: str | Path) -> ImageConcepts:

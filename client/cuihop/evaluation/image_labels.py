@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.text_lines import decoded_lines, shown
 
@@ -50,6 +51,11 @@ class ImageLabels:
     def images(self) -> tuple[str, ...]:
         """The images in the order of the file."""
         return tuple(next(iter(self.columns.values())))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({name: dict(column) for name, column in self.columns.items()})
 
     @classmethod
     def read(cls, path: str | Path) -> ImageLabels:

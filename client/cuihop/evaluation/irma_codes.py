@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.result import MeasuredQueries, versions
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
@@ -180,6 +181,10 @@ def evaluate_irma(
             "measures": [str(measure)],
             "truth": true.source,
             "predictions": predicted.source,
+            "digests": {
+                "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
+                "codes": None if codes is None else content_digest(list(decoded_lines(Path(codes)))),
+            },
             "codes": None if codes is None else str(codes),
             "branching": branching,
             "missing": "wrong" if missing_wrong else "error",

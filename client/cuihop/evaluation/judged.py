@@ -228,6 +228,11 @@ def evaluate_judged(
             "qrels": None if judgements is None else judgements.source,
             "labels": None if images is None else images.source,
             "ranking": ranked.source,
+            "ties": ranked.ties,
+            "digests": {
+                "qrels": None if judgements is None else judgements.digest,
+                "labels": None if images is None else images.digest,
+            },
         },
         versions=versions("cuihop", "numpy"),
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.measures.judged_ranking import JudgedRanking
 from cuihop.text_lines import decoded_lines, shown
 
@@ -43,6 +44,11 @@ class Qrels(Mapping[str, Mapping[str, int]]):
 
     def __len__(self) -> int:
         return len(self.grades)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({query: dict(documents) for query, documents in self.grades.items()})
 
     @classmethod
     def read(cls, path: str | Path) -> Qrels:

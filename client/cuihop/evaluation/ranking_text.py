@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -129,10 +130,11 @@ class _Entries:
             by_name = -by_name
         order = np.lexsort((by_name[rows], keys, owners))
         order = order[owners[order] < len(self.queries)]
-        return Ranking.from_flat(
+        made = Ranking.from_flat(
             owners[order], rows[order], self.queries, corpus, depth=depth, source=str(self.path),
             keep_self=self.open, unasked=tuple(asked[len(self.queries) :]),
         )  # fmt: skip
+        return dataclasses.replace(made, ties=ties)
 
     def _check_repeats(
         self, owners: Int64, rows: Int32, lines: Int64, queries: Sequence[str], corpus: Sequence[str]

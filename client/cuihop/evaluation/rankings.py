@@ -38,6 +38,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         self_retrieved: bool, shape (queries,): whether the query stood in its own list.
         source: the file, or how else it came.
         unasked: lists in the file that belong to none of the queries; they are left out.
+        ties: how equal scores were ordered; ``None`` where the order was given.
     """
 
     queries: tuple[str, ...]
@@ -48,6 +49,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     self_retrieved: npt.NDArray[np.bool_]
     source: str = "memory"
     unasked: tuple[str, ...] = ()
+    ties: Ties | None = None
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
         place = self._places[query]

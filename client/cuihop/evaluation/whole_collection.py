@@ -110,11 +110,13 @@ def evaluate(
         raise missing_rankings(ranking.missing)
     values = np.empty((len(images.queries), len(wanted)), dtype=np.float64)
     others = [measure for measure in wanted if measure not in gains]
+    judgements = None if qrels is None else Qrels.of(qrels)
+    labelled = None if labels is None else ImageLabels.of(labels)
     judged = judged_values(
         ranking,
         others,
-        qrels=None if qrels is None else Qrels.of(qrels),
-        labels=None if labels is None else ImageLabels.of(labels),
+        qrels=judgements,
+        labels=labelled,
         empty_ideal=empty_ideal,
     )
     values[:, [wanted.index(measure) for measure in others]] = judged.values
@@ -156,11 +158,18 @@ def evaluate(
             "missing": missing,
             "empty_ideal": empty_ideal,
             "ideal": "the best K of the whole corpus, the query left out",
-            "qrels": None if qrels is None else Qrels.of(qrels).source,
-            "labels": None if labels is None else ImageLabels.of(labels).source,
+            "qrels": None if judgements is None else judgements.source,
+            "labels": None if labelled is None else labelled.source,
             "queries": images.queries.source,
             "corpus": images.corpus.source,
             "ranking": ranking.source,
+            "ties": ranking.ties,
+            "digests": {
+                "queries": images.queries.digest,
+                "corpus": images.corpus.digest,
+                "qrels": None if judgements is None else judgements.digest,
+                "labels": None if labelled is None else labelled.digest,
+            },
         },
         versions=versions("cuihop", "numpy", "numba"),
     )
