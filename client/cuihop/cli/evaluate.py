@@ -18,7 +18,7 @@ from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import Ranking, Ties, read_ranking, read_run
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, JudgedEvaluation, Missing
 from cuihop.evaluation.score_card import ScoreCard
@@ -138,6 +138,13 @@ def evaluate_ranking(
             help="Equal scores: by name ascending, or as trec_eval (single precision, name descending).",
         ),
     ] = "name",
+    similarity: Annotated[
+        Similarity | None,
+        typer.Option(
+            "--similarity", rich_help_panel=_MEASURES, show_default="cosine for floating point",
+            help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
     ] = None,
@@ -160,14 +167,16 @@ def evaluate_ranking(
     )
     evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
-        evaluation = _judged(asked, _given(ranking, "--ranking"), ties)
+        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity)
     else:
         images = _Images(
             ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
         )
         concept_options = {"n": hops, "lam": lam, "direction": direction}
         source = (
-            _Source(None, str(baseline), ties) if ranking is None else _Source(_given(ranking, "--ranking"), "", ties)
+            _Source(None, str(baseline), ties, similarity)
+            if ranking is None
+            else _Source(ranking, "", ties, similarity)
         )
         evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, threads)
     if output is not None:
@@ -206,6 +215,7 @@ class _Source:
     file: Path | None
     baseline: str
     ties: Ties
+    similarity: Similarity | None
 
 
 def _given(path: Path | None, option: str) -> Path:
@@ -220,7 +230,7 @@ def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | N
     return None if labels is None else ImageLabels.read(labels)
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties) -> JudgedEvaluation:
+def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None) -> JudgedEvaluation:
     """Without concepts, and so without a graph."""
     for measure in asked.measures:
         if measure.kind == "concepts":
@@ -232,7 +242,9 @@ def _judged(asked: _Asked, ranking: Path, ties: Ties) -> JudgedEvaluation:
     if asked.qrels is not None:
         ranked = read_run(ranking, tuple(asked.qrels), depth=depth, ties=ties)
     elif asked.labels is not None:
-        ranked = read_ranking(ranking, asked.labels.images, depth=depth, ties=ties)
+        images = asked.labels.images
+        everything = len(images) if depth is None and ranking.suffix == ".npy" else depth
+        ranked = read_ranking(ranking, images, depth=everything, ties=ties, similarity=similarity)
     else:
         raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
     return evaluate_judged(ranked, asked.measures, qrels=asked.qrels, labels=asked.labels, **asked.options)
@@ -287,7 +299,7 @@ def _ranked(
         return read_ranking(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties,
             depth=everything if depth is None and source.file.suffix == ".npy" else depth,
-            corpus_embeddings=images.corpus_embeddings,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")

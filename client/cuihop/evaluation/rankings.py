@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.text_lines import shown
 
-__all__ = ["Ranking", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
+__all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -22,6 +22,10 @@ Int64 = npt.NDArray[np.int64]
 Ties: TypeAlias = Literal["name", "trec"]
 """Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
 precision and puts the document first whose name comes last."""
+
+
+Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
+"""What orders an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +206,7 @@ def read_ranking(
     depth: int | None = None,
     corpus_embeddings: str | Path | None = None,
     ties: Ties = "name",
+    similarity: Similarity | None = None,
 ) -> Ranking:
     """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
 
@@ -214,6 +219,8 @@ def read_ranking(
         depth: keep so many images for each query; all without it. Embeddings need it.
         corpus_embeddings: where the corpus is not the queries, the embeddings of its images.
         ties: the order of equal scores in a text file.
+        similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
+            ordered by cosine, and one of whole numbers holds row numbers.
 
     Raises:
         InputError: names the file, line or row, what was found and what was expected.
@@ -224,8 +231,10 @@ def read_ranking(
     path, ties = Path(path), checked_ties(ties)
     if is_array(path):
         return ranking_of_array(
-            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings)
+            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity
         )
+    if similarity is not None:
+        raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=path, found="text")
     return ranking_of_text(path, queries, queries if corpus is None else corpus, depth, ties)
