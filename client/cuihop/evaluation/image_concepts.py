@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         """The concepts of all images, each counted as often as an image has it."""
         return sum(map(len, self.sets.values()))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({image: sorted(concepts) for image, concepts in self.sets.items()})

@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ class ImageLabels:
         """The images in the order of the file."""
         return tuple(next(iter(self.columns.values())))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({name: dict(column) for name, column in self.columns.items()})

@@ -45,7 +45,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def __len__(self) -> int:
         return len(self.grades)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({query: dict(documents) for query, documents in self.grades.items()})
