@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
-from cuihop.evaluation.cosine import Embeddings, nearest
+from cuihop.evaluation.embeddings import Embeddings, nearest
 from cuihop.evaluation.rankings import Ranking, read_ranking
 
 QUERIES = ("q1", "q2", "q3")
@@ -350,7 +350,7 @@ def test_the_order_does_not_depend_on_how_the_product_is_cut(monkeypatch: pytest
     own = np.arange(400, dtype=np.int32)
     answers = []
     for rows in (1, 7, 256):
-        monkeypatch.setattr("cuihop.evaluation.cosine._ROWS_A_BLOCK", rows)
+        monkeypatch.setattr("cuihop.evaluation.embeddings._ROWS_A_BLOCK", rows)
         embeddings = Embeddings(table, "table")
         answers.append(nearest(embeddings, embeddings, own, names, 30)[0].tolist())
     assert answers[0] == answers[1] == answers[2]

@@ -1,23 +1,29 @@
-"""``cuihop evaluate``: the quality of a ranking of images whose concepts are known."""
+"""``cuihop evaluate``: the quality of a ranking, by concepts, by labels, and by relevance judgements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, counted, direction_told, note, print_json, progress, table
-from cuihop.errors import ConceptError
+from cuihop.cli.evaluation_account import show_evaluation
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.output import JsonOption, note, print_json, progress
+from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking, read_ranking
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
 from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import IdentifierCount
-from cuihop.evaluation.whole_collection import EmptyIdeal, Evaluation, Missing, evaluate
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.evaluation.result import EmptyIdeal, Evaluation, JudgedEvaluation, Missing
+from cuihop.evaluation.score_card import ScoreCard
+from cuihop.evaluation.whole_collection import evaluate
+from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.resolution import Unknown
 
@@ -25,18 +31,20 @@ __all__ = ["evaluate_ranking"]
 
 _FILES = "Files"
 _MEASURES = "Measures"
-_LISTED = 5
 
 
 def evaluate_ranking(
     concepts: Annotated[
-        Path,
+        Path | None,
+        typer.Option("--concepts", help="Concepts of the query images: CSV, image and C1;C2.", rich_help_panel=_FILES),
+    ] = None,
+    graph: Annotated[
+        str | None,
         typer.Option(
-            "--concepts", help="Concepts of the query images: CSV, image and C1;C2.", rich_help_panel=_FILES,
-            show_default=False,
+            "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=_FILES, show_default=False,
+            help="The graph, where a measure needs one: path of a snapshot, or bolt://HOST:PORT.",
         ),
-    ],
-    graph: GraphOption,
+    ] = None,
     ranking: Annotated[
         Path | None,
         typer.Option(
@@ -61,14 +69,40 @@ def evaluate_ranking(
         Path | None,
         typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.", rich_help_panel=_FILES),
     ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", help="Relevance judgements in TREC form, for AP, nDCG@K, …", rich_help_panel=_FILES),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels", help="Labels of the images, for P@K(label), …: CSV, image and a column for each label.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    label_concepts: Annotated[
+        Path | None,
+        typer.Option(
+            "--label-concepts", rich_help_panel=_FILES,
+            help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=_FILES),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=_FILES),
+    ] = None,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", help="With --card: the name of the system.", rich_help_panel=_FILES),
+    ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            "--measure", "-m", help="nn-CUI@K or CUI@K, several K with commas; may be repeated.",
+            "--measure", "-m", help="By name, several K with commas; may be repeated. cuihop measures lists them.",
             show_default="nn-CUI@5,10,30", rich_help_panel=_MEASURES,
         ),
     ] = None,
@@ -86,151 +120,200 @@ def evaluate_ranking(
     ] = "error",
     missing: Annotated[
         Missing,
-        typer.Option("--missing", help="Queries without a ranking: refuse, or score 0.", rich_help_panel=_MEASURES),
+        typer.Option(
+            "--missing", help="Queries without a ranking: refuse, score 0, or skip.", rich_help_panel=_MEASURES
+        ),
     ] = "error",
     empty_ideal: Annotated[
         EmptyIdeal,
         typer.Option(
-            "--empty-ideal", help="Queries for which no other image gains anything: score 0, or skip.",
-            rich_help_panel=_MEASURES,
+            "--empty-ideal", rich_help_panel=_MEASURES,
+            help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip.",
         ),
     ] = "zero",
+    ties: Annotated[
+        Ties,
+        typer.Option(
+            "--ties", rich_help_panel=_MEASURES,
+            help="Equal scores: by name ascending, or as trec_eval (single precision, name descending).",
+        ),
+    ] = "name",
+    similarity: Annotated[
+        Similarity | None,
+        typer.Option(
+            "--similarity", rich_help_panel=_MEASURES, show_default="cosine for floating point",
+            help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
     ] = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Measure how well a ranking puts the images with the same and near concepts first."""
+    """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
-    measures = measures_named(measure or "nn-CUI@5,10,30")
-    with opened_graph(graph) as opened:
-        queries = ImageConcepts.read(concepts)
-        held = None if corpus is None else ImageConcepts.read(corpus)
-        try:
-            with progress() as bar:
-
-                def telling(what: str) -> Progress:
-                    task = bar.add_task(what, total=None)
-                    return lambda done, total: bar.update(task, completed=done, total=total)
-
-                if ranking is not None:
-                    depth = max(m.k for m in measures)
-                    names = None if held is None else tuple(held)
-                    ranked = read_ranking(
-                        ranking, tuple(queries), names, depth=depth, corpus_embeddings=corpus_embeddings
-                    )
-                else:
-                    ranked = _baseline(
-                        str(baseline), queries, held, opened, measures, hops, lam, direction, unknown, threads, telling
-                    )
-                evaluation = evaluate(
-                    queries, ranked, opened, corpus=held, measures=measures, n=hops, lam=lam, direction=direction,
-                    unknown=unknown, missing=missing, empty_ideal=empty_ideal, progress=telling("evaluated queries"),
-                    threads=threads,
-                )  # fmt: skip
-        except ConceptError:
-            note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
-            raise
+    if labels is not None and label_concepts is not None:
+        raise typer.BadParameter("give either --labels or --label-concepts")
+    if concepts is None and (corpus is not None or corpus_embeddings is not None or baseline is not None):
+        raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
+    if concepts is None and not measure:
+        raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+    asked = _Asked(
+        measures=measures_named(measure or "nn-CUI@5,10,30"),
+        qrels=None if qrels is None else Qrels.read(qrels),
+        labels=_labels(labels, label_concepts),
+        options={"missing": missing, "empty_ideal": empty_ideal},
+    )
+    evaluation: Evaluation | JudgedEvaluation
+    if concepts is None:
+        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity)
+    else:
+        images = _Images(
+            ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
+        )
+        concept_options = {"n": hops, "lam": lam, "direction": direction}
+        source = (
+            _Source(None, str(baseline), ties, similarity)
+            if ranking is None
+            else _Source(ranking, "", ties, similarity)
+        )
+        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, threads)
     if output is not None:
         evaluation.to_csv(output)
+    if card is not None:
+        ScoreCard.of(evaluation, system).write(card)
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
-        _show(evaluation, output)
+        show_evaluation(evaluation, output)
 
 
-def _baseline(
-    name: str,
-    queries: ImageConcepts,
-    corpus: ImageConcepts | None,
-    graph: ConceptGraph,
-    measures: tuple[Measure, ...],
-    hops: int,
-    lam: float,
-    direction: Direction,
+@dataclass(frozen=True)
+class _Asked:
+    """What to measure, against what."""
+
+    measures: tuple[Measure, ...]
+    qrels: Qrels | None
+    labels: ImageLabels | None
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Images:
+    """Queries and corpus."""
+
+    queries: ImageConcepts
+    corpus: ImageConcepts | None
+    corpus_embeddings: Path | None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the ranking comes from: a file, or a baseline."""
+
+    file: Path | None
+    baseline: str
+    ties: Ties
+    similarity: Similarity | None
+
+
+def _given(path: Path | None, option: str) -> Path:
+    if path is None:
+        raise typer.BadParameter(f"{option} is needed")
+    return path
+
+
+def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
+    if label_concepts is not None:
+        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
+    return None if labels is None else ImageLabels.read(labels)
+
+
+def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None) -> JudgedEvaluation:
+    """Without concepts, and so without a graph."""
+    for measure in asked.measures:
+        if measure.kind == "concepts":
+            raise InputError(
+                "a measure of concepts without concepts", column="measures", found=str(measure),
+                expected="the concepts of the images: --concepts FILE",
+            )  # fmt: skip
+    depth = depth_of(asked.measures)
+    if asked.qrels is not None:
+        ranked = read_run(ranking, tuple(asked.qrels), depth=depth, ties=ties)
+    elif asked.labels is not None:
+        images = asked.labels.images
+        everything = len(images) if depth is None and ranking.suffix == ".npy" else depth
+        ranked = read_ranking(ranking, images, depth=everything, ties=ties, similarity=similarity)
+    else:
+        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
+    return evaluate_judged(ranked, asked.measures, qrels=asked.qrels, labels=asked.labels, **asked.options)
+
+
+def _by_concepts(
+    asked: _Asked,
+    images: _Images,
+    source: _Source,
+    graph: str | None,
+    options: Mapping[str, Any],
     unknown: Unknown,
+    threads: int | None,
+) -> Evaluation:
+    if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
+        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    opened = None if graph is None else opened_graph(graph)
+    try:
+        with progress() as bar:
+
+            def telling(what: str) -> Progress:
+                task = bar.add_task(what, total=None)
+                return lambda done, total: bar.update(task, completed=done, total=total)
+
+            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, threads, telling)
+            return evaluate(
+                images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
+                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"), threads=threads,
+                **options, **asked.options,
+            )  # fmt: skip
+    except ConceptError:
+        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
+        raise
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def _ranked(
+    measures: tuple[Measure, ...],
+    images: _Images,
+    source: _Source,
+    graph: ConceptGraph | None,
+    options: Mapping[str, Any],
     threads: int | None,
     telling: Callable[[str], Progress],
 ) -> Ranking:
-    depth = max(measure.k for measure in measures)
-    kind, _, seed = name.partition(":")
-    if kind == "random" and (seed.isdecimal() or name == "random"):
+    """The ranking from its file, or a baseline made here."""
+    queries, corpus = images.queries, images.corpus
+    depth, everything = depth_of(measures), len(queries if corpus is None else corpus)
+    if source.file is not None:
+        return read_ranking(
+            source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties,
+            depth=everything if depth is None and source.file.suffix == ".npy" else depth,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+        )  # fmt: skip
+    depth = everything if depth is None else depth
+    kind, _, seed = source.baseline.partition(":")
+    if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
         return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0))
-    if name == "iou":
+    if source.baseline == "iou":
         return top_k(
-            queries, graph, depth, corpus=corpus, by="iou", unknown=unknown, threads=threads,
+            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"], threads=threads,
             progress=telling("ranked queries"),
         )  # fmt: skip
-    if name == "nn-iou":
+    if source.baseline == "nn-iou":
         return top_k(
-            queries, graph, depth, corpus=corpus, n=hops, lam=lam, direction=direction, unknown=unknown,
-            threads=threads, progress=telling("ranked queries"),
-        )  # fmt: skip
-    raise typer.BadParameter(f"no baseline is called {name!r}; there are iou, nn-iou, random and random:SEED")
-
-
-def _show(evaluation: Evaluation, output: Path | None) -> None:
-    found = table("measure", "mean", "queries")
-    for place, measure in enumerate(evaluation.measures):
-        mean = evaluation.means[str(measure)]
-        scored = int((evaluation.values[:, place] >= 0).sum())
-        found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
-    screen = console()
-    screen.print(found)
-    for line in _account(evaluation):
-        screen.print(line)
-    if output is not None:
-        screen.print(f"Values of each query: {output}")
-
-
-def _account(evaluation: Evaluation) -> Iterator[str]:
-    """What went in, in plain words; what did not occur is not told."""
-    counts, asked = evaluation.counts, evaluation.parameters
-    yield (
-        f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
-        "and left out of their own ranking and ideal"
-    )
-    yield f"n = {asked['n']}, λ = {asked['lambda']}, hops {direction_told(asked['direction'])}"
-    if evaluation.release is not None:
-        yield f"release {evaluation.release.name}, digest {evaluation.release.digest[:12]}"
-    for kind, meaning in (
-        (counts.unknown, "unknown"),
-        (counts.retired, "retired without an exact successor"),
-        (counts.invalid, "no identifiers of this graph"),
-    ):
-        if kind.distinct:
-            yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
-    if counts.merged.distinct:
-        told = [f"{old} → {new}" for old, new in list(counts.successors.items())[:_LISTED]]
-        more = f" and {len(counts.successors) - _LISTED:,} more" if len(counts.successors) > _LISTED else ""
-        yield (
-            f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, taken for their successors "
-            f"({', '.join(told)}{more})"
+            queries, graph, depth, corpus=corpus, threads=threads, progress=telling("ranked queries"), **options
         )
-    if counts.empty_queries or counts.empty_corpus:
-        yield (
-            f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
-            f"{counted(counts.corpus, 'image')} of the corpus have no concept"
-        )
-    if counts.repeated:
-        yield f"{counted(counts.repeated, 'time')} a concept stood again in the list of an image; each counts once"
-    if counts.fused:
-        yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
-    for gain, queries in counts.empty_ideal.items():
-        if queries:
-            treated = "scored 0" if asked["empty_ideal"] == "zero" else "skipped"
-            yield f"{counted(len(queries), 'image')} to which no other has any {gain} (IDCG is 0): {treated}"
-    if counts.self_retrieved:
-        yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
-    if counts.missing:
-        yield f"{counted(len(counts.missing), 'image')} without a ranking: scored 0"
-    if counts.short:
-        yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
-
-
-def _share(kind: IdentifierCount, identifiers: int, occurrences: int) -> str:
-    return (
-        f"{kind.distinct:,} of {identifiers:,} identifiers ({kind.distinct / identifiers:.1%}), "
-        f"{kind.occurrences:,} of {occurrences:,} occurrences ({kind.occurrences / occurrences:.1%})"
+    raise typer.BadParameter(
+        f"no baseline is called {source.baseline!r}; there are iou, nn-iou, random and random:SEED"
     )

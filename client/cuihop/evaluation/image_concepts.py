@@ -6,10 +6,12 @@ import csv
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.identifiers import EXPECTED, concept_set, is_identifier
 from cuihop.text_lines import decoded_lines, shown
 
@@ -46,18 +48,27 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         """The concepts of all images, each counted as often as an image has it."""
         return sum(map(len, self.sets.values()))
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({image: sorted(concepts) for image, concepts in self.sets.items()})
+
     @classmethod
     def read(cls, path: str | Path) -> ImageConcepts:
-        """Read a CSV file of two columns, such as ImageCLEF's and ROCOv2's ``ID,CUIs``.
+        """Read a CSV file of two columns, such as ImageCLEF's and ROCOv2's ``ID,CUIs``, or ROCO's tabs.
 
         UTF-8 with or without a byte order mark, plain or gzipped, LF or CRLF; fields may be quoted. The first line
         is a header with any two names. An empty second field is an image without concepts. White space around
-        images and identifiers is not part of them; empty lines are passed over.
+        images and identifiers is not part of them; empty lines are passed over. A file whose first line has tabs and
+        no comma is of ROCO's first form: no header, the image, one tab or two, and concepts separated by tabs or ``;``.
 
         Raises:
             InputError: names the file, the line, what was found and what was expected.
         """
         path = Path(path)
+        first = next((text for text in decoded_lines(path) if text.strip()), "")
+        if "\t" in first and "," not in first:
+            return cls._of_tabs(path)
         sets: dict[str, frozenset[str]] = {}
         lines: dict[str, int] = {}
         repeated = 0
@@ -69,26 +80,32 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         concepts_name = _checked_header(header_fields, path, header_line)
         for line, fields in rows:
             image, concepts = _checked_columns(fields, path, line)
-            if not image:
-                raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
-            if image in sets:
-                raise InputError(
-                    "an image stands twice",
-                    file=path,
-                    line=line,
-                    column=1,
-                    found=f"{shown(image)}, as in line {lines[image]:,}",
-                    expected="each image once",
-                )
             listed = [part.strip() for part in concepts.split(";")] if concepts.strip() else []
-            for concept in listed:
-                if not is_identifier(concept, "any"):
-                    raise _not_a_concept(concept, path, line)
+            _check_image(image, listed, lines, path, line)
             sets[image] = frozenset(listed)
             lines[image] = line
             repeated += len(listed) - len(sets[image])
         if any(concepts_name in concepts for concepts in sets.values()):
             raise _no_header(header_fields, path, header_line)
+        if not sets:
+            raise InputError("the file holds no image", file=path, found="a header only", expected=_EXPECTED)
+        return cls(sets, repeated, str(path))
+
+    @classmethod
+    def _of_tabs(cls, path: Path) -> ImageConcepts:
+        """ROCO's first form: the image, one tab or two, then concepts, separated by tabs or ``;``."""
+        sets: dict[str, frozenset[str]] = {}
+        lines: dict[str, int] = {}
+        repeated = 0
+        for line, text in enumerate(decoded_lines(path), start=1):
+            image, *fields = (field.strip() for field in text.split("\t"))
+            concepts = [field for field in fields if field]
+            if not text.strip() or (line == 1 and concepts and not any(map(str.isdigit, "".join(concepts)))):
+                continue  # an empty line, or a header: names of columns hold no digit, identifiers do
+            listed = [part.strip() for field in concepts for part in field.split(";")]
+            _check_image(image, listed, lines, path, line)
+            sets[image], lines[image] = frozenset(listed), line
+            repeated += len(listed) - len(sets[image])
         if not sets:
             raise InputError("the file holds no image", file=path, found="a header only", expected=_EXPECTED)
         return cls(sets, repeated, str(path))
@@ -164,6 +181,23 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
+
+
+def _check_image(image: str, concepts: list[str], lines: Mapping[str, int], path: Path, line: int) -> None:
+    if not image:
+        raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
+    if image in lines:
+        raise InputError(
+            "an image stands twice",
+            file=path,
+            line=line,
+            column=1,
+            found=f"{shown(image)}, as in line {lines[image]:,}",
+            expected="each image once",
+        )
+    for concept in concepts:
+        if not is_identifier(concept, "any"):
+            raise _not_a_concept(concept, path, line)
 
 
 def _checked_columns(fields: list[str], path: Path, line: int) -> tuple[str, str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.rankings import Ranking, own_rows
+from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
 
 __all__ = ["is_array", "ranking_of_array"]
 
@@ -44,15 +44,23 @@ def ranking_of_array(
     corpus: Sequence[str] | None,
     depth: int | None,
     corpus_embeddings: Path | None,
+    similarity: Similarity | None,
 ) -> Ranking:
     """The ranking in the array: see `cuihop.evaluation.rankings.read_ranking`."""
-    table = _table(path)
+    table = _table(path, similarity)
     if len(table) != len(queries):
         raise InputError(
             "wrong number of rows", file=path, found=f"{len(table):,}", expected=f"{len(queries):,}, one for each query"
         )
-    if table.dtype.kind == "f":
-        return _of_embeddings(path, table, queries, corpus, depth, corpus_embeddings)
+    if similarity not in (None, *get_args(Similarity)):
+        raise InputError(
+            "no such similarity",
+            column="similarity",
+            found=repr(similarity),
+            expected=" or ".join(get_args(Similarity)),
+        )
+    if similarity is not None or table.dtype.kind == "f":
+        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine")
     if corpus_embeddings is not None:
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
@@ -60,14 +68,14 @@ def ranking_of_array(
     return _of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
 
 
-def _table(path: Path) -> npt.NDArray[Any]:
+def _table(path: Path, similarity: Similarity | None) -> npt.NDArray[Any]:
     try:
         table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputError(f"not a whole NumPy array: {error}", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    if table.ndim != 2 or table.dtype.kind not in "iuf":
+    if table.ndim != 2 or table.dtype.kind not in ("biuf" if similarity == "hamming" else "iuf"):
         raise InputError(
             "not a table of numbers",
             file=path,
@@ -118,18 +126,22 @@ def _refuse(
     )
 
 
-def _of_embeddings(
+def _of_vectors(
     path: Path,
     table: npt.NDArray[Any],
     queries: Sequence[str],
     corpus: Sequence[str] | None,
     depth: int | None,
     corpus_embeddings: Path | None,
+    similarity: Similarity,
 ) -> Ranking:
-    from cuihop.evaluation.cosine import Embeddings, nearest
+    from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
+    from cuihop.evaluation.embeddings import Embeddings, nearest
 
     if depth is None:
-        raise InputError("embeddings are ranked to a depth", file=path, column="depth", expected="a number of images")
+        raise InputError(
+            "embeddings and codes are ranked to a depth", file=path, column="depth", expected="a number of images"
+        )
     if corpus is not None and corpus_embeddings is None:
         raise InputError(
             "the corpus has no embeddings",
@@ -138,19 +150,29 @@ def _of_embeddings(
             expected="a second array for the corpus",
             advice="Give it with --corpus-embeddings.",
         )
-    asked = Embeddings(table, str(path))
-    if corpus_embeddings is None:
-        held, images = asked, queries
-    else:
-        images = queries if corpus is None else corpus
-        other = _table(corpus_embeddings)
-        if other.dtype.kind != "f" or other.shape != (len(images), table.shape[1]):
+    images = queries if corpus is None else corpus
+    other = table
+    if corpus_embeddings is not None:
+        other = _table(corpus_embeddings, similarity)
+        if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (len(images), table.shape[1]):
             raise InputError(
                 "not the embeddings of the corpus",
                 file=corpus_embeddings,
                 found=f"shape {other.shape}, dtype {other.dtype}",
-                expected=f"shape ({len(images)}, {table.shape[1]}), floating point",
+                expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
             )
-        held = Embeddings(other, str(corpus_embeddings))
-    rows, lengths = nearest(asked, held, own_rows(queries, images), images, depth)
-    return Ranking.made(rows, lengths, queries, images, f"cosine of {path}")
+    own = own_rows(queries, images)
+    if similarity == "hamming":
+        codes = packed_codes(table, str(path))
+        others = codes if other is table else packed_codes(other, str(corpus_embeddings))
+        rows, lengths = nearest_codes(codes, others, own, images, depth)
+    else:
+        if table.dtype.kind != "f":
+            raise InputError(
+                "not embeddings", file=path, found=f"dtype {table.dtype}", expected="floating point",
+                advice="Binary codes are ordered by --similarity hamming.",
+            )  # fmt: skip
+        asked = Embeddings(table, str(path))
+        held = asked if other is table else Embeddings(other, str(corpus_embeddings))
+        rows, lengths = nearest(asked, held, own, images, depth, similarity)
+    return Ranking.made(rows, lengths, queries, images, f"{similarity} of {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.rankings import Ranking, places_by_name
+from cuihop.evaluation.rankings import Ranking, Ties, places_by_name
 from cuihop.text_lines import decoded, raw_lines, shown
 
 __all__ = ["ranking_of_text"]
@@ -26,8 +27,13 @@ Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 
 
-def ranking_of_text(path: Path, queries: Sequence[str], corpus: Sequence[str], depth: int | None) -> Ranking:
-    """The ranking in the file. Best first is: score descending (or rank ascending), then document ascending."""
+def ranking_of_text(
+    path: Path, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
+) -> Ranking:
+    """The ranking in the file. Best first is: score descending (or rank ascending), then as ``ties`` says.
+
+    Without a corpus it is the documents in the file; lists of other queries are then left out.
+    """
     numbered = enumerate(raw_lines(path), start=1)
     first = next(((line, raw) for line, raw in numbered if raw.strip()), None)
     if first is None:
@@ -38,17 +44,32 @@ def ranking_of_text(path: Path, queries: Sequence[str], corpus: Sequence[str], d
         _read_csv(rest, first[0], entries)
     else:
         _read_trec(rest, entries)
-    return entries.ranking(depth)
+    return entries.ranking(depth, ties)
+
+
+class _Numbered(dict[bytes, int]):
+    """Names and their places; a new name gets the next place.
+
+    Raises:
+        UnicodeDecodeError: a new name is not UTF-8.
+    """
+
+    def __missing__(self, name: bytes) -> int:
+        name.decode()
+        self[name] = len(self)
+        return self[name]
 
 
 class _Entries:
     """The rows of the file: who retrieved what, the key to sort by (ascending), and the line."""
 
-    def __init__(self, path: Path, queries: Sequence[str], corpus: Sequence[str]) -> None:
+    def __init__(self, path: Path, queries: Sequence[str], corpus: Sequence[str] | None) -> None:
         self.path = path
-        self.queries, self.corpus = queries, corpus
-        self.query_places = {name.encode(): place for name, place in places_by_name(queries).items()}
-        self.corpus_places = {name.encode(): place for name, place in places_by_name(corpus).items()}
+        self.queries = queries
+        self.open = corpus is None
+        kind = _Numbered if self.open else dict
+        self.query_places = kind((name.encode(), place) for name, place in places_by_name(queries).items())
+        self.corpus_places = kind((name.encode(), place) for name, place in places_by_name(corpus or ()).items())
         self._parts: list[tuple[Int64, Int32, Float64, Int64]] = []
         self.add((), (), (), ())
 
@@ -65,6 +86,10 @@ class _Entries:
 
     def places(self, query: bytes, document: bytes, line: int) -> tuple[int, int]:
         """Which query and which image of the corpus these are."""
+        if self.open:
+            for name in (query, document):
+                decoded(name, self.path, line)
+            return self.query_places[query], self.corpus_places[document]
         if query not in self.query_places:
             raise InputError(
                 "not an image of the queries",
@@ -91,20 +116,30 @@ class _Entries:
             f"not a {name}", file=self.path, line=line, column=name, found=shown(found), expected=expected
         )
 
-    def ranking(self, depth: int | None) -> Ranking:
+    def ranking(self, depth: int | None, ties: Ties) -> Ranking:
         """The rows in order."""
+        asked, corpus = [[name.decode() for name in places] for places in (self.query_places, self.corpus_places)]
         owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         self._parts.clear()
-        self._check_repeats(owners, rows, lines)
-        by_name = np.empty(len(self.corpus), dtype=np.int32)
-        by_name[sorted(range(len(self.corpus)), key=self.corpus.__getitem__)] = np.arange(len(self.corpus))
+        self._check_repeats(owners, rows, lines, asked, corpus)
+        by_name = np.empty(len(corpus), dtype=np.int32)
+        by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus))
+        if ties == "trec":
+            with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
+                keys = keys.astype(np.float32).astype(np.float64)
+            by_name = -by_name
         order = np.lexsort((by_name[rows], keys, owners))
-        return Ranking.from_flat(
-            owners[order], rows[order], self.queries, self.corpus, depth=depth, source=str(self.path)
-        )
+        order = order[owners[order] < len(self.queries)]
+        made = Ranking.from_flat(
+            owners[order], rows[order], self.queries, corpus, depth=depth, source=str(self.path),
+            keep_self=self.open, unasked=tuple(asked[len(self.queries) :]),
+        )  # fmt: skip
+        return dataclasses.replace(made, ties=ties)
 
-    def _check_repeats(self, owners: Int64, rows: Int32, lines: Int64) -> None:
-        pairs = owners * len(self.corpus) + rows
+    def _check_repeats(
+        self, owners: Int64, rows: Int32, lines: Int64, queries: Sequence[str], corpus: Sequence[str]
+    ) -> None:
+        pairs = owners * len(corpus) + rows
         order = np.argsort(pairs, kind="stable")
         ascending = pairs[order]
         again = np.flatnonzero(ascending[1:] == ascending[:-1]) + 1
@@ -117,7 +152,7 @@ class _Entries:
             file=self.path,
             line=int(lines[second]),
             column="document",
-            found=f"{shown(self.corpus[int(rows[second])])} for query {shown(self.queries[int(owners[second])])}, "
+            found=f"{shown(corpus[int(rows[second])])} for query {shown(queries[int(owners[second])])}, "
             f"as in line {int(lines[first]):,}",
             expected="each document once for a query",
         )
@@ -142,14 +177,17 @@ def _trec_columns(
     """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
     if not set(map(len, table)) <= {6}:
         return None
-    owners = [entries.query_places.get(fields[0], -1) for fields in table]
-    rows = [entries.corpus_places.get(fields[2], -1) for fields in table]
+    try:
+        owners = [entries.query_places[fields[0]] for fields in table]
+        rows = [entries.corpus_places[fields[2]] for fields in table]
+    except (KeyError, UnicodeDecodeError):
+        return None
     scores = [fields[4] for fields in table]
     try:
         keys = [-float(score) for score in scores]
     except ValueError:
         return None
-    if -1 in owners or -1 in rows or not all(map(math.isfinite, keys)) or b"_" in b"".join(scores):
+    if not all(map(math.isfinite, keys)) or b"_" in b"".join(scores):
         return None
     return owners, rows, keys
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,18 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.text_lines import shown
 
-__all__ = ["Ranking", "own_rows", "places_by_name", "read_ranking"]
+__all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+Ties: TypeAlias = Literal["name", "trec"]
+"""Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
+precision and puts the document first whose name comes last."""
+
+
+Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
+"""What orders an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +41,8 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         listed: bool, shape (queries,): whether there was a list for the query. False is a query without a ranking.
         self_retrieved: bool, shape (queries,): whether the query stood in its own list.
         source: the file, or how else it came.
+        unasked: lists in the file that belong to none of the queries; they are left out.
+        ties: how equal scores were ordered; ``None`` where the order was given.
     """
 
     queries: tuple[str, ...]
@@ -41,6 +52,8 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     listed: npt.NDArray[np.bool_]
     self_retrieved: npt.NDArray[np.bool_]
     source: str = "memory"
+    unasked: tuple[str, ...] = ()
+    ties: Ties | None = None
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
         place = self._places[query]
@@ -77,13 +90,19 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @classmethod
     def of(
-        cls, lists: Mapping[str, Sequence[str]], queries: Sequence[str], corpus: Sequence[str] | None = None
+        cls,
+        lists: Mapping[str, Sequence[str]],
+        queries: Sequence[str],
+        corpus: Sequence[str] | None = None,
+        *,
+        keep_self: bool = False,
     ) -> Ranking:
         """From query → images of the corpus, best first.
 
         Args:
             lists: the lists. A query that has none is one without a ranking.
             queries, corpus: the images; the corpus is the queries without it.
+            keep_self: leave a query in its own list.
 
         Raises:
             InputError: a list belongs to no query, an image is not in the corpus, or stands twice in a list.
@@ -109,7 +128,11 @@ class Ranking(Mapping[str, tuple[str, ...]]):
                 rows.append(corpus_places[image])
         order = np.argsort(np.array(owners, dtype=np.int64), kind="stable")
         return cls.from_flat(
-            np.array(owners, dtype=np.int64)[order], np.array(rows, dtype=np.int32)[order], queries, corpus
+            np.array(owners, dtype=np.int64)[order],
+            np.array(rows, dtype=np.int32)[order],
+            queries,
+            corpus,
+            keep_self=keep_self,
         )
 
     @classmethod
@@ -135,6 +158,8 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         *,
         depth: int | None = None,
         source: str = "memory",
+        keep_self: bool = False,
+        unasked: tuple[str, ...] = (),
     ) -> Ranking:
         """From one entry for each query and image, queries ascending, best first within each.
 
@@ -142,8 +167,9 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             owners: places in ``queries``; rows: places in ``corpus``. Same shape.
             queries, corpus, source: as in the attributes.
             depth: keep so many of each query; all without it.
+            keep_self: leave a query in its own list.
         """
-        own = own_rows(queries, corpus)
+        own = np.full(len(queries), -1, dtype=np.int32) if keep_self else own_rows(queries, corpus)
         listed = np.zeros(len(queries), dtype=np.bool_)
         listed[owners] = True
         itself = rows == own[owners]
@@ -157,7 +183,8 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             lengths = np.minimum(lengths, depth)
         indptr = np.zeros(len(queries) + 1, dtype=np.int64)
         np.cumsum(lengths, out=indptr[1:])
-        return cls(tuple(queries), tuple(corpus), indptr, np.ascontiguousarray(rows), listed, self_retrieved, source)
+        kept = np.ascontiguousarray(rows)
+        return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked)
 
 
 def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:
@@ -178,6 +205,8 @@ def read_ranking(
     *,
     depth: int | None = None,
     corpus_embeddings: str | Path | None = None,
+    ties: Ties = "name",
+    similarity: Similarity | None = None,
 ) -> Ranking:
     """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
 
@@ -189,6 +218,9 @@ def read_ranking(
         corpus: the images that can be retrieved, in the order of theirs; the queries without it.
         depth: keep so many images for each query; all without it. Embeddings need it.
         corpus_embeddings: where the corpus is not the queries, the embeddings of its images.
+        ties: the order of equal scores in a text file.
+        similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
+            ordered by cosine, and one of whole numbers holds row numbers.
 
     Raises:
         InputError: names the file, line or row, what was found and what was expected.
@@ -196,11 +228,44 @@ def read_ranking(
     from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
-    path = Path(path)
+    path, ties = Path(path), checked_ties(ties)
     if is_array(path):
         return ranking_of_array(
-            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings)
+            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity
         )
+    if similarity is not None:
+        raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=path, found="text")
-    return ranking_of_text(path, queries, queries if corpus is None else corpus, depth)
+    return ranking_of_text(path, queries, queries if corpus is None else corpus, depth, ties)
+
+
+def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = None, ties: Ties = "name") -> Ranking:
+    """Read a ranking of documents that no other file names, from a TREC run or a CSV file: what judgements need.
+
+    The corpus is what was retrieved. A query that stands in its own list stays there: the judgements say what it is
+    worth. Lists of other queries are left out and told in `Ranking.unasked`.
+
+    Args:
+        path, depth, ties: as in `read_ranking`.
+        queries: those that have judgements.
+
+    Raises:
+        InputError: names the file, line, what was found and what was expected.
+    """
+    from cuihop.evaluation.ranking_arrays import is_array
+    from cuihop.evaluation.ranking_text import ranking_of_text
+
+    path, ties = Path(path), checked_ties(ties)
+    if is_array(path):
+        raise InputError(
+            "an array does not name documents", file=path, found="a NumPy array", expected="a TREC run or a CSV file"
+        )
+    return ranking_of_text(path, queries, None, depth, ties)
+
+
+def checked_ties(ties: str) -> Ties:
+    """The order of equal scores, or an `InputError`."""
+    if ties not in get_args(Ties):
+        raise InputError("no such order", column="ties", found=repr(ties), expected=" or ".join(get_args(Ties)))
+    return "trec" if ties == "trec" else "name"

@@ -8,25 +8,41 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError
 from cuihop.graph import Release
-from cuihop.measures.measure import Family, Measure
+from cuihop.measures.measure import Measure
 from cuihop.snapshot_format import replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GAIN_NAMES", "Evaluation", "EvaluationCounts", "IdentifierCount"]
+__all__ = [
+    "EmptyIdeal",
+    "Evaluation",
+    "EvaluationCounts",
+    "IdentifierCount",
+    "JudgedCounts",
+    "JudgedEvaluation",
+    "MeasuredQueries",
+    "Missing",
+]
 
-GAIN_NAMES: dict[Family, str] = {"nn-CUI": "nn-IoU", "CUI": "IoU"}
-"""What a relevant image gains under each measure."""
+EmptyIdeal: TypeAlias = Literal["zero", "skip"]
+"""A query for which no other image gains anything: scored 0, or left out of table and mean."""
+
+Missing: TypeAlias = Literal["error", "zero", "skip"]
+"""A query without a ranking: an error, scored 0, or left out of table and mean."""
+
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +72,11 @@ class EvaluationCounts:
         repeated: how many times a concept stood again in the list of an image.
         fused: how many concepts images lost because two of their identifiers are one concept.
         self_retrieved: queries that stood in their own ranking, and were left out of it.
-        missing: queries without a ranking, scored 0.
+        missing: queries without a ranking, scored 0 or skipped.
         short: queries with fewer images in their ranking than the largest K asks and the corpus has.
         empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
+        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
+        unlabelled: labels → how many images lack one of them.
     """
 
     queries: int
@@ -79,20 +97,40 @@ class EvaluationCounts:
     missing: tuple[str, ...]
     short: int
     empty_ideal: Mapping[str, tuple[str, ...]]
+    nothing_relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unlabelled: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """The result of `cuihop.evaluation.evaluate`.
+@dataclass(frozen=True, slots=True)
+class JudgedCounts:
+    """What went into an evaluation against judgements or labels.
+
+    Attributes:
+        queries: those that were judged; corpus: documents that can be, or were, retrieved.
+        self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
+        missing: queries without a ranking, scored 0 or skipped.
+        unasked: queries of the ranking that have no judgements; they take no part.
+        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
+        unlabelled: labels → how many images lack one of them.
+    """
+
+    queries: int
+    corpus: int
+    self_retrieved: int
+    missing: tuple[str, ...]
+    unasked: tuple[str, ...]
+    nothing_relevant: Mapping[str, tuple[str, ...]]
+    unlabelled: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasuredQueries:
+    """Values of each query, their means, and what they depend on.
 
     Attributes:
         measures: what was measured.
-        queries: the query images in the order of their file.
-        values: float64, shape (queries, measures): NDCG@K; NaN for a query that was skipped because its IDCG is 0.
-        best_gains: for each gain, the largest of any other image, float64, shape (queries,).
-        concepts, unknown_concepts, retrieved: int64, shape (queries,): concepts of the query after retired
-            identifiers were replaced, how many of them the graph does not hold, and images of its ranking that were
-            looked at (at most the largest K).
+        queries: the queries in the order of their file.
+        values: float64, shape (queries, measures); NaN for a query that was skipped.
         counts: what went in.
         release: of the graph; ``None`` where none was needed.
         parameters: everything that the values depend on beside the files and the release.
@@ -102,11 +140,7 @@ class Evaluation:
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    best_gains: Mapping[str, npt.NDArray[np.float64]]
-    concepts: npt.NDArray[np.int64]
-    unknown_concepts: npt.NDArray[np.int64]
-    retrieved: npt.NDArray[np.int64]
-    counts: EvaluationCounts
+    counts: Any
     release: Release | None
     parameters: Mapping[str, Any]
     versions: Mapping[str, str]
@@ -130,13 +164,13 @@ class Evaluation:
         found = {str(measure): self.mean(measure) for measure in self.measures}
         return {name: None if math.isnan(mean) else mean for name, mean in found.items()}
 
+    def _account(self) -> Iterator[tuple[str, Any]]:
+        """Columns that tell more of each query than its name."""
+        return iter(())
+
     def _columns(self) -> Iterator[tuple[str, Any]]:
         yield "query", list(self.queries)
-        yield "concepts", self.concepts
-        yield "unknown_concepts", self.unknown_concepts
-        yield "retrieved", self.retrieved
-        for gain, best in self.best_gains.items():
-            yield f"best {gain}", best
+        yield from self._account()
         for place, measure in enumerate(self.measures):
             yield str(measure), self.values[:, place]
 
@@ -149,9 +183,8 @@ class Evaluation:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one row for each query, whole or not at all.
 
-        Columns: query, concepts, unknown_concepts, retrieved, the largest gain of any other image for each gain,
-        and each measure by its name. A value that was skipped is an empty field. Numbers are written so that reading
-        them gives the same float64.
+        Columns: query, what the evaluation tells of each, and each measure by its name. A value that was skipped is an
+        empty field. Numbers are written so that reading them gives the same float64.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
@@ -168,8 +201,9 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""
         counts = dataclasses.asdict(self.counts)
-        for kind in ("unknown", "retired", "invalid", "merged"):
-            counts[kind] = {"distinct": getattr(self.counts, kind).distinct, **counts[kind]}
+        for name, count in counts.items():
+            if isinstance(count, dict) and isinstance(getattr(self.counts, name), IdentifierCount):
+                counts[name] = {"distinct": len(count["identifiers"]), **count}
         return {
             "means": self.means,
             "counts": counts,
@@ -181,6 +215,80 @@ class Evaluation:
     def to_json(self) -> str:
         """The `summary` as JSON."""
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation(MeasuredQueries):
+    """The result of `cuihop.evaluation.evaluate`.
+
+    Attributes:
+        best_gains: for each gain, the largest of any other image, float64, shape (queries,).
+        concepts, unknown_concepts, retrieved: int64, shape (queries,): concepts of the query after retired
+            identifiers were replaced, how many of them the graph does not hold, and images of its ranking that were
+            looked at (at most the largest K).
+    """
+
+    counts: EvaluationCounts
+    best_gains: Mapping[str, npt.NDArray[np.float64]]
+    concepts: npt.NDArray[np.int64]
+    unknown_concepts: npt.NDArray[np.int64]
+    retrieved: npt.NDArray[np.int64]
+
+    def _account(self) -> Iterator[tuple[str, Any]]:
+        yield "concepts", self.concepts
+        yield "unknown_concepts", self.unknown_concepts
+        yield "retrieved", self.retrieved
+        for gain, best in self.best_gains.items():
+            yield f"best {gain}", best
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgedEvaluation(MeasuredQueries):
+    """The result of `cuihop.evaluation.evaluate_judged`.
+
+    Attributes:
+        retrieved: int64, shape (queries,): documents of its ranking that were looked at.
+    """
+
+    counts: JudgedCounts
+    retrieved: npt.NDArray[np.int64]
+
+    def _account(self) -> Iterator[tuple[str, Any]]:
+        yield "retrieved", self.retrieved
+
+
+Way = TypeVar("Way", bound=str)
+
+
+def checked_way(name: str, value: Way, allowed: Any) -> Way:
+    """A parameter that is one of some words, or an `InputError`."""
+    if value not in get_args(allowed):
+        raise InputError("no such way", column=name, found=repr(value), expected=" or ".join(get_args(allowed)))
+    return value
+
+
+def missing_rankings(queries: Sequence[str]) -> InputError:
+    """The error about queries without a ranking."""
+    more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
+    return InputError(
+        "queries without a ranking",
+        found=f"{len(queries):,}: {', '.join(queries[:_SHOWN])}{more}",
+        expected="a ranking for every query",
+        advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",
+    )
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """The versions of Python and of these packages."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
 
 
 def _field(value: object) -> str:

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
+from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress, Scores
-from cuihop.evaluation.result import GAIN_NAMES, Evaluation, EvaluationCounts, IdentifierCount
+from cuihop.evaluation.result import (
+    EmptyIdeal,
+    Evaluation,
+    EvaluationCounts,
+    IdentifierCount,
+    Missing,
+    checked_way,
+    missing_rankings,
+    versions,
+)
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.dcg import cumulated_gains
-from cuihop.measures.measure import FAMILIES, Measure, measures_named
+from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
-EmptyIdeal: TypeAlias = Literal["zero", "skip"]
-"""A query for which no other image gains anything: scored 0, or left out of table and mean."""
 
-Missing: TypeAlias = Literal["error", "zero"]
-"""A query without a ranking: an error, or scored 0."""
+@dataclass(frozen=True, slots=True)
+class _Gain:
+    """What a relevant image gains: nn-IoU with this n and λ, or IoU (λ = 0)."""
 
-_SHOWN = 5
+    name: str
+    hops: int
+    lam: float
 
 
 def evaluate(
@@ -45,6 +58,8 @@ def evaluate(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | None = None,
+    labels: ImageLabels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> Evaluation:
@@ -60,12 +75,15 @@ def evaluate(
         graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
             are then compared as they are.
         corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.
-        measures: names such as ``nn-CUI@5,10,30`` and ``CUI@10``.
-        n, lam, direction: as in `cuihop.measures.nn_iou`; the first concept is the query's.
+        measures: names such as ``nn-CUI@5,10,30``, ``nn-CUI@10(n=2, λ=0.2)``, ``CUI@10`` and, with labels or
+            judgements, ``P@5(modality)`` and ``AP``.
+        n, lam, direction: as in `cuihop.measures.nn_iou`, for measures that do not say; the first concept is the
+            query's.
         unknown: ``isolated`` keeps identifiers that the graph cannot use as concepts near nothing but themselves,
             counted and listed.
         missing: what becomes of a query without a ranking.
-        empty_ideal: what becomes of a query for which IDCG is 0; counted either way.
+        empty_ideal: what becomes of a query for which IDCG is 0 or nothing is relevant; counted either way.
+        qrels, labels: as in `cuihop.evaluation.evaluate_judged`; queries and corpus are still those given here.
         progress: called with the queries done and all queries.
         threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
 
@@ -82,57 +100,53 @@ def evaluate(
     """
     wanted = measures_named(measures)
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
-    for name, value, allowed in (("missing", missing, Missing), ("empty_ideal", empty_ideal, EmptyIdeal)):
-        if value not in get_args(allowed):
-            raise InputError("no such way", column=name, found=repr(value), expected=" or ".join(get_args(allowed)))
-    families = [family for family in FAMILIES if any(measure.family == family for measure in wanted)]
-    near_count = "nn-CUI" in families
-    if near_count and graph is None:
+    missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
+    gains = _gains([measure for measure in wanted if measure.kind != "judged"], n, lam)
+    if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
     ranking = _fitted(ranking, images)
     if ranking.missing and missing == "error":
-        raise _missing_rankings(ranking.missing)
-    depth = min(max(measure.k for measure in wanted), len(images.corpus))
+        raise missing_rankings(ranking.missing)
     values = np.empty((len(images.queries), len(wanted)), dtype=np.float64)
-    best = {family: np.empty(len(images.queries), dtype=np.float64) for family in families}
-    empty = 0.0 if empty_ideal == "zero" else np.nan
-
-    def receive(scores: Scores) -> None:
-        for level, family in enumerate(families):
-            gains, _ = scores.best_others(level, images.own_rows[scores.queries])
-            best[family][scores.queries] = gains[:, 0]
-            ideal, gained = cumulated_gains(gains), cumulated_gains(scores.asked_gains[level])
-            for place, measure in enumerate(wanted):
-                if measure.family == family:
-                    last = min(measure.k, depth) - 1
-                    values[scores.queries, place] = normalised(gained[:, last], ideal[:, last], empty=empty)
-
-    images.index(graph, hops=n if near_count else 0, direction=direction).score(
-        [lam if family == "nn-CUI" else 0.0 for family in families],
-        depth + 1,
-        partial(ranking.top, depth),
-        receive,
-        threads=threads,
-        progress=progress,
+    others = [measure for measure in wanted if measure not in gains]
+    judgements = None if qrels is None else Qrels.of(qrels)
+    labelled = None if labels is None else ImageLabels.of(labels)
+    judged = judged_values(
+        ranking,
+        others,
+        qrels=judgements,
+        labels=labelled,
+        empty_ideal=empty_ideal,
     )
+    values[:, [wanted.index(measure) for measure in others]] = judged.values
+    best = {gain.name: np.empty(len(images.queries), dtype=np.float64) for gain in gains.values()}
+    empty = 0.0 if empty_ideal == "zero" else np.nan
+    depth = min(depth_of(gains) or 0, len(images.corpus))
+    for hops in sorted({gain.hops for gain in gains.values()}):
+        levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
+        _score(images, ranking, graph, levels, gains, wanted, values, best, depth, empty, direction, threads, progress)
+    if missing == "skip":
+        values[~ranking.listed] = np.nan
+    looked_at = depth_of(wanted)
     isolated = images.resolved.isolated
     return Evaluation(
         measures=wanted,
         queries=images.query_names,
         values=values,
-        best_gains={GAIN_NAMES[family]: best[family] for family in families},
+        best_gains=best,
         concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
         unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
-        retrieved=np.minimum(ranking.lengths, depth),
+        retrieved=ranking.lengths if looked_at is None else np.minimum(ranking.lengths, looked_at),
         counts=_counts(
             images,
             ranking,
-            depth,
+            len(images.corpus) if looked_at is None else looked_at,
             {
-                GAIN_NAMES[family]: tuple(images.query_names[q] for q in np.flatnonzero(best[family] == 0.0).tolist())
-                for family in families
+                gain: tuple(images.query_names[q] for q in np.flatnonzero(largest == 0.0).tolist())
+                for gain, largest in best.items()
             },
+            judged,
         ),
         release=None if graph is None else graph.release,
         parameters={
@@ -144,14 +158,81 @@ def evaluate(
             "missing": missing,
             "empty_ideal": empty_ideal,
             "ideal": "the best K of the whole corpus, the query left out",
+            "qrels": None if judgements is None else judgements.source,
+            "labels": None if labelled is None else labelled.source,
             "queries": images.queries.source,
             "corpus": images.corpus.source,
             "ranking": ranking.source,
+            "ties": ranking.ties,
+            "digests": {
+                "queries": images.queries.digest,
+                "corpus": images.corpus.digest,
+                "qrels": None if judgements is None else judgements.digest,
+                "labels": None if labelled is None else labelled.digest,
+            },
         },
-        versions={
-            "python": platform.python_version(),
-            **{package: _version(package) for package in ("cuihop", "numpy", "numba")},
-        },
+        versions=versions("cuihop", "numpy", "numba"),
+    )
+
+
+def _gains(measures: Sequence[Measure], n: int, lam: float) -> dict[Measure, _Gain]:
+    """What images gain under each measure. IoU, which is nn-IoU with λ = 0, goes along with one of the others."""
+    found = {measure: _gain(measure, n, lam) for measure in measures}
+    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
+    return {m: _Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
+
+
+def _gain(measure: Measure, n: int, lam: float) -> _Gain:
+    """What images gain under a measure."""
+    if measure.kind != "concepts":
+        raise InputError(
+            "not a measure of a ranking", column="measures", found=str(measure),
+            expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
+        )  # fmt: skip
+    if measure.family == "CUI":
+        return _Gain("IoU", 0, 0.0)
+    told = ", ".join(f"{name}={value}" for name, value in measure.options)
+    return _Gain(
+        f"nn-IoU({told})" if told else "nn-IoU", int(measure.values.get("n", n)), float(measure.values.get("λ", lam))
+    )
+
+
+def _score(
+    images: ImageCollection,
+    ranking: Ranking,
+    graph: ConceptGraph | None,
+    levels: Sequence[_Gain],
+    gains: Mapping[Measure, _Gain],
+    wanted: Sequence[Measure],
+    values: npt.NDArray[np.float64],
+    best: Mapping[str, npt.NDArray[np.float64]],
+    depth: int,
+    empty: float,
+    direction: Direction,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Fill the columns of ``values`` and ``best`` whose gains have one n."""
+
+    def receive(scores: Scores) -> None:
+        for level, gain in enumerate(levels):
+            found, _ = scores.best_others(level, images.own_rows[scores.queries])
+            best[gain.name][scores.queries] = found[:, 0]
+            ideal, gained = cumulated_gains(found), cumulated_gains(scores.asked_gains[level])
+            for measure, of in gains.items():
+                if of == gain:
+                    last = min(measure.k or depth, depth) - 1
+                    values[scores.queries, wanted.index(measure)] = normalised(
+                        gained[:, last], ideal[:, last], empty=empty
+                    )
+
+    images.index(graph, hops=levels[0].hops, direction=direction).score(
+        [gain.lam for gain in levels],
+        depth + 1,
+        partial(ranking.top, depth),
+        receive,
+        threads=threads,
+        progress=progress,
     )
 
 
@@ -172,18 +253,12 @@ def _fitted(ranking: Ranking | Mapping[str, Sequence[str]], images: ImageCollect
     )
 
 
-def _missing_rankings(queries: Sequence[str]) -> InputError:
-    more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
-    return InputError(
-        "queries without a ranking",
-        found=f"{len(queries):,}: {', '.join(queries[:_SHOWN])}{more}",
-        expected="a ranking for every query",
-        advice="missing='zero' (--missing zero) scores them 0.",
-    )
-
-
 def _counts(
-    images: ImageCollection, ranking: Ranking, depth: int, empty_ideal: Mapping[str, tuple[str, ...]]
+    images: ImageCollection,
+    ranking: Ranking,
+    depth: int,
+    empty_ideal: Mapping[str, tuple[str, ...]],
+    judged: JudgedValues,
 ) -> EvaluationCounts:
     resolved = images.resolved
     occurrences = images.occurrences()
@@ -217,13 +292,6 @@ def _counts(
         missing=ranking.missing,
         short=int(((ranking.lengths < available) & ranking.listed).sum()),
         empty_ideal=dict(empty_ideal),
+        nothing_relevant=judged.nothing_relevant,
+        unlabelled=judged.unlabelled,
     )
-
-
-def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

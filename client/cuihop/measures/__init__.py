@@ -1,27 +1,51 @@
 """The measures, one in each module: concept overlap of two images, and the quality of a ranking.
 
-Definitions, edge cases and values to check by hand: docs/measures.md.
+Definitions, edge cases and values to check by hand: docs/measures.md. Names: `cuihop.measures.registry`.
 """
 
+from cuihop.measures.average_precision import average_precision
+from cuihop.measures.bipartite_matching import bipartite_matching
+from cuihop.measures.bpref import bpref
+from cuihop.measures.concept_f1 import concept_f1
 from cuihop.measures.cui_at_k import cui_at_k
 from cuihop.measures.dcg import dcg
+from cuihop.measures.graded_ndcg import graded_ndcg
+from cuihop.measures.hashing_average_precision import hashing_average_precision
 from cuihop.measures.iou import iou
+from cuihop.measures.irma_error import irma_error
+from cuihop.measures.judged_ranking import JudgedRanking
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.ndcg import ndcg_at_k
 from cuihop.measures.nn_cui_at_k import nn_cui_at_k
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, nn_iou, related
+from cuihop.measures.precision import precision_at_k
+from cuihop.measures.r_precision import r_precision
+from cuihop.measures.recall import recall_at_k
+from cuihop.measures.reciprocal_rank import reciprocal_rank
 
 __all__ = [
     "ConceptOverlap",
+    "JudgedRanking",
     "Measure",
     "RelatedConcept",
+    "average_precision",
+    "bipartite_matching",
+    "bpref",
+    "concept_f1",
     "concept_overlap",
     "cui_at_k",
     "dcg",
+    "graded_ndcg",
+    "hashing_average_precision",
     "iou",
+    "irma_error",
     "measures_named",
     "ndcg_at_k",
     "nn_cui_at_k",
     "nn_iou",
+    "precision_at_k",
+    "r_precision",
+    "recall_at_k",
+    "reciprocal_rank",
     "related",
 ]

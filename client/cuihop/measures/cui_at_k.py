@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from cuihop.measures.measure import Measure
+from cuihop.measures.family import Family
 
-__all__ = ["cui_at_k"]
+__all__ = ["FAMILY", "cui_at_k"]
 
 
 def cui_at_k(
@@ -32,6 +32,10 @@ def cui_at_k(
     0.833333
     """
     from cuihop.evaluation.whole_collection import evaluate
+    from cuihop.measures.measure import Measure
 
     measure = Measure("CUI", k)
     return evaluate(queries, ranking, None, corpus=corpus, measures=measure).mean(measure)
+
+
+FAMILY = Family("CUI", "mean NDCG@K with the gain IoU", "concepts", "needed")

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cuihop.identifiers import concept_set
+from cuihop.measures.family import Family
 
-__all__ = ["iou"]
+__all__ = ["FAMILY", "iou"]
 
 
 def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
@@ -28,3 +29,6 @@ def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
     A, B = concept_set(A), concept_set(B)
     union = len(A | B)
     return len(A & B) / union if union else 0.0
+
+
+FAMILY = Family("IoU", "intersection over union of two concept sets", "pair")

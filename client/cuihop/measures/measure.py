@@ -1,65 +1,134 @@
-"""A measure of ranking quality as a value: what a relevant image gains, and where the ranking is cut."""
+"""A measure as a value: what it is called, where the ranking is cut, and with which options."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from cuihop.errors import InputError
 from cuihop.measures.dcg import checked_k
+from cuihop.measures.family import Family, Kind, OptionValue
+from cuihop.measures.registry import FAMILIES, family_named
 
-__all__ = ["FAMILIES", "Family", "Measure", "measures_named"]
+__all__ = ["Measure", "measures_named"]
 
-Family: TypeAlias = Literal["nn-CUI", "CUI"]
-"""``nn-CUI``: the gain is nn-IoU. ``CUI``: the gain is IoU. Both are mean NDCG@K."""
+_NAMED = re.compile(
+    r"([A-Za-z][A-Za-z0-9-]*)"  # the family
+    r"(?:@([1-9][0-9]{0,8}(?:\s*,\s*[1-9][0-9]{0,8})*))?"  # one K or several
+    r"(?:\(([^()]*)\))?"  # labels and options
+)
 
-FAMILIES: tuple[Family, ...] = ("nn-CUI", "CUI")
 
-_NAMED = re.compile(r"(nn-CUI|CUI)@([1-9][0-9]{0,8}(?:\s*,\s*[1-9][0-9]{0,8})*)")
-
-
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Measure:
-    """nn-CUI@K or CUI@K for one K of at least 1. Its text is its name: ``nn-CUI@10``."""
+    """One measure. Its text is its name, and `measures_named` reads it: ``nn-CUI@10(n=2, λ=0.2)``.
 
-    family: Family
-    k: int
+    Attributes:
+        family: the name of its family.
+        k: the cut-off; ``None`` for the whole ranking, and for measures without ranks.
+        labels: images that agree in all of these labels are relevant; none: relevance judgements decide.
+        options: name and value of the options that were given and are not the default, in the order of the family.
+
+    >>> str(Measure("nnCUI", 10, options=(("lambda", 0.2), ("n", 2))))
+    'nn-CUI@10(n=2, λ=0.2)'
+    """
+
+    family: str
+    k: int | None = None
+    labels: tuple[str, ...] = ()
+    options: tuple[tuple[str, OptionValue], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise InputError("not a measure", found=repr(self.family), expected=" or ".join(FAMILIES))
-        checked_k(self.k)
+        found = family_named(self.family)
+        _check_cutoff(found, self.k)
+        _check_labels(found, self.labels)
+        given = [found.checked(name, value) for name, value in self.options]
+        names = [name for name, _ in given]
+        if len(set(names)) < len(names):
+            raise InputError(f"an option of {found.name} stands twice", column="measures", found=", ".join(names))
+        values = dict(given)
+        kept = tuple(
+            (option.name, values[option.name])
+            for option in found.options
+            if option.name in values and values[option.name] != option.default
+        )
+        object.__setattr__(self, "family", found.name)
+        object.__setattr__(self, "options", kept)
 
     def __str__(self) -> str:
-        return f"{self.family}@{self.k}"
+        told = [*self.labels, *(f"{name}={value}" for name, value in self.options)]
+        return self.family + ("" if self.k is None else f"@{self.k}") + (f"({', '.join(told)})" if told else "")
+
+    @property
+    def kind(self) -> Kind:
+        """What it is computed from."""
+        return FAMILIES[self.family].kind
+
+    @property
+    def values(self) -> Mapping[str, OptionValue]:
+        """All options by name, with their defaults; one that whoever evaluates decides is absent unless given."""
+        defaults = {o.name: o.default for o in FAMILIES[self.family].options if o.default is not None}
+        return {**defaults, **dict(self.options)}
 
 
 def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
     """The measures with these names, in the order given, each once.
 
-    >>> [str(measure) for measure in measures_named(["nn-CUI@5,10", "CUI@10"])]
-    ['nn-CUI@5', 'nn-CUI@10', 'CUI@10']
+    ``FAMILY``, then ``@K`` or several K, then labels and options in parentheses.
+
+    >>> [str(measure) for measure in measures_named(["nn-CUI@5,10", "nnCUI@10(lambda=0.2)", "P@5(modality, organ)"])]
+    ['nn-CUI@5', 'nn-CUI@10', 'nn-CUI@10(λ=0.2)', 'P@5(modality, organ)']
 
     Raises:
         InputError: a text names no measure, or there is none at all.
     """
     found: dict[Measure, None] = {}
     for name in [names] if isinstance(names, str | Measure) else names:
-        if isinstance(name, Measure):
-            found[name] = None
-            continue
-        match = _NAMED.fullmatch(name.strip())
-        if match is None:
-            raise InputError(
-                "not a measure",
-                column="measures",
-                found=repr(name),
-                expected="nn-CUI@K or CUI@K with K of 1 or more, several separated by commas: nn-CUI@5,10,30",
-            )
-        family: Family = "nn-CUI" if match[1] == "nn-CUI" else "CUI"
-        found.update(dict.fromkeys(Measure(family, int(k)) for k in match[2].split(",")))
+        found.update(dict.fromkeys([name] if isinstance(name, Measure) else _read(name)))
     if not found:
         raise InputError("no measure", column="measures", expected="at least one, such as nn-CUI@10")
     return tuple(found)
+
+
+def _read(text: str) -> list[Measure]:
+    match = _NAMED.fullmatch(text.strip())
+    if match is None:
+        raise InputError(
+            "not a measure",
+            column="measures",
+            found=repr(text),
+            expected="a name, one K or several of 1 or more, and options, such as nn-CUI@5,10,30 or P@5(modality)",
+        )
+    family = family_named(match[1])
+    cutoffs = [None] if match[2] is None else [int(k) for k in match[2].split(",")]
+    parts = [part.strip() for part in match[3].split(",")] if match[3] and match[3].strip() else []
+    if not all(parts):
+        raise InputError("an option is missing", column="measures", found=repr(text), expected="options between commas")
+    labels = tuple(part for part in parts if "=" not in part)
+    options = tuple((name.strip(), value.strip()) for name, _, value in (p.partition("=") for p in parts if "=" in p))
+    return [Measure(family.name, k, labels, options) for k in cutoffs]
+
+
+def _check_cutoff(family: Family, k: int | None) -> None:
+    if family.cutoff == "none" and k is not None:
+        raise InputError(
+            f"{family.name} has no cut-off", column="measures", found=f"{family.name}@{k}", expected=family.name
+        )
+    if k is not None or family.cutoff == "needed":
+        if k is None:
+            raise InputError(
+                f"{family.name} needs a cut-off of 1 or more", column="measures", found=family.name,
+                expected=f"{family.name}@K, such as {family.name}@5,10,30",
+            )  # fmt: skip
+        checked_k(k)
+
+
+def _check_labels(family: Family, labels: tuple[str, ...]) -> None:
+    if labels and family.kind != "judged":
+        raise InputError(
+            f"{family.name} takes no labels", column="measures", found=", ".join(labels),
+            expected=", ".join(f"{option.name}=…" for option in family.options) or "no option",
+        )  # fmt: skip
+    if len(set(labels)) < len(labels) or not all(labels) or any(set(label) & set(",()=") for label in labels):
+        raise InputError("not labels", column="measures", found=repr(labels), expected="names of columns, each once")

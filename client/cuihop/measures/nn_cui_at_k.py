@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.measure import Measure
+from cuihop.measures.family import Family
+from cuihop.measures.nn_iou import HOPS, LAMBDA
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["nn_cui_at_k"]
+__all__ = ["FAMILY", "nn_cui_at_k"]
 
 
 def nn_cui_at_k(
@@ -39,8 +40,14 @@ def nn_cui_at_k(
         InputError, ConceptError: see `cuihop.evaluation.evaluate`, which also gives the values per query.
     """
     from cuihop.evaluation.whole_collection import evaluate
+    from cuihop.measures.measure import Measure
 
     measure = Measure("nn-CUI", k)
     return evaluate(
         queries, ranking, graph, corpus=corpus, measures=measure, n=n, lam=lam, direction=direction, unknown=unknown
     ).mean(measure)
+
+
+FAMILY = Family(
+    "nn-CUI", "mean NDCG@K with the gain nn-IoU", "concepts", "needed", (HOPS, LAMBDA), spellings=("nnCUI",)
+)

@@ -11,9 +11,13 @@ from typing import Literal
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, Neighbour, checked_direction, checked_hops
 from cuihop.identifiers import concept_set
+from cuihop.measures.family import Family, Option, fraction, whole
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
 
 __all__ = [
+    "FAMILY",
+    "HOPS",
+    "LAMBDA",
     "ConceptOverlap",
     "RelatedConcept",
     "checked_lam",
@@ -196,3 +200,12 @@ def checked_lam(lam: float) -> float:
     if not 0.0 <= value <= 1.0:
         raise InputError("λ is out of its range", column="lam", found=repr(lam), expected="a number from 0 to 1")
     return value
+
+
+HOPS = Option("n", "a whole number, 0 or more", whole(0))
+LAMBDA = Option("λ", "a number from 0 to 1", fraction, spellings=("lambda", "lam"))
+
+FAMILY = Family(
+    "nn-IoU", "overlap of two concept sets that counts near misses", "pair", options=(HOPS, LAMBDA),
+    spellings=("nnIoU",),
+)  # fmt: skip

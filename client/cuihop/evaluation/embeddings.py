@@ -1,16 +1,16 @@
-"""The images nearest to each query by the cosine of their embeddings: all pairs, exactly."""
+"""The images nearest to each query by the cosine or the product of their embeddings: all pairs, exactly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
 
-__all__ = ["Embeddings", "nearest"]
+__all__ = ["Embeddings", "Product", "nearest"]
 
 _ROWS_A_BLOCK = 256
 _PAIRS_A_BLOCK = 4096
@@ -19,6 +19,9 @@ Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+
+Product: TypeAlias = Literal["cosine", "dot"]
+"""``cosine`` of the angle, or ``dot``, the inner product, which prefers long vectors."""
 
 
 class Embeddings:
@@ -65,8 +68,14 @@ class Embeddings:
         scaled: Float64 = np.ldexp(vectors, -self._exponents[rows, np.newaxis], out=vectors)
         return scaled
 
-    def cosines(self, asked: slice, which: Int64, corpus: Embeddings, rows: Int64) -> Float64:
-        """Cosines in double precision, each computed alone, in parts that bound the memory.
+    def reduced_lengths(self) -> Float64:
+        """The lengths of all vectors, times one power of two that brings the longest near 1."""
+        exponents = self._exponents - self._exponents.max(initial=np.iinfo(np.int64).min)
+        lengths: Float64 = np.ldexp(self._lengths, exponents)
+        return lengths
+
+    def products(self, asked: slice, which: Int64, corpus: Embeddings, rows: Int64, by: Product) -> Float64:
+        """Cosines, or products up to a factor of each query, in double precision, each computed alone, in parts.
 
         Args:
             asked: some of these vectors.
@@ -77,15 +86,21 @@ class Embeddings:
         for first in range(0, len(which), _PAIRS_A_BLOCK):
             part = slice(first, first + _PAIRS_A_BLOCK)
             np.einsum("ij,ij->i", ours[which[part]], corpus._scaled(rows[part]), out=found[part])
+        if by == "dot":
+            exponents = corpus._exponents - corpus._exponents.max()
+            shifted: Float64 = np.ldexp(found, exponents[rows])
+            return shifted
         found /= lengths[which] * corpus._lengths[rows]
         return found
 
 
-def nearest(queries: Embeddings, corpus: Embeddings, own: Int32, names: Sequence[str], k: int) -> tuple[Int32, Int64]:
-    """The k images of the corpus with the largest cosine: cosine descending, then name ascending.
+def nearest(
+    queries: Embeddings, corpus: Embeddings, own: Int32, names: Sequence[str], k: int, by: Product = "cosine"
+) -> tuple[Int32, Int64]:
+    """The k images of the corpus with the largest cosine or product: descending, then name ascending.
 
     A product of matrices in single precision finds the candidates, with room for its rounding errors; the
-    candidates' cosines in double precision, each computed alone, decide. So the answer does not depend on how the
+    candidates' values in double precision, each computed alone, decide. So the answer does not depend on how the
     matrix product was cut into blocks or threads, and equal vectors are ties.
 
     Args:
@@ -93,6 +108,7 @@ def nearest(queries: Embeddings, corpus: Embeddings, own: Int32, names: Sequence
         own: int32, shape (queries,): the place of each query in the corpus, which is left out; -1 if it is not there.
         names: of the corpus.
         k: how many.
+        by: cosine or inner product.
 
     Returns:
         The places in the corpus one query after the other, and how many there are of each: int64, shape (queries,).
@@ -103,19 +119,26 @@ def nearest(queries: Embeddings, corpus: Embeddings, own: Int32, names: Sequence
     # the k-th of the sums and one that should be before it may err.
     unit_of_rounding = np.finfo(np.float32).eps / 2
     room = np.float32(2.0 * (corpus.unit.shape[1] + 4) * unit_of_rounding)
+    # A product is a cosine times a length of the corpus' vector; the longest is between 1/2 and the root of d.
+    factors = None if by == "cosine" else corpus.reduced_lengths()
+    if factors is not None:
+        room *= np.float32(2.0 * factors.max(initial=0.0))  # twice: the factor and the product are rounded too
     wanted = min(k, len(names))
     parts: list[Int32] = []
     lengths = np.minimum(wanted, len(names) - (own >= 0)).astype(np.int64)
     for first in range(0, len(queries), _ROWS_A_BLOCK):
         block = slice(first, first + _ROWS_A_BLOCK)
         rough = queries.unit[block] @ corpus.unit.T
+        if factors is not None:
+            rough *= factors.astype(np.float32)
         inside = np.flatnonzero(own[block] >= 0)
         rough[inside, own[block][inside]] = -np.inf
         least = np.partition(rough, len(names) - wanted, axis=1)[:, len(names) - wanted]
-        least = np.maximum(least - room, -2)  # below every cosine, above the query itself
+        lowest = np.float32(-2.0 if factors is None else -2.0 * factors.max())
+        least = np.maximum(least - room, lowest)  # below every value, above the query itself
         which, candidates = np.nonzero(rough >= least[:, np.newaxis])
-        cosines = queries.cosines(block, which, corpus, candidates)
-        order = np.lexsort((by_name[candidates], -cosines, which))
+        values = queries.products(block, which, corpus, candidates, by)
+        order = np.lexsort((by_name[candidates], -values, which))
         counts = np.bincount(which, minlength=len(rough))
         ranks = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         parts.append(candidates[order][ranks < np.repeat(lengths[block], counts)].astype(np.int32))

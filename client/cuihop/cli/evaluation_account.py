@@ -1,0 +1,118 @@
+"""What an evaluation tells people: means, and in plain words everything that went in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from cuihop.cli.output import console, counted, direction_told, table
+from cuihop.evaluation.result import Evaluation, IdentifierCount, JudgedEvaluation
+
+__all__ = ["show_evaluation"]
+
+_LISTED = 5
+
+
+def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | None) -> None:
+    """Print means and account.
+
+    Args:
+        evaluation: what to tell.
+        output: where the values of each query went, if anywhere.
+    """
+    found = table("measure", "mean", "queries")
+    for place, measure in enumerate(evaluation.measures):
+        mean = evaluation.means[str(measure)]
+        scored = int((~np.isnan(evaluation.values[:, place])).sum())
+        found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
+    screen = console()
+    screen.print(found)
+    account = _account(evaluation) if isinstance(evaluation, Evaluation) else _judged_account(evaluation)
+    for line in account:
+        screen.print(line)
+    if output is not None:
+        screen.print(f"Values of each query: {output}")
+
+
+def _account(evaluation: Evaluation) -> Iterator[str]:
+    """What went in, in plain words; what did not occur is not told."""
+    counts, asked = evaluation.counts, evaluation.parameters
+    yield (
+        f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
+        "and left out of their own ranking and ideal"
+    )
+    if counts.empty_ideal:
+        yield f"n = {asked['n']}, λ = {asked['lambda']}, hops {direction_told(asked['direction'])}"
+    if evaluation.release is not None:
+        yield f"release {evaluation.release.name}, digest {evaluation.release.digest[:12]}"
+    for kind, meaning in (
+        (counts.unknown, "unknown"),
+        (counts.retired, "retired without an exact successor"),
+        (counts.invalid, "no identifiers of this graph"),
+    ):
+        if kind.distinct:
+            yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
+    if counts.merged.distinct:
+        told = [f"{old} → {new}" for old, new in list(counts.successors.items())[:_LISTED]]
+        more = f" and {len(counts.successors) - _LISTED:,} more" if len(counts.successors) > _LISTED else ""
+        yield (
+            f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, taken for their successors "
+            f"({', '.join(told)}{more})"
+        )
+    if counts.empty_queries or counts.empty_corpus:
+        yield (
+            f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
+            f"{counted(counts.corpus, 'image')} of the corpus have no concept"
+        )
+    if counts.repeated:
+        yield f"{counted(counts.repeated, 'time')} a concept stood again in the list of an image; each counts once"
+    if counts.fused:
+        yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
+    for gain, queries in counts.empty_ideal.items():
+        if queries:
+            treated = _treated(asked["empty_ideal"])
+            yield f"{counted(len(queries), 'image')} to which no other has any {gain} (IDCG is 0): {treated}"
+    yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
+    if counts.self_retrieved:
+        yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
+    if counts.missing:
+        yield f"{counted(len(counts.missing), 'image')} without a ranking: {_treated(asked['missing'])}"
+    if counts.short:
+        yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
+
+
+def _judged_account(evaluation: JudgedEvaluation) -> Iterator[str]:
+    counts, asked = evaluation.counts, evaluation.parameters
+    yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
+    if counts.unasked:
+        yield f"{len(counts.unasked):,} of the ranking's queries have no judgements; they take no part"
+    if counts.missing:
+        yield f"{len(counts.missing):,} without a ranking: {_treated(asked['missing'])}"
+    if counts.self_retrieved:
+        yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
+    yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
+
+
+def _relevance(
+    nothing_relevant: Mapping[str, tuple[str, ...]], unlabelled: Mapping[str, int], empty_ideal: str
+) -> Iterator[str]:
+    for labels, images in unlabelled.items():
+        if images:
+            yield f"{counted(images, 'image')} without {labels}: relevant to none"
+    for source, queries in nothing_relevant.items():
+        if queries:
+            told = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
+            yield f"{told} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+
+
+def _treated(how: str) -> str:
+    return "scored 0" if how == "zero" else "skipped"
+
+
+def _share(kind: IdentifierCount, identifiers: int, occurrences: int) -> str:
+    return (
+        f"{kind.distinct:,} of {identifiers:,} identifiers ({kind.distinct / identifiers:.1%}), "
+        f"{kind.occurrences:,} of {occurrences:,} occurrences ({kind.occurrences / occurrences:.1%})"
+    )

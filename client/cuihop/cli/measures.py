@@ -1,0 +1,40 @@
+"""``cuihop measures``: which measures there are."""
+
+from __future__ import annotations
+
+from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.measures.family import Family, Kind
+from cuihop.measures.registry import FAMILIES
+
+__all__ = ["measures"]
+
+_KINDS: dict[Kind, str] = {
+    "concepts": "evaluate, with --concepts",
+    "judged": "evaluate, with --qrels or --labels",
+    "pair": "two images; in Python",
+    "detection": "concept-detection",
+    "code": "irma-error",
+}
+
+
+_COLUMNS = ("measure", "meaning", "options", "used by")
+
+
+def measures(json: JsonOption = False) -> None:
+    """List the measures by name, with their options."""
+    rows = [(_name(family), family.meaning, _options(family), _KINDS[family.kind]) for family in FAMILIES.values()]
+    if json:
+        print_json({"measures": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
+        return
+    found = table(*_COLUMNS)
+    for name, meaning, options, used in rows:
+        found.add_row(name, meaning, "; ".join(f"{option}: {expected}" for option, expected in options.items()), used)
+    console().print(found)
+
+
+def _name(family: Family) -> str:
+    return family.name + {"needed": "@K", "optional": "[@K]", "none": ""}[family.cutoff]
+
+
+def _options(family: Family) -> dict[str, str]:
+    return {option.name: option.expected for option in family.options}

@@ -1,0 +1,213 @@
+"""Labels of images, such as modality and organ: images that agree in them are relevant to one another."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.text_lines import decoded_lines, shown
+
+__all__ = ["MANUAL_LABELS", "ImageLabels"]
+
+UNLABELLED = -1
+_SHOWN = 5
+_EXPECTED = "a header, then in each row the image and its labels, separated by commas or tabs"
+
+MANUAL_LABELS: Mapping[str, frozenset[str]] = {
+    "modality": frozenset({"C0002978", "C0024485", "C0032743", "C0040405", "C0041618", "C1306645", "C0920367"}),
+    "organ": frozenset(
+        {"C0000726", "C0006141", "C0023216", "C0030797", "C0037303", "C0037949", "C0817096", "C1140618"}
+    ),
+}
+"""The manually annotated concepts of ImageCLEFmedical and ROCOv2, by what they tell.
+
+Modality: angiography, MRI, PET, CT, ultrasound, plain X-ray, optical coherence tomography. Organ: abdomen, breast,
+lower extremity, pelvis, skull, spine, chest, upper extremity.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageLabels:
+    """Name of a label → image → its value; an empty value is an image without this label.
+
+    Attributes:
+        columns: the labels. Every column has the same images.
+        source: the file, or how else they came.
+    """
+
+    columns: Mapping[str, Mapping[str, str]]
+    source: str = "memory"
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images in the order of the file."""
+        return tuple(next(iter(self.columns.values())))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({name: dict(column) for name, column in self.columns.items()})
+
+    @classmethod
+    def read(cls, path: str | Path) -> ImageLabels:
+        """Read a CSV or tab-separated file with a header: the image, then one column for each label.
+
+        UTF-8, plain or gzipped; fields may be quoted. White space around values is not part of them; empty lines are
+        passed over.
+
+        Raises:
+            InputError: names the file, the line, what was found and what was expected.
+        """
+        path = Path(path)
+        lines = list(decoded_lines(path))
+        first = next((line for line in lines if line.strip()), "")
+        reader = csv.reader(lines, strict=True, delimiter="\t" if "\t" in first and "," not in first else ",")
+        header: list[str] = []
+        columns: dict[str, dict[str, str]] = {}
+        seen: dict[str, int] = {}
+        line = 1
+        try:
+            for fields in reader:
+                fields = [field.strip() for field in fields]
+                if not any(fields):
+                    pass
+                elif not header:
+                    header = _checked_header(fields, path, line)
+                    columns = {name: {} for name in header[1:]}
+                else:
+                    _check_row(fields, header, seen, path, line)
+                    seen[fields[0]] = line
+                    for name, value in zip(header[1:], fields[1:], strict=True):
+                        columns[name][fields[0]] = value
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
+        if not seen:
+            raise InputError("the file holds no image", file=path, expected=_EXPECTED)
+        return cls(columns, str(path))
+
+    @classmethod
+    def of(cls, labels: object) -> ImageLabels:
+        """From name of a label → image → value, or a DataFrame: images in the first column, labels in the others.
+
+        Raises:
+            InputError: it is neither, an image stands twice, or columns have different images.
+        """
+        if isinstance(labels, ImageLabels):
+            return labels
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(labels, pandas.DataFrame):
+            images = [str(image) for image in labels.iloc[:, 0]]
+            if len(set(images)) < len(images) or len(labels.columns) < 2:
+                raise InputError("not labels of images", found="a DataFrame", expected=f"each image once; {_EXPECTED}")
+            texts = labels.iloc[:, 1:].astype(object).where(labels.iloc[:, 1:].notna(), "").astype(str)
+            return cls({str(name): dict(zip(images, texts[name], strict=True)) for name in texts}, "DataFrame")
+        if not isinstance(labels, Mapping) or not labels or not all(isinstance(c, Mapping) for c in labels.values()):
+            raise InputError(
+                "not labels of images", found=type(labels).__name__, expected="label → image → value, or a DataFrame"
+            )
+        columns = {str(name): {image: str(value) for image, value in c.items()} for name, c in labels.items()}
+        if len({frozenset(column) for column in columns.values()}) > 1:
+            raise InputError("labels of different images", expected="every label for the same images")
+        return cls(columns)
+
+    @classmethod
+    def of_concepts(cls, images: ImageConcepts, groups: Mapping[str, frozenset[str]] = MANUAL_LABELS) -> ImageLabels:
+        """Labels from concepts: the value is the set of an image's concepts that are in the group of the label.
+
+        So an image of PET and CT has another modality than one of CT alone, and one without a concept of the group is
+        without this label.
+
+        Args:
+            images: concepts of each image, such as ImageCLEF's manual ones.
+            groups: name of a label → the concepts that tell it.
+        """
+        return cls(
+            {
+                name: {image: ";".join(sorted(concepts & group)) for image, concepts in images.items()}
+                for name, group in groups.items()
+            },
+            f"concepts of {images.source}",
+        )
+
+    def codes(
+        self, labels: Sequence[str], queries: Sequence[str], corpus: Sequence[str]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """A number for each image, equal where the images agree in all labels; -1 where one of them is missing.
+
+        Returns:
+            int64, shape (queries,), and int64, shape (corpus,).
+
+        Raises:
+            InputError: there is no such label, or an image has no row.
+        """
+        for name in labels:
+            if name not in self.columns:
+                raise InputError(
+                    "no such label",
+                    file=self.source,
+                    found=shown(name),
+                    expected=" or ".join(self.columns),
+                )
+        known = self.columns[labels[0]]
+        absent = [image for image in dict.fromkeys((*queries, *corpus)) if image not in known]
+        if absent:
+            more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
+            raise InputError(
+                "images without a row of labels",
+                file=self.source,
+                found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
+                expected="a row for every query and every image of the corpus",
+            )
+        numbers: dict[tuple[str, ...], int] = {}
+
+        def code(image: str) -> int:
+            values = tuple(self.columns[name][image] for name in labels)
+            return numbers.setdefault(values, len(numbers)) if all(values) else UNLABELLED
+
+        asked = np.array([code(image) for image in queries], dtype=np.int64)
+        return asked, np.array([code(image) for image in corpus], dtype=np.int64)
+
+
+def _checked_header(fields: list[str], path: Path, line: int) -> list[str]:
+    if len(fields) < 2 or not all(fields) or len(set(fields)) < len(fields):
+        raise InputError(
+            "not a header of labels",
+            file=path,
+            line=line,
+            found=shown(",".join(fields)),
+            expected="names of the image column and of each label, each once",
+        )
+    return fields
+
+
+def _check_row(fields: list[str], header: list[str], seen: Mapping[str, int], path: Path, line: int) -> None:
+    if len(fields) != len(header):
+        raise InputError(
+            "wrong number of columns",
+            file=path,
+            line=line,
+            found=f"{len(fields)} in {shown(','.join(fields))}",
+            expected=f"{len(header)}, as in the header",
+        )
+    if not fields[0]:
+        raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
+    if fields[0] in seen:
+        raise InputError(
+            "an image stands twice",
+            file=path,
+            line=line,
+            column=1,
+            found=f"{shown(fields[0])}, as in line {seen[fields[0]]:,}",
+            expected="each image once",
+        )

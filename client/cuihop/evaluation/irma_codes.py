@@ -1,0 +1,224 @@
+"""IRMA codes of images in files, and the hierarchical error over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.result import MeasuredQueries, versions
+from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
+from cuihop.measures.measure import Measure
+from cuihop.text_lines import decoded_lines, shown
+
+__all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma"]
+
+_EXPECTED = "the image and its code, separated by a comma, a tab or a space"
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class IrmaCodes:
+    """Image → its code, split into axes: ``1121-120-800-700`` has four.
+
+    Attributes:
+        axes: image → the code of each axis. All images have the same axes.
+        lines: image → the line it stands in.
+        source: the file.
+    """
+
+    axes: Mapping[str, tuple[str, ...]]
+    lines: Mapping[str, int]
+    source: str
+
+    @classmethod
+    def read(cls, path: str | Path) -> IrmaCodes:
+        """Read image and code from each line: separated by a comma, ``;``, a tab or spaces; no header.
+
+        Raises:
+            InputError: a line has other than two columns, an image stands twice, or a code has other axes than the
+                first one.
+        """
+        path = Path(path)
+        axes: dict[str, tuple[str, ...]] = {}
+        lines: dict[str, int] = {}
+        lengths: list[int] = []
+        for line, text in enumerate(decoded_lines(path), start=1):
+            if not text.strip():
+                continue
+            fields = text.replace(",", " ").replace(";", " ").split()
+            if len(fields) != 2:
+                raise InputError("wrong number of columns", file=path, line=line, found=shown(text.strip()),
+                                 expected=_EXPECTED)  # fmt: skip
+            image, code = fields[0], tuple(fields[1].split("-"))
+            lengths = lengths or [len(axis) for axis in code]
+            if [len(axis) for axis in code] != lengths or 0 in lengths:
+                raise InputError(
+                    "not a code of these axes", file=path, line=line, column=2, found=shown(fields[1]),
+                    expected=f"axes of {', '.join(map(str, lengths))} positions, separated by '-'",
+                )  # fmt: skip
+            if image in axes:
+                raise InputError(
+                    "an image stands twice", file=path, line=line, column=1,
+                    found=f"{shown(image)}, as in line {lines[image]:,}", expected="each image once",
+                )  # fmt: skip
+            axes[image], lines[image] = code, line
+        if not axes:
+            raise InputError("the file holds no image", file=path, expected=_EXPECTED)
+        return cls(axes, lines, str(path))
+
+
+def read_code_book(path: str | Path) -> list[Branching]:
+    """The number of labels after each beginning, for each axis, from a file of all codes: one in each line.
+
+    What stands behind a code, such as its meaning, is not used.
+
+    Raises:
+        InputError: the file is empty, or a code has other axes than the first one.
+    """
+    path = Path(path)
+    codes: list[tuple[str, ...]] = []
+    for line, text in enumerate(decoded_lines(path), start=1):
+        fields = text.replace(",", " ").replace(";", " ").split()
+        if not fields:
+            continue
+        code = tuple(fields[0].split("-"))
+        if codes and [len(axis) for axis in code] != [len(axis) for axis in codes[0]]:
+            raise InputError(
+                "not a code of these axes", file=path, line=line, found=shown(fields[0]),
+                expected=f"as in {'-'.join(codes[0])}",
+            )  # fmt: skip
+        codes.append(code)
+    if not codes:
+        raise InputError("the file holds no code", file=path, expected="one code in each line")
+    return [branching_of(axis) for axis in zip(*codes, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class IrmaCounts:
+    """What went into an evaluation of IRMA codes.
+
+    Attributes:
+        images: of the ground truth. right: with every position right. wildcards: with a ``*`` in the prediction.
+        missing: images without a prediction, whose error is 1 for every axis.
+        error_sum: the sum of the errors of all images, the "error count" of ImageCLEFmed.
+    """
+
+    images: int
+    right: int
+    wildcards: int
+    missing: tuple[str, ...]
+    error_sum: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IrmaEvaluation(MeasuredQueries):
+    """The result of `evaluate_irma`: the error of each image, from 0 to 1: the mean over its axes.
+
+    Attributes:
+        axis_errors: float64, shape (images, axes).
+    """
+
+    counts: IrmaCounts
+    axis_errors: npt.NDArray[np.float64]
+
+
+def evaluate_irma(
+    truth: str | Path,
+    predictions: str | Path,
+    *,
+    codes: str | Path | None = None,
+    branching: int | None = None,
+    missing_wrong: bool = False,
+) -> IrmaEvaluation:
+    """Score predicted codes: the mean over images of the mean over axes of `cuihop.measures.irma_error`.
+
+    Args:
+        truth: image and correct code, every position specified.
+        predictions: of the same images and axes; may hold ``*``.
+        codes: all codes of the hierarchy: b_i is counted in it. branching: instead, one b for every position.
+        missing_wrong: an image without a prediction is all wrong instead of an error.
+
+    Raises:
+        InputError: a file is not as expected; images are unknown or missing; names the line.
+    """
+    if (codes is None) == (branching is None):
+        raise InputError("how many labels are possible is not known", expected="either codes or branching")
+    true, predicted = IrmaCodes.read(truth), IrmaCodes.read(predictions)
+    _check_images(true, predicted, missing_wrong)
+    count = len(next(iter(true.axes.values())))
+    labels: Sequence[Branching | int] = [branching or 0] * count if codes is None else read_code_book(str(codes))
+    if len(labels) != count:
+        raise InputError(
+            "the code book has other axes", file=codes, found=f"{len(labels)}", expected=f"{count}, as in {true.source}"
+        )
+    errors = np.ones((len(true.axes), count), dtype=np.float64)
+    for row, (image, correct) in enumerate(true.axes.items()):
+        for axis, own in enumerate(correct):
+            if image in predicted.axes:
+                errors[row, axis] = _error(own, predicted.axes[image][axis], labels[axis], true, image)
+    values = errors.mean(axis=1, keepdims=True)
+    measure = Measure("IRMA", options=() if branching is None else (("b", branching),))
+    return IrmaEvaluation(
+        measures=(measure,),
+        queries=tuple(true.axes),
+        values=values,
+        axis_errors=errors,
+        counts=IrmaCounts(
+            images=len(true.axes),
+            right=int((values == 0).sum()),
+            wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
+            missing=tuple(image for image in true.axes if image not in predicted.axes),
+            error_sum=float(values.sum()),
+        ),
+        release=None,
+        parameters={
+            "measures": [str(measure)],
+            "truth": true.source,
+            "predictions": predicted.source,
+            "digests": {
+                "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
+                "codes": None if codes is None else content_digest(list(decoded_lines(Path(codes)))),
+            },
+            "codes": None if codes is None else str(codes),
+            "branching": branching,
+            "missing": "wrong" if missing_wrong else "error",
+        },
+        versions=versions("cuihop", "numpy"),
+    )
+
+
+def _error(correct: str, predicted: str, labels: Branching | int, true: IrmaCodes, image: str) -> float:
+    try:
+        return irma_error(correct, predicted, labels)
+    except InputError as error:
+        raise InputError(
+            error.problem, file=true.source, line=true.lines[image], column=2, found=error.found,
+            expected=error.expected,
+        ) from None  # fmt: skip
+
+
+def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) -> None:
+    shape = [len(axis) for axis in next(iter(true.axes.values()))]
+    for image, code in predicted.axes.items():
+        if image not in true.axes or [len(axis) for axis in code] != shape:
+            known = image in true.axes
+            raise InputError(
+                "not a code of the axes of the ground truth" if known else "not an image of the ground truth",
+                file=predicted.source, line=predicted.lines[image], column=2 if known else 1,
+                found=shown("-".join(code) if known else image),
+                expected=f"axes of {', '.join(map(str, shape))} positions" if known else f"an image of {true.source}",
+            )  # fmt: skip
+    absent = [image for image in true.axes if image not in predicted.axes]
+    if absent and not missing_wrong:
+        more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
+        raise InputError(
+            "images of the ground truth are missing", file=predicted.source, line=max(predicted.lines.values()),
+            found=f"{len(absent):,} missing when the file ends: {', '.join(absent[:_SHOWN])}{more}",
+            expected="every image of the ground truth",
+        )  # fmt: skip

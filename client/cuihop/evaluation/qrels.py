@@ -1,0 +1,133 @@
+"""Relevance judgements: which documents were judged for a query, and how relevant they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
+from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.text_lines import decoded_lines, shown
+
+__all__ = ["Qrels"]
+
+_EXPECTED = "4 columns separated by white space: query iteration document grade"
+_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels(Mapping[str, Mapping[str, int]]):
+    """Query → document → grade, queries in the order of the file.
+
+    A grade of 1 or more is relevant, 0 is judged not relevant; a negative one counts as not judged, as in trec_eval.
+
+    Attributes:
+        grades: the mapping behind it.
+        source: the file, or how else it came.
+    """
+
+    grades: Mapping[str, Mapping[str, int]]
+    source: str = "memory"
+
+    def __getitem__(self, query: str) -> Mapping[str, int]:
+        return self.grades[query]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.grades)
+
+    def __len__(self) -> int:
+        return len(self.grades)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
+        return content_digest({query: dict(documents) for query, documents in self.grades.items()})
+
+    @classmethod
+    def read(cls, path: str | Path) -> Qrels:
+        """Read TREC qrels: ``query iteration document grade``, plain or gzipped.
+
+        The second column is not used. Empty lines and lines that begin with ``#`` are passed over.
+
+        Raises:
+            InputError: names the file, the line, what was found and what was expected.
+        """
+        path = Path(path)
+        grades: dict[str, dict[str, int]] = {}
+        lines: dict[tuple[str, str], int] = {}
+        for line, text in enumerate(decoded_lines(path), start=1):
+            fields = text.split()
+            if not fields or fields[0].startswith("#"):
+                continue
+            if len(fields) != 4:
+                raise InputError(
+                    "wrong number of columns",
+                    file=path,
+                    line=line,
+                    found=f"{len(fields)} in {shown(text.strip())}",
+                    expected=_EXPECTED,
+                )
+            query, _, document, grade = fields
+            if (query, document) in lines:
+                raise InputError(
+                    "a document is judged twice for a query",
+                    file=path,
+                    line=line,
+                    column="document",
+                    found=f"{shown(document)} for query {shown(query)}, as in line {lines[query, document]:,}",
+                    expected="each document once for a query",
+                )
+            if not _GRADE.fullmatch(grade) or int(grade) > _LARGEST_GRADE:
+                raise InputError(
+                    "not a grade",
+                    file=path,
+                    line=line,
+                    column="grade",
+                    found=shown(grade),
+                    expected=f"a whole number up to {_LARGEST_GRADE:,}",
+                )
+            lines[query, document] = line
+            grades.setdefault(query, {})[document] = int(grade)
+        if not grades:
+            raise InputError("the file holds no judgement", file=path, expected=_EXPECTED)
+        return cls(grades, str(path))
+
+    @classmethod
+    def of(cls, judgements: Mapping[str, Mapping[str, int]]) -> Qrels:
+        """From query → document → grade, as pytrec_eval takes them.
+
+        Raises:
+            InputError: a grade is not a whole number, or there is no query.
+        """
+        if isinstance(judgements, Qrels):
+            return judgements
+        for query, documents in judgements.items():
+            for document, grade in documents.items():
+                if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > _LARGEST_GRADE:
+                    raise InputError(
+                        "not a grade",
+                        column=f"document {shown(document)} of query {shown(query)}",
+                        found=repr(grade),
+                        expected=f"a whole number up to {_LARGEST_GRADE:,}",
+                    )
+        if not judgements:
+            raise InputError("there is no query with judgements", expected="at least one")
+        return cls({query: dict(documents) for query, documents in judgements.items()})
+
+    @cached_property
+    def _pools(self) -> dict[str, JudgedRanking]:
+        return {query: JudgedRanking.of([], list(documents.values())) for query, documents in self.grades.items()}
+
+    def judged(self, query: str, documents: list[str]) -> JudgedRanking:
+        """The ranking of a query as the judgements see it."""
+        judgements = self.grades.get(query, {})
+        pool = self._pools.get(query) or JudgedRanking.of([], [])
+        grades = np.array([judgements.get(document, np.nan) for document in documents], dtype=np.float64)
+        return JudgedRanking(grades, pool.pool_grades, pool.pool_counts)

@@ -1,0 +1,42 @@
+"""mAP@p as papers on hashing define it: the divisor is the number of relevant images that were found."""
+
+from __future__ import annotations
+
+from cuihop.measures.average_precision import precision_sum
+from cuihop.measures.dcg import checked_k
+from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
+from cuihop.measures.judged_ranking import JudgedRanking
+
+__all__ = ["FAMILY", "hashing_average_precision"]
+
+
+def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
+    """AP@p = Σ_{m ≤ p} Prec(m) Rel(m) / Σ_{m ≤ p} Rel(m); 0 where none of the first p is relevant.
+
+    One relevant image at rank 1 scores 1, however many more there are to be found: read it beside recall. The ranking
+    is usually one of binary codes by Hamming distance, or of real codes by d = K/2 · (1 − cos): see
+    `cuihop.evaluation.codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
+
+    Args:
+        ranking: one query's.
+        k: p.
+        rel: the grade from which on an image is relevant.
+
+    Raises:
+        InputError: k is not a whole number of at least 1.
+
+    >>> ranking = JudgedRanking.of([1, 0, 1, 0], pool=[1, 1, 1, 1, 0, 0])
+    >>> round(hashing_average_precision(ranking, 4), 6)  # (1/1 + 2/3) / 2
+    0.833333
+    >>> hashing_average_precision(ranking, 1)
+    1.0
+    """
+    relevant = ranking.relevant(rel)[: checked_k(k)]
+    found = int(relevant.sum())
+    return precision_sum(relevant) / found if found else 0.0
+
+
+FAMILY = Family(
+    "mAP", "average precision over the relevant among the first p (hashing)", "judged", "needed", (RELEVANT_FROM,),
+    value=lambda ranking, k, options: hashing_average_precision(ranking, k or 0, rel=relevant_from(options)),
+)  # fmt: skip

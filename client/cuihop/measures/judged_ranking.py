@@ -1,0 +1,80 @@
+"""One query's ranking as judgements see it: what every measure of judged relevance is computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+
+__all__ = ["JudgedRanking"]
+
+Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedRanking:
+    """The grades of what was retrieved, and of everything that was judged.
+
+    A grade of at least the threshold (1 unless said otherwise) is relevant; one of 0 or more below it is judged not
+    relevant; a negative one counts as not judged, as in trec_eval.
+
+    Attributes:
+        grades: float64, in ranking order; NaN for a document without a judgement.
+        pool_grades: float64, the distinct grades of all judged documents, descending.
+        pool_counts: int64, same shape: how many documents have each.
+    """
+
+    grades: Float64
+    pool_grades: Float64
+    pool_counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, grades: Sequence[float | None] | npt.NDArray[Any], pool: Sequence[float] | npt.NDArray[Any]
+    ) -> JudgedRanking:
+        """From grades one by one.
+
+        Args:
+            grades: of the retrieved documents in ranking order; ``None`` or NaN for one without a judgement.
+            pool: of every judged document, retrieved or not, in any order.
+
+        Raises:
+            InputError: a grade of the pool is not finite.
+        """
+        retrieved = np.array([np.nan if grade is None else grade for grade in grades], dtype=np.float64)
+        judged = np.asarray(pool, dtype=np.float64)
+        if not np.isfinite(judged).all() or np.isinf(retrieved).any():
+            raise InputError("not a grade", found="NaN or infinity", expected="finite numbers")
+        distinct, counts = np.unique(judged, return_counts=True)
+        return cls(retrieved, distinct[::-1], counts[::-1].astype(np.int64))
+
+    def relevant(self, threshold: float = 1) -> npt.NDArray[np.bool_]:
+        """Whether each retrieved document is relevant, in ranking order."""
+        found: npt.NDArray[np.bool_] = self.grades >= threshold  # NaN is not
+        return found
+
+    def nonrelevant(self, threshold: float = 1) -> npt.NDArray[np.bool_]:
+        """Whether each retrieved document is judged not relevant; one without a judgement is neither."""
+        found: npt.NDArray[np.bool_] = (self.grades >= 0) & (self.grades < threshold)
+        return found
+
+    def relevant_total(self, threshold: float = 1) -> int:
+        """How many documents are relevant, retrieved or not: R."""
+        return int(self.pool_counts[self.pool_grades >= threshold].sum())
+
+    def nonrelevant_total(self, threshold: float = 1) -> int:
+        """How many documents are judged not relevant, retrieved or not: N."""
+        return int(self.pool_counts[(self.pool_grades >= 0) & (self.pool_grades < threshold)].sum())
+
+    def ideal(self, k: int | None = None) -> Float64:
+        """The k largest positive grades of all judged documents, descending; all of them without k."""
+        positive = self.pool_grades > 0
+        counts = self.pool_counts[positive]
+        if k is not None:
+            counts = np.clip(k - (np.cumsum(counts) - counts), 0, counts)
+        return np.repeat(self.pool_grades[positive], counts)

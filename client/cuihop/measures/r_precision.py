@@ -1,0 +1,26 @@
+"""R-precision: precision at as many ranks as there are relevant documents (trec_eval: ``Rprec``)."""
+
+from __future__ import annotations
+
+from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
+from cuihop.measures.judged_ranking import JudgedRanking
+
+__all__ = ["FAMILY", "r_precision"]
+
+
+def r_precision(ranking: JudgedRanking, *, rel: int = 1) -> float:
+    """Rprec = relevant among the first R / R, with R all relevant documents; 0 where R is 0.
+
+    Source: trec_eval ``m_Rprec.c``.
+
+    >>> r_precision(JudgedRanking.of([1, 0, 1], pool=[1, 0, 1, 0]))
+    0.5
+    """
+    total = ranking.relevant_total(rel)
+    return int(ranking.relevant(rel)[:total].sum()) / total if total else 0.0
+
+
+FAMILY = Family(
+    "Rprec", "precision at R, the number of relevant", "judged", "none", (RELEVANT_FROM,),
+    value=lambda ranking, _, options: r_precision(ranking, rel=relevant_from(options)),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""Every measure by its name. A new one is a module with a ``FAMILY``, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuihop.errors import InputError
+from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
+from cuihop.measures.bipartite_matching import FAMILY as BM
+from cuihop.measures.bpref import FAMILY as BPREF
+from cuihop.measures.concept_f1 import FAMILY as F1
+from cuihop.measures.cui_at_k import FAMILY as CUI
+from cuihop.measures.family import Family
+from cuihop.measures.graded_ndcg import FAMILY as GRADED_NDCG
+from cuihop.measures.hashing_average_precision import FAMILY as MAP_AT_P
+from cuihop.measures.iou import FAMILY as IOU
+from cuihop.measures.irma_error import FAMILY as IRMA
+from cuihop.measures.nn_cui_at_k import FAMILY as NN_CUI
+from cuihop.measures.nn_iou import FAMILY as NN_IOU
+from cuihop.measures.precision import FAMILY as PRECISION
+from cuihop.measures.r_precision import FAMILY as R_PRECISION
+from cuihop.measures.recall import FAMILY as RECALL
+from cuihop.measures.reciprocal_rank import FAMILY as RECIPROCAL_RANK
+
+__all__ = ["FAMILIES", "family_named"]
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        NN_CUI,
+        CUI,
+        PRECISION,
+        RECALL,
+        AVERAGE_PRECISION,
+        MAP_AT_P,
+        R_PRECISION,
+        BPREF,
+        RECIPROCAL_RANK,
+        GRADED_NDCG,
+        NN_IOU,
+        IOU,
+        BM,
+        F1,
+        IRMA,
+    )
+}
+
+_SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (family.name, *family.spellings)}
+
+
+def family_named(name: str) -> Family:
+    """The family of this name or spelling.
+
+    Raises:
+        InputError: there is none; says which there are.
+    """
+    if name not in _SPELLINGS:
+        raise InputError(
+            "not a measure",
+            column="measures",
+            found=repr(name),
+            expected=f"one of {', '.join(FAMILIES)}, such as nn-CUI@5,10,30 or P@5(modality)",
+        )
+    return _SPELLINGS[name]

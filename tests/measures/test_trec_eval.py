@@ -1,0 +1,107 @@
+"""NIST's trec_eval: its own test files with their published outputs, and the program itself on random runs."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.rankings import read_run
+from shared_data import shared
+
+KS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+SHARED = {
+    "map": "AP",
+    "Rprec": "Rprec",
+    "bpref": "bpref",
+    "recip_rank": "RR",
+    "ndcg": "nDCG",
+    **{f"P_{k}": f"P@{k}" for k in KS},
+    **{f"recall_{k}": f"R@{k}" for k in KS},
+    **{f"map_cut_{k}": f"AP@{k}" for k in KS},
+    **{f"ndcg_cut_{k}": f"nDCG@{k}" for k in KS},
+}
+"""trec_eval's name → ours."""
+
+
+def published(name: str) -> dict[tuple[str, str], str]:
+    """Measure and query → the value as printed."""
+    lines = gzip.decompress(shared(f"trec_eval/{name}").read_bytes()).decode().splitlines()
+    rows = [line.split() for line in lines]
+    return {(measure, query): value for measure, query, value in rows if measure in SHARED}
+
+
+def without_junk(path: Path, into: Path) -> Path:
+    """The same run with six columns in each line: what trec_eval ignores behind them is an error here."""
+    rows = [line.split()[:6] for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    into.write_text("".join(" ".join(row) + "\n" for row in rows))
+    return into
+
+
+@pytest.mark.parametrize(
+    ("output", "qrels", "run", "depth", "threshold", "missing"),
+    [
+        ("out.test.aq.gz", "qrels.test.gz", "results.test.gz", None, 1, "skip"),
+        ("out.test.a.gz", "qrels.test.with-comments.gz", "results.test.gz", None, 1, "skip"),
+        ("out.test.gz", "qrels.test.gz", "results.test.gz", None, 1, "skip"),
+        ("out.test.aqc.gz", "qrels.test.gz", "results.trunc.gz", None, 1, "zero"),
+        ("out.test.aqcM.gz", "qrels.test.gz", "results.trunc.gz", 100, 1, "zero"),
+        ("out.test.aql.gz", "qrels.rel_level.gz", "results.test.gz", None, 2, "skip"),
+    ],
+)
+def test_the_published_outputs(
+    tmp_path: Path, output: str, qrels: str, run: str, depth: int | None, threshold: int, missing: str
+) -> None:
+    expected = published(output)
+    judgements = Qrels.read(shared(f"trec_eval/{qrels}"))
+    file = without_junk(shared(f"trec_eval/{run}"), tmp_path / "run")
+    ranking = read_run(file, tuple(judgements), depth=depth, ties="trec")
+    option = f"(rel={threshold})" if threshold > 1 else ""
+    ours = {name: own if "nDCG" in own else own + option for name, own in SHARED.items()}
+    result = evaluate_judged(ranking, ours.values(), qrels=judgements, missing=missing)  # type: ignore[arg-type]
+    columns = {str(measure): place for place, measure in enumerate(result.measures)}
+    assert len(expected) >= len({query for _, query in expected}) * 13
+    for (name, query), value in expected.items():
+        if query == "all":
+            found = result.mean(ours[name])
+        else:
+            found = result.values[result.queries.index(query), columns[ours[name]]]
+        assert f"{found:.4f}" == value, (name, query)
+
+
+documents = st.sampled_from([f"d{i}" for i in range(12)])
+# No grade below 0: pytrec_eval crashes on them. The published output with qrels.rel_level has grades of -1.
+grades = st.dictionaries(documents, st.integers(0, 4), min_size=1)
+# Scores that single precision cannot tell apart are ties of trec_eval.
+scores = st.dictionaries(documents, st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-12, 1e30]), min_size=1)
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(st.lists(st.tuples(grades, scores), min_size=1, max_size=3), st.integers(1, 3))
+def test_trec_eval_itself_on_random_runs(
+    queries: list[tuple[dict[str, int], dict[str, float]]], threshold: int
+) -> None:
+    qrels = {f"q{i}": judged for i, (judged, _) in enumerate(queries)}
+    run = {f"q{i}": scored for i, (_, scored) in enumerate(queries)}
+    asked = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P.1,3,20", "recall.2,20", "map_cut.2", "ndcg_cut.1,3,20"}
+    expected = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=threshold).evaluate(run)
+    names = {
+        "map": "AP", "Rprec": "Rprec", "bpref": "bpref", "recip_rank": "RR", "ndcg": "nDCG", "P_1": "P@1", "P_3": "P@3",
+        "P_20": "P@20", "recall_2": "R@2", "recall_20": "R@20", "map_cut_2": "AP@2", "ndcg_cut_1": "nDCG@1",
+        "ndcg_cut_3": "nDCG@3", "ndcg_cut_20": "nDCG@20",
+    }  # fmt: skip
+    ours = {name: own if "nDCG" in own else f"{own}(rel={threshold})" for name, own in names.items()}
+    ranking = {
+        query: sorted(sorted(found, reverse=True), key=lambda d: -np.float32(found[d])) for query, found in run.items()
+    }
+    result = evaluate_judged(ranking, ours.values(), qrels=qrels)
+    for name, own in zip(ours, result.measures, strict=True):
+        column = result.values[:, result.measures.index(own)].tolist()
+        assert column == pytest.approx([expected[q][name] for q in result.queries], abs=1e-12), name
