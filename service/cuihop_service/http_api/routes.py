@@ -353,10 +353,14 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
     size = len(question.pairs)
 
     def work(call: Call) -> bytes:
-        answer = core.distances(question.pairs, direction=question.direction, max_hops=question.max_hops, call=call)
+        answer = call.answer = core.distances(
+            question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+        )
         return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
 
-    asked = exchange.asked(request, "stream_distances", size=size, quick=core.is_quick(size))
+    asked = exchange.asked(
+        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump()
+    )
     return await exchange.front.answer(asked, work)
 
 
