@@ -84,7 +84,7 @@ class Finished:
 
 
 class Guard(Protocol):
-    """Who may ask, and how often. Both are asked in the event loop: what has to wait for others returns an awaitable."""
+    """Who may ask, and how often. Asked in the event loop: what has to wait for others returns an awaitable."""
 
     def caller(self, asked: Asked) -> Caller | Awaitable[Caller]:
         """Who asks.
@@ -95,7 +95,7 @@ class Guard(Protocol):
             GraphUnavailable: they cannot be verified at the moment.
         """
 
-    def admit(self, caller: Caller, asked: Asked) -> None | Awaitable[None]:
+    def admit(self, caller: Caller, asked: Asked) -> Awaitable[None] | None:
         """Count the question.
 
         Raises:
