@@ -76,7 +76,8 @@ class SigningKeys:
         self._pool = urllib3.PoolManager(num_pools=1, maxsize=1)
         self.version = 0
         parts = urlsplit(source)
-        if parts.scheme not in ("http", "https"):
+        self._remote = parts.scheme in ("http", "https")
+        if not self._remote:
             self._fetch()
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             raise InputError(
@@ -127,7 +128,7 @@ class SigningKeys:
 
     def _fetch(self) -> None:
         begun = self._clock()
-        text = self._downloaded() if "://" in self._source else self._read()
+        text = self._downloaded() if self._remote else self._read()
         keys = public_keys(text, self._source)
         if keys != self._keys:
             self.version += 1

@@ -20,6 +20,7 @@ __all__ = ["TokenRules", "TokenVerifier"]
 _LONGEST = 8192  # characters of a token
 _LONGEST_SUBJECT = 256
 _REMEMBERED = 4096  # tokens
+_LAST_SECOND = 10**12
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class TokenVerifier:
         if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
             raise NotAuthenticated("the token names nobody")
         caller = Caller(f"token:{subject}", self._scopes(claims))
-        self._verified[_mark(token)] = caller, float(claims["exp"]) + rules.leeway
+        self._verified[_mark(token)] = caller, min(int(claims["exp"]), _LAST_SECOND) + rules.leeway
         return caller
 
     def _scopes(self, claims: Mapping[str, Any]) -> frozenset[str]:

@@ -8,9 +8,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["BoundedBodies"]
+__all__ = ["STREAMS", "BoundedBodies"]
 
-_STREAMS = ("/v1/distances/stream",)
+STREAMS = ("/v1/distances/stream",)
+"""Paths whose bodies have no end."""
 
 
 class BoundedBodies:
@@ -34,7 +35,7 @@ class BoundedBodies:
             return
         headers = dict(scope["headers"])
         encoding = headers.get(b"content-encoding", b"identity").lower()
-        stream = scope["path"] in _STREAMS
+        stream = scope["path"] in STREAMS
         unpacker = None
         if encoding == b"gzip":
             unpacker = zlib.decompressobj(wbits=31)
@@ -44,10 +45,10 @@ class BoundedBodies:
             }
         elif encoding != b"identity":
             unpacker = None
-        size = 0
+        size = packed = 0
 
         async def bounded() -> Message:
-            nonlocal size
+            nonlocal size, packed
             message = await receive()
             if message["type"] != "http.request":
                 return message
@@ -57,11 +58,16 @@ class BoundedBodies:
                     expected="gzip or identity",
                 )  # fmt: skip
             body = message.get("body", b"")
+            packed += 0 if stream else len(body)
+            if packed > self._most:  # a gzip of nothing has no end either
+                raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
             if unpacker is not None:
                 try:
                     body = unpacker.decompress(body, self._most + 1)
                 except zlib.error as error:
                     raise InputError("the body is not gzip", column="body", found=str(error)) from None
+                if unpacker.unused_data:  # it would be kept, however much there is
+                    raise InputError("the body is not gzip", column="body", found="more after its end")
                 if unpacker.unconsumed_tail:
                     size = self._most + 1
                 elif not message.get("more_body") and not unpacker.eof:

@@ -16,7 +16,7 @@ from cuihop.graph import Direction
 from cuihop_service.answers import Answer
 from cuihop_service.calls import Call
 from cuihop_service.http_api import bodies
-from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api.exchange import CALLER, Exchange, request_id_of
 from cuihop_service.http_api.problems import PROBLEM, problem
 from cuihop_service.http_api.questions import (
     ConceptsQuestion,
@@ -358,6 +358,7 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         )
         return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
 
+    request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     asked = exchange.asked(
         request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump()
     )
