@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import urllib3
@@ -78,7 +78,7 @@ def refused(call: Callable[[], Any]) -> tuple[grpc.StatusCode, str, dict[str, An
     try:
         call()
     except grpc.RpcError as error:
-        status = rpc_status.from_call(error)
+        status = rpc_status.from_call(cast(grpc.Call, error))
         details: dict[str, Any] = {}
         for detail in () if status is None else status.details:
             for kind in (error_details_pb2.ErrorInfo, error_details_pb2.RetryInfo):
@@ -86,13 +86,13 @@ def refused(call: Callable[[], Any]) -> tuple[grpc.StatusCode, str, dict[str, An
                     details[kind.DESCRIPTOR.name] = unpacked = kind()
                     detail.Unpack(unpacked)
         reason = details["ErrorInfo"].reason if "ErrorInfo" in details else ""
-        return error.code(), reason, details
+        return cast(grpc.Call, error).code(), reason, details
     raise AssertionError("the call succeeded")
 
 
-def bearer(key: str) -> list[tuple[str, str]]:
+def bearer(key: str) -> tuple[tuple[str, str], ...]:
     """Metadata with a key or a token."""
-    return [("authorization", f"Bearer {key}")]
+    return (("authorization", f"Bearer {key}"),)
 
 
 DISTANCE = pb.DistanceRequest(a=A, b=B)

@@ -56,7 +56,7 @@ class Secured:
             None if certificate is None else certificate.private_key_pem.bytes(),
             None if certificate is None else b"".join(pem.bytes() for pem in certificate.cert_chain_pems),
         )
-        metadata = [] if key is None else bearer(key)
+        metadata = () if key is None else bearer(key)
         with grpc.secure_channel(f"localhost:{self.service.grpc_port}", credentials) as channel:
             asked = pb_grpc.ConceptGraphServiceStub(channel)
             try:

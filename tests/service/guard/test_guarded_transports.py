@@ -63,7 +63,7 @@ def test_without_a_valid_key_nobody_is_answered(service: RunningService, keys: P
                 answer = http(service, path, body, **headers)
                 assert (answer.status, answer.json["reason"]) == (401, "NOT_AUTHENTICATED"), (shown, path)
                 assert answer.headers["WWW-Authenticate"] == "Bearer"
-            metadata = [] if shown is None else [("authorization", shown)]
+            metadata = () if shown is None else (("authorization", shown),)
             status = refused(partial(asked.Distance, DISTANCE, metadata=metadata))
             assert status[:2] == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED"), shown
     assert http(service, "/health/live").status == 200
@@ -109,9 +109,9 @@ def test_a_revoked_key_ends_its_streams(service: RunningService, keys: Path) -> 
     with stub(service) as asked:
 
         def batches() -> Iterator[pb.StreamDistancesRequest]:
-            yield pb.StreamDistancesRequest(batch=pb.DistancesRequest(pairs=[pb.Pair(a=A, b=B)]))
+            yield pb.StreamDistancesRequest(batch=pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]))
 
-        stream = partial(list, asked.StreamDistances(batches(), metadata=bearer(key)))
+        stream = partial(next, asked.StreamDistances(batches(), metadata=bearer(key)))
         assert refused(stream)[0] == grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -246,7 +246,7 @@ def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Pa
         assert http(service, "/v1/distances/stream", line, key=key).json["hops"] == [3]
         with stub(service) as asked:
             asked.Distance(DISTANCE, metadata=bearer(key))
-            asked.Distances(pb.DistancesRequest(pairs=[pb.Pair(a=A, b=B)]), metadata=bearer(key))
+            asked.Distances(pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]), metadata=bearer(key))
             asked.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=1), metadata=bearer(key))
         digest = service.holder.current.digest  # type: ignore[union-attr]
     lines = [json.loads(line) for line in short.read_text().splitlines()]
@@ -302,7 +302,7 @@ def test_an_observer_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture
         def started(self, asked: Asked) -> None:
             raise ZeroDivisionError
 
-        finished = waiting = started  # type: ignore[assignment]
+        finished = waiting = started
 
     with running_service(example_graph(), observer=Observers(Failing())) as service:  # type: ignore[arg-type]
         assert http(service, DISTANCE_PATH).json["hops"] == 3

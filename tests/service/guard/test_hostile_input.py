@@ -316,13 +316,13 @@ def test_grpc_messages_out_of_order(service: RunningService) -> None:
             assert code in (grpc.StatusCode.INTERNAL, grpc.StatusCode.INVALID_ARGUMENT), message[:20]
         code, _, _ = refused(partial(call, bytes(service.core.limits.message_bytes + 1), timeout=20))
         assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
-        large = [("x-bomb", "y" * 1_000_000)]
+        large = (("x-bomb", "y" * 1_000_000),)
         code, _, _ = refused(partial(call, DISTANCE.SerializeToString(), metadata=large, timeout=20))
         assert code in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL)
         unknown = channel.unary_unary("/../../etc/passwd", request_serializer=bytes, response_deserializer=bytes)
         assert refused(partial(unknown, b"", timeout=20))[0] == grpc.StatusCode.UNIMPLEMENTED
     with stub(service) as asked:
-        many = pb.DistancesRequest(pairs=[pb.Pair(a=A, b=B)] * 200_000)
+        many = pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)] * 200_000)
         assert refused(partial(asked.Distances, many))[1] == "LIMIT_EXCEEDED"
         long = pb.DistanceRequest(a="x" * MEBIBYTE, b=B)
         assert refused(partial(asked.Distance, long))[0] == grpc.StatusCode.INVALID_ARGUMENT
@@ -352,6 +352,6 @@ def test_credentials_out_of_order(tmp_path: Path) -> None:
         assert b" 401 " in status_line(raw(service, GET + b"Connection: close\r\n" + two + b"\r\n"))
         with stub(service) as asked:
             for text in ("Bearer " + "x" * 8_000, "Bearer ..", "Bearer cuihop_"):
-                code, _, _ = refused(partial(asked.Distance, DISTANCE, metadata=[("authorization", text)]))
+                code, _, _ = refused(partial(asked.Distance, DISTANCE, metadata=(("authorization", text),)))
                 assert code == grpc.StatusCode.UNAUTHENTICATED
             assert asked.Distance(DISTANCE, metadata=bearer(key)).hops == 3

@@ -39,7 +39,7 @@ ED = ed25519.Ed25519PrivateKey.generate()
 
 
 def public(key: Any, kid: str | None, algorithm: str, **others: Any) -> dict[str, Any]:
-    fields = json.loads(get_default_algorithms()[algorithm].to_jwk(key.public_key()))
+    fields: dict[str, Any] = json.loads(get_default_algorithms()[algorithm].to_jwk(key.public_key()))
     return fields | ({} if kid is None else {"kid": kid}) | others
 
 
@@ -152,7 +152,7 @@ def tampered(token: str) -> str:
 
 def unsigned() -> str:
     return jwt.encode(
-        {"iss": ISSUER, "aud": AUDIENCE, "sub": "x", "exp": time.time() + 300}, None, "none", {"kid": "one"}
+        {"iss": ISSUER, "aud": AUDIENCE, "sub": "x", "exp": time.time() + 300}, "", "none", {"kid": "one"}
     )
 
 
