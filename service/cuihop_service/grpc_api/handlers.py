@@ -255,7 +255,8 @@ def _subject(context: Context) -> str | None:
     shown = context.auth_context()
     for kind in ("x509_common_name", "x509_subject_alternative_name"):
         for name in shown.get(kind, ()):
-            return name.decode("utf-8", "replace")
+            if name:  # a certificate without a common name has an empty one here
+                return name.decode("utf-8", "replace")
     return None
 
 
