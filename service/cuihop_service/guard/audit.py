@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -77,10 +78,10 @@ class AuditLog:
             if finished.detail:  # an error's message may name concepts
                 told["detail"] = finished.detail[:_LONGEST_DETAIL]
         try:
-            line = orjson.dumps(told) + b"\n"
-        except TypeError:
-            line = orjson.dumps(told, default=repr, option=orjson.OPT_NON_STR_KEYS) + b"\n"
-        self._write(line)
+            line = orjson.dumps(told)
+        except TypeError:  # a number of many digits, half of a character: whatever a question may hold
+            line = json.dumps(told, default=repr).encode()
+        self._write(line + b"\n")
 
     def _write(self, line: bytes) -> None:
         try:

@@ -136,7 +136,7 @@ class TokenVerifier:
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise NotAuthenticated("not a token: its claims cannot be read") from None
         subject = claims["sub"]
-        if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT:
+        if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or not subject.isprintable():
             raise NotAuthenticated("the token names nobody")
         caller = Caller(f"token:{subject}", self._scopes(claims))
         self._verified[_mark(token)] = caller, min(int(claims["exp"]), _LAST_SECOND) + rules.leeway

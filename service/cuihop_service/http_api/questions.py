@@ -46,7 +46,7 @@ Pair = Annotated[tuple[Cui, Cui], FailFast()]
 Cuis = Annotated[CuiList, Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
 N = Annotated[Hops, Field(description="A concept is near within so many hops. 0 gives IoU.")]
 Lambda = Annotated[
-    float, Field(alias="lambda", ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
+    float, Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
 ]
 _MOST_FIELDS = 50
 
@@ -130,7 +130,7 @@ class ConceptsQuestion(Question):
     """Concepts to describe."""
 
     cuis: Cuis
-    names_only: Annotated[bool, Field(description="Leave all but names out.")] = False
+    names_only: Annotated[bool, Field(strict=True, description="Leave all but names out.")] = False
 
 
 class ResolutionsQuestion(Question):

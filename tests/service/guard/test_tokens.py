@@ -182,6 +182,8 @@ def confused() -> str:
         (lambda: signed(sub=None), "lacks a claim"),
         (lambda: signed(sub=""), "nobody"),
         (lambda: signed(sub="x" * 300), "nobody"),
+        (lambda: signed(sub="a\nb"), "nobody"),
+        (lambda: signed(sub="\ud800"), "nobody"),
         (lambda: signed(exp="soon"), "not valid"),
         (lambda: signed(OTHER), "signature"),
         (lambda: signed(kid="unknown"), "does not have"),
