@@ -170,6 +170,21 @@ def test_lists_of_a_million_wrong_things_give_one_error(service: RunningService,
 
 
 @pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/relevance", {"a": [A], "b": [B], "lambda": False}),
+        ("/v1/relevance", {"a": [A], "b": [B], "lambda": "0.5"}),
+        ("/v1/relevances", {"query": [A], "corpus": [[B]], "lambda": True}),
+        ("/v1/concepts", {"cuis": [A], "names_only": 0}),
+        ("/v1/pack", {"cuis": [A], "hops": True}),
+        ("/v1/distances", {"pairs": [[A, B]], "max_hops": "3"}),
+    ],
+)
+def test_values_of_another_type_are_not_guessed_at(service: RunningService, path: str, body: object) -> None:
+    assert http(service, path, body).status == 400
+
+
+@pytest.mark.parametrize(
     "kind", ["text/plain", "application/xml", "multipart/form-data; boundary=x", "application/json;", ""]
 )
 def test_other_content_types_are_refused_or_read_as_json(service: RunningService, kind: str) -> None:
