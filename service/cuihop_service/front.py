@@ -145,7 +145,7 @@ class Observers:
     """Several as one. An observer that fails is told in the log, and disturbs nobody.
 
     Args:
-        observers: are told in this order.
+        observers: from the outermost to the innermost: the first is told of a beginning first, and of an end last.
     """
 
     def __init__(self, *observers: Observer) -> None:
@@ -157,7 +157,7 @@ class Observers:
 
     def finished(self, finished: Finished, token: Any) -> None:
         """Tell each, with what it returned before."""
-        for observer, own in zip(self._observers, token, strict=True):
+        for observer, own in zip(reversed(self._observers), reversed(token), strict=True):
             self._told(observer.finished, finished, own)
 
     def waiting(self, running: int, waiting: int) -> None:

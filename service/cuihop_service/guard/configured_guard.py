@@ -88,6 +88,13 @@ class ConfiguredGuard:
         """See `Guard.admit`."""
         return None if self._rates is None else self._rates.admit(caller, asked.size)
 
+    async def close(self) -> None:
+        """Ask the identity provider and Redis no more."""
+        if self._tokens is not None:
+            self._tokens.close()
+        if self._rates is not None:
+            await self._rates.close()
+
     def _certified(self, asked: Asked) -> Caller:
         if self._certificates is not None and asked.subject is not None:
             return self._certificates.caller(asked.subject)

@@ -96,6 +96,10 @@ class TokenVerifier:
         key = self._keys.known(kid)
         return self._fetched(token, kid) if key is None else self._verify(token, key)
 
+    def close(self) -> None:
+        """Ask the provider no more."""
+        self._keys.close()
+
     async def _fetched(self, token: str, kid: str | None) -> Caller:
         key = await self._keys.found(kid)
         if key is None:

@@ -378,9 +378,9 @@ def test_secrets_private_and_encryption_keys_are_no_signing_keys() -> None:
 
 
 def test_tokens_over_both_transports(provider: Provider) -> None:
-    settings = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks=provider.address)
+    guard = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks=provider.address).guard()
     path = f"/v1/distance?a={A}&b={B}"
-    with running_service(example_graph(), guard=settings.guard()) as service, stub(service) as asked:
+    with running_service(example_graph(), guard=guard) as service, stub(service) as asked:
         assert http(service, path, key=signed()).json["hops"] == 3
         assert asked.Distance(DISTANCE, metadata=bearer(signed())).hops == 3
         assert http(service, "/v1/search?text=a", key=signed()).status == 403
@@ -389,6 +389,7 @@ def test_tokens_over_both_transports(provider: Provider) -> None:
             code, reason, _ = refused(partial(asked.Distance, DISTANCE, metadata=bearer(wrong)))
             assert (code, reason) == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED")
         assert http(service, path, key="cuihop_0123456789_x").json["detail"] == "this service takes no keys"
+    asyncio.run(guard.close())
 
 
 def test_where_the_provider_is_down_keys_go_on_and_tokens_are_told_to_come_again(tmp_path: Path) -> None:
