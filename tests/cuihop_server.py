@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from starlette.routing import BaseRoute
 
 from cuihop.snapshot import SnapshotGraph
 from cuihop_service.core import ConceptService
@@ -46,6 +48,7 @@ def running_service(
     observer: Observer | None = None,
     names: bool = True,
     tls: TlsFiles | None = None,
+    routes: Callable[[ConceptService, Front], Sequence[BaseRoute]] | None = None,
     **options: Any,
 ) -> Iterator[RunningService]:
     """Both servers over a graph, until the block ends."""
@@ -63,6 +66,8 @@ def running_service(
 
     async def begin() -> tuple[Front, Servers]:
         front = Front(limits, guard, observer)
+        if routes is not None:
+            options["more_routes"] = routes(core, front)
         servers = Servers(core, front, http=http, grpc_address=("127.0.0.1", 0), tls=tls, **options)
         await servers.start()
         return front, servers

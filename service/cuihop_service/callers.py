@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from cuihop.errors import NotAllowed
+from cuihop.errors import InputError, NotAllowed
 
-__all__ = ["ANONYMOUS", "SCOPES", "Caller", "Scope"]
+__all__ = ["ANONYMOUS", "SCOPES", "Caller", "Rate", "Scope"]
 
 Scope: TypeAlias = Literal["read", "names", "cypher", "metrics"]
 """``read``: everything but names. ``names``: names and search, which a UMLS licence may restrict. ``cypher``: a
@@ -17,16 +17,38 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """How often one caller may ask. None is no limit.
+
+    Attributes:
+        requests: a second, in the long run.
+        burst: at once, after a pause; None for as many as in one second, and at least one.
+        pairs: a minute; of questions that hold no pairs, the concepts or sets count.
+    """
+
+    requests: float | None = None
+    burst: int | None = None
+    pairs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("requests", self.requests), ("burst", self.burst), ("pairs", self.pairs)):
+            if value is not None and not 0 < value < 1e12:
+                raise InputError("not a rate", column=name, found=repr(value), expected="a number above 0")
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks.
 
     Attributes:
-        name: of the key or the token's subject; for logs and rates.
+        name: of the key, or ``token:`` and the token's subject, or ``certificate:`` and its name; for logs and rates.
         scopes: what they may ask for.
+        rate: how often; None for the service's own rate.
     """
 
     name: str
     scopes: frozenset[str]
+    rate: Rate | None = None
 
     def may(self, scope: Scope) -> bool:
         """Whether the caller has the scope."""

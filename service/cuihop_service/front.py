@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -17,9 +18,11 @@ from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.calls import Call, Cancelled
 from cuihop_service.limits import Limits
 
-__all__ = ["Asked", "Finished", "Front", "Guard", "Observer", "OpenGuard", "SilentObserver"]
+__all__ = ["Asked", "Finished", "Front", "Guard", "Observer", "Observers", "OpenGuard", "SilentObserver"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("cuihop.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,9 @@ class Asked:
         quick: whether it is answered at once, without a thread.
         trace: the ``traceparent`` header.
         subject: name in the certificate that the caller has shown.
+        peer: the address that the question came from; a proxy's, where one stands between.
+        caller: who asks, where the guard was asked before, as for the body of a request.
+        question: gives the question's content as plain values, for an audit that wants it.
     """
 
     operation: str
@@ -49,6 +55,9 @@ class Asked:
     quick: bool = False
     trace: str | None = None
     subject: str | None = None
+    peer: str | None = None
+    caller: Caller | None = None
+    question: Callable[[], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +84,30 @@ class Finished:
 
 
 class Guard(Protocol):
-    """Who may ask, and how often."""
+    """Who may ask, and how often. Asked in the event loop: what has to wait for others returns an awaitable."""
 
-    def caller(self, credentials: str | None, subject: str | None) -> Caller:
+    def caller(self, asked: Asked) -> Caller | Awaitable[Caller]:
         """Who asks.
 
         Raises:
             NotAuthenticated: no credentials, or none that are valid.
+            RateLimited: too many that were not valid.
+            GraphUnavailable: they cannot be verified at the moment.
         """
 
-    def admit(self, caller: Caller, asked: Asked) -> None:
+    def admit(self, caller: Caller, asked: Asked) -> Awaitable[None] | None:
         """Count the question.
 
         Raises:
             RateLimited: there were too many.
+            LimitExceeded: the question is larger than the caller's rate ever allows.
         """
 
 
 class OpenGuard:
     """Lets everybody in: for a service that listens on loopback only."""
 
-    def caller(self, credentials: str | None, subject: str | None) -> Caller:
+    def caller(self, asked: Asked) -> Caller:
         """Anonymous, whatever was shown."""
         return ANONYMOUS
 
@@ -129,6 +141,38 @@ class SilentObserver:
         """Nothing."""
 
 
+class Observers:
+    """Several as one. An observer that fails is told in the log, and disturbs nobody.
+
+    Args:
+        observers: from the outermost to the innermost: the first is told of a beginning first, and of an end last.
+    """
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def started(self, asked: Asked) -> Sequence[Any]:
+        """Tell each, and keep what each returns."""
+        return [self._told(observer.started, asked) for observer in self._observers]
+
+    def finished(self, finished: Finished, token: Any) -> None:
+        """Tell each, with what it returned before."""
+        for observer, own in zip(reversed(self._observers), reversed(token), strict=True):
+            self._told(observer.finished, finished, own)
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """Tell each."""
+        for observer in self._observers:
+            self._told(observer.waiting, running, waiting)
+
+    def _told(self, tell: Callable[..., Any], *what: Any) -> Any:
+        try:
+            return tell(*what)
+        except Exception:
+            _log.exception("an observer failed")
+            return None
+
+
 class Front:
     """Answers questions: quick ones at once, others in a bounded pool of threads, with a bounded queue before it.
 
@@ -152,6 +196,23 @@ class Front:
         """Questions in the threads at this moment."""
         return self._running
 
+    async def identified(self, asked: Asked) -> Caller:
+        """Who asks, before the question itself is read. A refusal is accounted for like that of a question.
+
+        Raises:
+            NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.
+        """
+        begun = time.perf_counter()
+        try:
+            found = self.guard.caller(asked)
+            return found if isinstance(found, Caller) else await found
+        except CuihopError as error:
+            token = self.observer.started(asked)
+            spent = time.perf_counter() - begun
+            told = Finished(asked, None, spent, status_of(error).reason, detail=str(error))
+            self.observer.finished(told, token)
+            raise
+
     async def answer(self, asked: Asked, work: Callable[[Call], T]) -> T:
         """The answer that ``work`` gives.
 
@@ -164,18 +225,21 @@ class Front:
         caller: Caller | None = None
         reason, tier, digest, detail = "OK", None, None, ""
         try:
-            caller = self.guard.caller(asked.credentials, asked.subject)
+            caller = asked.caller
+            if caller is None:
+                found = self.guard.caller(asked)
+                caller = found if isinstance(found, Caller) else await found
             caller.check(asked.scope)
-            self.guard.admit(caller, asked)
+            admitted = self.guard.admit(caller, asked)
+            if admitted is not None:
+                await admitted
             seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
             call = Call(caller, asked.request_id, time.monotonic() + seconds)
-            if asked.quick:
-                found = work(call)
-            else:
-                found = await self._in_thread(work, call)
-            if isinstance(found, Answer):
-                tier, digest = found.tier, found.digest
-            return found
+            answer = work(call) if asked.quick else await self._in_thread(work, call)
+            told = answer if isinstance(answer, Answer) else call.answer
+            if told is not None:
+                tier, digest = told.tier, told.digest
+            return answer
         except CuihopError as error:
             reason = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason
             detail = str(error)

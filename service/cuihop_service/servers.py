@@ -16,11 +16,11 @@ from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.http_api.application import application
+from cuihop_service.http_api.bounded_protocol import BoundedHttp
 
 __all__ = ["Servers", "listening_socket"]
 
 _KEEP_ALIVE_SECONDS = 75
-_HEADER_BYTES = 32_768
 
 
 def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket:
@@ -87,7 +87,7 @@ class Servers:
         if http is not None:
             config = uvicorn.Config(
                 application(core, front, more_routes=more_routes, hosts=hosts),
-                http="httptools",
+                http=BoundedHttp,
                 ws="none",
                 lifespan="off",
                 log_config=None,

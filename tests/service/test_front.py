@@ -92,8 +92,8 @@ def test_who_may_not_is_refused_before_the_work() -> None:
     kept = Kept()
 
     class NobodyKnown:
-        def caller(self, credentials: str | None, subject: str | None) -> Caller:
-            if credentials is None:
+        def caller(self, asked: Asked) -> Caller:
+            if asked.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
@@ -115,6 +115,36 @@ def test_who_may_not_is_refused_before_the_work() -> None:
 
     run(ask)
     assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
+
+
+def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
+    kept = Kept()
+
+    class Elsewhere:
+        async def caller(self, asked: Asked) -> Caller:
+            await asyncio.sleep(0)
+            if asked.credentials is None:
+                raise NotAuthenticated("no key")
+            return Caller("ann", frozenset({"read"}))
+
+        async def admit(self, caller: Caller, asked: Asked) -> None:
+            await asyncio.sleep(0)
+            if asked.size > 1:
+                raise RateLimited("too many", retry_after=2.0)
+
+    async def ask() -> None:
+        front = Front(Limits(), Elsewhere(), kept)
+        with pytest.raises(NotAuthenticated):
+            await front.identified(QUESTION)
+        assert await front.answer(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
+        with pytest.raises(RateLimited):
+            await front.answer(Asked("distance", "test", credentials="x", size=2), lambda call: None)
+        known = Caller("bob", frozenset({"read"}))
+        assert await front.answer(Asked("distance", "test", caller=known), lambda call: call.caller.name) == "bob"
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
 
 
 def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:

@@ -15,7 +15,8 @@ from cuihop.cli.exit_codes import EXIT_CODES
 __all__ = ["COMMANDS_GROUP", "application"]
 
 COMMANDS_GROUP = "cuihop.commands"
-"""Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name."""
+"""Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
+`typer.Typer` a sub-command with commands of its own."""
 
 _OWN: dict[str, Callable[..., None]] = {
     "distance": distance.distance,
@@ -53,10 +54,15 @@ def application() -> typer.Typer:
         app.command(name)(command)
     for entry in sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name):
         try:
-            app.command(entry.name)(entry.load())
+            loaded = entry.load()
         except ModuleNotFoundError as error:
             loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
             app.command(entry.name, context_settings=loose)(_missing(entry, error))
+            continue
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=entry.name)
+        else:
+            app.command(entry.name)(loaded)
     return app
 
 

@@ -29,6 +29,9 @@ ALLOWED_PROCEDURES = frozenset(
 )
 """Procedures that only look at the graph. Others could write, read files, or reach other machines."""
 
+_OF_THE_SERVER = ("Show", "Terminate")
+"""Beginnings of the operators that show other people's queries and the settings, or end transactions."""
+
 _HIDDEN = {"folded"}  # for the search only; a name in other letters
 
 
@@ -110,6 +113,12 @@ def _check(summary: neo4j.ResultSummary) -> None:
     for operator, details in _operators(summary.plan):
         if operator == "LoadCSV":
             raise InputError("the query loads a file", expected="a query that only reads the graph")
+        if operator.startswith(_OF_THE_SERVER):
+            raise InputError(
+                "the query asks about the server, or tells it what to do",
+                found=operator,
+                expected="a query that only reads the graph",
+            )
         if operator == "ProcedureCall":
             name = details.partition("(")[0].strip()
             if name not in ALLOWED_PROCEDURES:

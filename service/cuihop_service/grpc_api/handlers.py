@@ -6,8 +6,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import grpc.aio
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
 import cuihop
 from cuihop.errors import CuihopError
@@ -41,6 +44,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
     async def _answer(
         self,
         context: Context,
+        request: Message,
         operation: str,
         work: Callable[[Call], T],
         *,
@@ -62,6 +66,8 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             quick=quick,
             trace=headers.get("traceparent"),
             subject=_subject(context),
+            peer=_peer(context),
+            question=lambda: MessageToDict(request, preserving_proto_field_name=True),
         )
         try:
             return await self._front.answer(asked, work)
@@ -81,6 +87,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         bounds = await self._asked(context, lambda: messages.bounds(request.bounds))
         answer = await self._answer(
             context,
+            request,
             "distance",
             lambda call: self._core.distance(request.a, request.b, **bounds, call=call),
             quick=self._core.is_quick(),
@@ -98,9 +105,10 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             bounds = messages.bounds(request.bounds)
             with core.holder.lent() as served:
                 pairs = messages.asked_pairs(request, core.limits, served.release.identifiers)
-            return messages.distances_message(core.distances(pairs, **bounds, call=call))
+            call.answer = core.distances(pairs, **bounds, call=call)
+            return messages.distances_message(call.answer)
 
-        return await self._answer(context, operation, work, size=size, quick=core.is_quick(size))
+        return await self._answer(context, request, operation, work, size=size, quick=core.is_quick(size))
 
     async def StreamDistances(
         self, request_iterator: AsyncIterator[pb.StreamDistancesRequest], context: Context
@@ -113,30 +121,29 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         bounds = await self._asked(context, lambda: messages.bounds(request.bounds))
         answer = await self._answer(
             context,
+            request,
             "path",
             lambda call: self._core.path(request.a, request.b, **bounds, call=call),
         )
         return messages.path_message(answer)
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, context: Context) -> pb.NeighbourhoodResponse:
-        return await self._answer(
-            context,
-            "neighbourhood",
-            lambda call: messages.neighbourhood_message(
-                self._core.neighbourhoods(
-                    list(request.cuis),
-                    hops=messages.optional(request, "hops"),
-                    direction=messages.way(request.direction),
-                    limit=messages.optional(request, "limit"),
-                    call=call,
-                )
-            ),
-            size=len(request.cuis),
-        )
+        def work(call: Call) -> pb.NeighbourhoodResponse:
+            call.answer = self._core.neighbourhoods(
+                list(request.cuis),
+                hops=messages.optional(request, "hops"),
+                direction=messages.way(request.direction),
+                limit=messages.optional(request, "limit"),
+                call=call,
+            )
+            return messages.neighbourhood_message(call.answer)
+
+        return await self._answer(context, request, "neighbourhood", work, size=len(request.cuis))
 
     async def SetRelevance(self, request: pb.SetRelevanceRequest, context: Context) -> pb.SetRelevanceResponse:
         answer = await self._answer(
             context,
+            request,
             "set_relevance",
             lambda call: self._core.set_relevance(
                 list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), call=call
@@ -148,6 +155,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
     async def Relevances(self, request: pb.RelevancesRequest, context: Context) -> pb.RelevancesResponse:
         answer = await self._answer(
             context,
+            request,
             "relevances",
             lambda call: self._core.relevances(
                 list(request.query.cuis),
@@ -162,6 +170,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
     async def Search(self, request: pb.SearchRequest, context: Context) -> pb.SearchResponse:
         answer = await self._answer(
             context,
+            request,
             "search",
             lambda call: self._core.search(request.text, limit=messages.optional(request, "limit"), call=call),
             scope="names",
@@ -179,7 +188,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             hidden = not self._core.sees_names(call)
             return self._core.concepts(list(request.cuis), names_only=request.names_only, call=call)
 
-        answer = await self._answer(context, "get_concept", work, size=len(request.cuis))
+        answer = await self._answer(context, request, "get_concept", work, size=len(request.cuis))
         return pb.GetConceptResponse(
             concepts=[
                 pb.Concept(
@@ -200,6 +209,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
     async def Resolve(self, request: pb.ResolveRequest, context: Context) -> pb.ResolveResponse:
         answer = await self._answer(
             context,
+            request,
             "resolve",
             lambda call: self._core.resolve(list(request.cuis), call=call),
             size=len(request.cuis),
@@ -214,6 +224,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
     ) -> AsyncIterator[pb.GetDistancePackResponse]:
         answer = await self._answer(
             context,
+            request,
             "pack",
             lambda call: self._core.pack(
                 list(request.cuis), hops=request.hops, direction=messages.way(request.direction), call=call
@@ -236,11 +247,20 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     service_version=cuihop.__version__,
                 )
 
-        return await self._answer(context, "get_release", work, quick=True)
+        return await self._answer(context, request, "get_release", work, quick=True)
 
 
 def _subject(context: Context) -> str | None:
-    """The name in the certificate that the caller has shown; None without one."""
-    for name in context.auth_context().get("x509_common_name", ()):
-        return name.decode("utf-8", "replace")
+    """The name in the certificate that the caller has shown, its common name first; None without one."""
+    shown = context.auth_context()
+    for kind in ("x509_common_name", "x509_subject_alternative_name"):
+        for name in shown.get(kind, ()):
+            if name:  # a certificate without a common name has an empty one here
+                return name.decode("utf-8", "replace")
     return None
+
+
+def _peer(context: Context) -> str | None:
+    """The address that the call came from, without its port."""
+    kind, _, address = unquote(context.peer()).partition(":")
+    return address.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else None

@@ -21,6 +21,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
 from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api.known_callers import KnownCallers
 from cuihop_service.http_api.problems import PROBLEM, input_error, problem_response
 from cuihop_service.http_api.routes import routes
 
@@ -102,6 +103,7 @@ def application(
     app.router.routes.extend(more_routes)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
+    app.add_middleware(KnownCallers, front=front)
     app.add_middleware(SafeHeaders)
     if "*" not in hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)

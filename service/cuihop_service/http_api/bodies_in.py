@@ -8,9 +8,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuihop.errors import InputError, LimitExceeded
 
-__all__ = ["BoundedBodies"]
+__all__ = ["STREAMS", "BoundedBodies"]
 
-_STREAMS = ("/v1/distances/stream",)
+STREAMS = ("/v1/distances/stream",)
+"""Paths whose bodies have no end."""
 
 
 class BoundedBodies:
@@ -33,17 +34,17 @@ class BoundedBodies:
             await self._app(scope, receive, send)
             return
         encoding = dict(scope["headers"]).get(b"content-encoding", b"identity").lower()
-        stream = scope["path"] in _STREAMS
+        stream = scope["path"] in STREAMS
         understood = (b"identity",) if stream else (b"gzip", b"identity")
         unpacker = None
         if encoding == b"gzip" and not stream:
             unpacker = zlib.decompressobj(wbits=31)
             kept = [h for h in scope["headers"] if h[0] not in (b"content-encoding", b"content-length")]
             scope = {**scope, "headers": kept}
-        size = 0
+        size = packed = 0
 
         async def bounded() -> Message:
-            nonlocal size
+            nonlocal size, packed
             message = await receive()
             if message["type"] != "http.request":
                 return message
@@ -53,11 +54,16 @@ class BoundedBodies:
                     expected=b" or ".join(understood).decode(),
                 )  # fmt: skip
             body = message.get("body", b"")
+            packed += len(body)
+            if packed > self._most and not stream:  # a gzip of nothing has no end either
+                raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
             if unpacker is not None:
                 try:
                     body = unpacker.decompress(body, self._most + 1)
                 except zlib.error as error:
                     raise InputError("the body is not gzip", column="body", found=str(error)) from None
+                if unpacker.unused_data:  # it would be kept, however much there is
+                    raise InputError("the body is not gzip", column="body", found="more after its end")
                 if unpacker.unconsumed_tail:
                     size = self._most + 1
                 elif not message.get("more_body") and not unpacker.eof:

@@ -20,9 +20,15 @@ from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Front
 from cuihop_service.http_api.bodies import written
 
-__all__ = ["Exchange", "request_id_of", "until_gone"]
+__all__ = ["CALLER", "SUBJECT", "Exchange", "request_id_of", "until_gone"]
 
 T = TypeVar("T")
+
+CALLER = "cuihop_caller"
+"""Key of the ASGI scope: who asks, where that was learnt before the body was read."""
+
+SUBJECT = "cuihop_subject"
+"""Key of the ASGI scope: the name in the certificate that the caller has shown."""
 
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
@@ -68,16 +74,17 @@ class Exchange:
             self._check_release(release)
         known = request.headers.get("if-none-match") if request.method == "GET" else None
 
-        def made(call: Call) -> tuple[Answer[T] | None, bytes | None, str]:
+        def made(call: Call) -> tuple[bytes | None, str]:
             tag = self._tag(request, call)
             served = self.core.holder.current
             if known is not None and served is not None and tag in known:
-                return None, None, tag
-            answer = work(call)
-            return answer, written(answer, fields(answer)), tag
+                return None, tag
+            answer = call.answer = work(call)
+            return written(answer, fields(answer)), tag
 
-        asked = self.asked(request, operation, size=size, scope=scope, quick=quick)
-        _, body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
+        question = None if request.method == "GET" else await request.json()  # the framework has read it before
+        asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
+        body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
         headers = {"X-Request-Id": asked.request_id}
         if request.method == "GET":
             headers["ETag"] = tag
@@ -92,9 +99,16 @@ class Exchange:
         return Response(body, headers=headers, media_type=_JSON)
 
     def asked(
-        self, request: Request, operation: str, *, size: int = 1, scope: Scope = "read", quick: bool = False
+        self,
+        request: Request,
+        operation: str,
+        *,
+        size: int = 1,
+        scope: Scope = "read",
+        quick: bool = False,
+        question: Mapping[str, Any] | None = None,
     ) -> Asked:
-        """What the request's headers tell of a question.
+        """What the request tells of a question. Without the question's fields, they are the query string's.
 
         Raises:
             InputError: a time limit that is no number.
@@ -111,6 +125,10 @@ class Exchange:
             scope=scope,
             quick=quick,
             trace=headers.get("traceparent"),
+            subject=request.scope.get(SUBJECT),
+            peer=None if request.client is None else request.client.host,
+            caller=request.scope.get(CALLER),
+            question=lambda: dict(request.query_params) if question is None else question,
         )
 
     def _check_release(self, release: str) -> None:

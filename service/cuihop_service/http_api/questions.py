@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, model_validator
 
 from cuihop.graph import Direction
 
@@ -41,11 +41,15 @@ def _text(text: str) -> str:
 
 
 Cui = Annotated[str, Field(strict=True, examples=["C0006121"]), AfterValidator(_text)]
-Cuis = Annotated[list[Cui], Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
+CuiList = Annotated[list[Cui], FailFast()]  # one error tells enough: a million of them take gigabytes
+Pair = Annotated[tuple[Cui, Cui], FailFast()]
+Cuis = Annotated[CuiList, Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
 N = Annotated[Hops, Field(description="A concept is near within so many hops. 0 gives IoU.")]
 Lambda = Annotated[
-    float, Field(alias="lambda", ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
+    float, Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
 ]
+_MOST_FIELDS = 50
+
 Unknown = Annotated[
     Literal["error", "isolated"],
     Field(description="Identifiers that the release cannot use: an error, or kept as concepts near nothing."),
@@ -57,12 +61,21 @@ class Question(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_of_few_fields(cls, value: Any) -> Any:
+        """Each unknown field would be an error of its own."""
+        if isinstance(value, dict) and len(value) > _MOST_FIELDS:
+            raise ValueError(f"at most {_MOST_FIELDS} fields")
+        return value
+
 
 class DistancesQuestion(Question):
     """A batch of pairs."""
 
     pairs: Annotated[
-        list[tuple[Cui, Cui]],
+        list[Pair],
+        FailFast(),
         Field(description="Pairs of identifiers.", examples=[[["C0006121", "C0018670"], ["C0042449", "C0005847"]]]),
     ]
     direction: DirectionField = "any"
@@ -90,8 +103,8 @@ class NeighbourhoodsQuestion(Question):
 class RelevanceQuestion(Question):
     """The concept sets of two images."""
 
-    a: Annotated[list[Cui], Field(description="The concepts of one image.", examples=[["C0042449"]])]
-    b: Annotated[list[Cui], Field(description="The concepts of the other.", examples=[["C0005847"]])]
+    a: Annotated[CuiList, Field(description="The concepts of one image.", examples=[["C0042449"]])]
+    b: Annotated[CuiList, Field(description="The concepts of the other.", examples=[["C0005847"]])]
     n: N = 1
     lam: Lambda = 0.5
     direction: DirectionField = "any"
@@ -101,9 +114,10 @@ class RelevanceQuestion(Question):
 class RelevancesQuestion(Question):
     """The concept set of a query image, and those of many others."""
 
-    query: Annotated[list[Cui], Field(description="The concepts of the query image.", examples=[["C0042449"]])]
+    query: Annotated[CuiList, Field(description="The concepts of the query image.", examples=[["C0042449"]])]
     corpus: Annotated[
-        list[list[Cui]],
+        list[CuiList],
+        FailFast(),
         Field(description="The concepts of each other image.", examples=[[["C0005847"], ["C0006121", "C0042449"]]]),
     ]
     n: N = 1
@@ -116,7 +130,7 @@ class ConceptsQuestion(Question):
     """Concepts to describe."""
 
     cuis: Cuis
-    names_only: Annotated[bool, Field(description="Leave all but names out.")] = False
+    names_only: Annotated[bool, Field(strict=True, description="Leave all but names out.")] = False
 
 
 class ResolutionsQuestion(Question):

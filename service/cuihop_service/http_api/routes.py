@@ -16,7 +16,7 @@ from cuihop.graph import Direction
 from cuihop_service.answers import Answer
 from cuihop_service.calls import Call
 from cuihop_service.http_api import bodies
-from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api.exchange import CALLER, Exchange, request_id_of
 from cuihop_service.http_api.problems import PROBLEM, problem
 from cuihop_service.http_api.questions import (
     ConceptsQuestion,
@@ -353,10 +353,15 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
     size = len(question.pairs)
 
     def work(call: Call) -> bytes:
-        answer = core.distances(question.pairs, direction=question.direction, max_hops=question.max_hops, call=call)
+        answer = call.answer = core.distances(
+            question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+        )
         return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
 
-    asked = exchange.asked(request, "stream_distances", size=size, quick=core.is_quick(size))
+    request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
+    asked = exchange.asked(
+        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump()
+    )
     return await exchange.front.answer(asked, work)
 
 

@@ -1,0 +1,232 @@
+"""API keys: how they are made, what of them is kept, and how a shown one is compared with it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cuihop.errors import InputError, NotAuthenticated
+from cuihop_service.callers import SCOPES, Caller, Rate
+
+__all__ = ["PREFIX", "ApiKey", "KeyParts", "checked_name", "checked_scopes", "new_key", "parts_of"]
+
+PREFIX = "cuihop_"
+"""What every key begins with: so that scanners for leaked secrets know one."""
+
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_ID, _SECRET, _CHECK = 10, 43, 6  # 62**43 is above 2**256; 62**6 is above 2**32
+_FORM = re.compile(rf"cuihop_([0-9a-z]{{{_ID}}})_([0-9A-Za-z]{{{_SECRET}}})([0-9A-Za-z]{{{_CHECK}}})", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyParts:
+    """A key as it is shown, taken apart.
+
+    Attributes:
+        id: says which key it is; no secret.
+        digest: SHA-256 of the whole key: 32 bytes.
+    """
+
+    id: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is kept of a key. The key itself is not.
+
+    Attributes:
+        id: public part of the key.
+        name: whose it is.
+        digest: SHA-256 of the whole key.
+        scopes: what it opens.
+        created, expires, revoked: when; None for never.
+        rate: how often; None for the service's own rate.
+    """
+
+    id: str
+    name: str
+    digest: bytes
+    scopes: frozenset[str]
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    rate: Rate | None = None
+
+    def state(self, now: datetime) -> str:
+        """``active``, ``expired`` or ``revoked``."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and now >= self.expires else "active"
+
+    def caller(self) -> Caller:
+        """Who asks, where this key was shown."""
+        return Caller(self.name, self.scopes, self.rate)
+
+    def opened_by(self, shown: KeyParts) -> bool:
+        """Whether the shown key is this one. Takes as long whichever byte differs."""
+        return hmac.compare_digest(self.digest, shown.digest)
+
+    def fields(self) -> dict[str, Any]:
+        """What stands in the file."""
+        told: dict[str, Any] = {
+            "id": self.id,
+            "name": self.name,
+            "sha256": self.digest.hex(),
+            "scopes": sorted(self.scopes),
+            "created": self.created.isoformat(timespec="seconds"),
+        }
+        for field in ("expires", "revoked"):
+            when: datetime | None = getattr(self, field)
+            if when is not None:
+                told[field] = when.isoformat(timespec="seconds")
+        if self.rate is not None:
+            rate = {name: getattr(self.rate, name) for name in ("requests", "burst", "pairs")}
+            told["rate"] = {name: value for name, value in rate.items() if value is not None}
+        return told
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> ApiKey:
+        """The key of which this stands in the file.
+
+        Raises:
+            InputError: without file and line, which the reader of the file adds.
+        """
+        unknown = set(fields) - {"id", "name", "sha256", "scopes", "created", "expires", "revoked", "rate"}
+        if unknown:
+            raise InputError("unknown field", column=min(unknown))
+        text = {name: fields.get(name) for name in ("id", "sha256")}
+        if not isinstance(text["id"], str) or not re.fullmatch(rf"[0-9a-z]{{{_ID}}}", text["id"]):
+            raise InputError("not the identifier of a key", column="id", expected=f"{_ID} digits and small letters")
+        if not isinstance(text["sha256"], str) or not _HASH.fullmatch(text["sha256"]):
+            raise InputError("not a SHA-256", column="sha256", expected="64 hexadecimal digits")
+        rate = fields.get("rate")
+        if rate is not None:
+            if not isinstance(rate, dict) or not set(rate) <= {"requests", "burst", "pairs"}:
+                raise InputError("not a rate", column="rate", expected="requests, burst, pairs")
+            for name, value in rate.items():
+                if isinstance(value, bool) or not isinstance(value, int | (float if name == "requests" else int)):
+                    raise InputError("not a rate", column=name, found=repr(value)[:40], expected="a number above 0")
+        created = _moment(fields, "created")
+        if created is None:
+            raise InputError("missing", column="created", expected="a date and time")
+        return cls(
+            text["id"],
+            checked_name(fields.get("name")),
+            bytes.fromhex(text["sha256"]),
+            checked_scopes(fields.get("scopes")),
+            created,
+            _moment(fields, "expires"),
+            _moment(fields, "revoked"),
+            None if rate is None else Rate(**rate),
+        )
+
+
+def new_key(
+    name: str, scopes: object, *, now: datetime, days: float | None = None, rate: Rate | None = None
+) -> tuple[str, ApiKey]:
+    """A new key, and what is kept of it.
+
+    Args:
+        name: whose.
+        scopes: what it opens.
+        now: the present.
+        days: until it expires; None for never.
+        rate: how often; None for the service's own rate.
+
+    Raises:
+        InputError: not a name, not a scope, no days.
+    """
+    if days is not None and not 0 < days <= 36_500:
+        raise InputError("not a time to expire", column="expires", found=f"{days:g}", expected="days, above 0")
+    public = "".join(secrets.choice(_LETTERS[:10] + _LETTERS[36:]) for _ in range(_ID))
+    secret = _in_letters(int.from_bytes(secrets.token_bytes(32)), _SECRET)
+    body = f"{PREFIX}{public}_{secret}"
+    text = body + _check(body)
+    now = now.replace(microsecond=0)
+    expires = None if days is None else now + timedelta(days=days)
+    kept = ApiKey(public, checked_name(name), _digest(text), checked_scopes(scopes), now, expires, None, rate)
+    return text, kept
+
+
+def parts_of(text: str) -> KeyParts:
+    """A shown key, taken apart.
+
+    Raises:
+        NotAuthenticated: it cannot be a key: mistyped, or cut.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None or not hmac.compare_digest(_check(text[:-_CHECK]), match[3]):
+        raise NotAuthenticated("not a key: it is mistyped or incomplete")
+    return KeyParts(match[1], _digest(text))
+
+
+def checked_name(name: object) -> str:
+    """The name of a key.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(
+            "not the name of a key",
+            column="name",
+            found=repr(name)[:80],
+            expected="1 to 64 letters, digits or any of ._@-, a letter or digit first",
+        )
+    return name
+
+
+def checked_scopes(scopes: object) -> frozenset[str]:
+    """The scopes of a key.
+
+    Raises:
+        InputError: none at all, or one that does not exist.
+    """
+    given = list(scopes) if isinstance(scopes, list | tuple | set | frozenset) else []
+    if not given or not all(isinstance(scope, str) and scope in SCOPES for scope in given):
+        raise InputError(
+            "not the scopes of a key", column="scope", found=repr(scopes)[:80], expected="some of " + ", ".join(SCOPES)
+        )
+    return frozenset(given)
+
+
+def _moment(fields: Mapping[str, Any], name: str) -> datetime | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InputError(
+            "not a date and time", column=name, found=repr(value)[:40], expected="as in 2027-01-31T12:00:00+00:00"
+        )
+    return moment.astimezone(UTC)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _check(body: str) -> str:
+    """The checksum at a key's end: finds typing errors and cut keys, and proves nothing."""
+    return _in_letters(zlib.crc32(body.encode()), _CHECK)
+
+
+def _in_letters(number: int, length: int) -> str:
+    letters = []
+    for _ in range(length):
+        number, place = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[place])
+    return "".join(reversed(letters))

@@ -1,0 +1,120 @@
+"""The audit: one JSON line for each question, and never a credential in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cuihop.errors import InputError
+from cuihop_service.front import Asked, Finished
+
+__all__ = ["AuditLog"]
+
+_log = logging.getLogger("cuihop.guard")
+
+_LONGEST_DETAIL = 500
+_CONTENT = "cypher"  # the one operation whose question is always written down
+
+
+class AuditLog:
+    """An `Observer` that writes down who asked what sort of question, and what came of it.
+
+    Each line is one write to a file opened for appending: several workers may share the file, and it may be moved away
+    at any time. What cannot be written is told in the log, and counted; questions go on.
+
+    Args:
+        target: the file, made with mode 0600; ``-`` for standard output.
+        concepts: whether the questions' content is written down too.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+
+    def __init__(self, target: str, *, concepts: bool = False) -> None:
+        self.lost = 0
+        self._path = None if target == "-" else Path(target)
+        self._concepts = concepts
+        self._number: int | None = None
+        self._inode = 0
+        self._look_again = 0.0
+        self._told = float("-inf")
+        try:
+            self._open()
+        except OSError as error:
+            raise InputError("the audit cannot be written", file=target, found=error.strerror) from None
+
+    def started(self, asked: Asked) -> None:
+        """Nothing: the line is written at the end."""
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """Nothing."""
+
+    def finished(self, finished: Finished, token: Any) -> None:
+        """Write the line."""
+        asked, caller = finished.asked, finished.caller
+        told: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "request_id": asked.request_id,
+            "caller": None if caller is None else caller.name,
+            "peer": asked.peer,
+            "transport": asked.transport,
+            "operation": asked.operation,
+            "size": asked.size,
+            "outcome": finished.reason,
+            "tier": finished.tier,
+            "release": finished.digest,
+            "milliseconds": round(finished.seconds * 1000, 3),
+        }
+        if asked.question is not None and (self._concepts or asked.operation == _CONTENT):
+            told["question"] = asked.question()
+            if finished.detail:  # an error's message may name concepts
+                told["detail"] = finished.detail[:_LONGEST_DETAIL]
+        try:
+            line = orjson.dumps(told)
+        except TypeError:  # a number of many digits, half of a character: whatever a question may hold
+            line = json.dumps(told, default=repr).encode()
+        self._write(line + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        try:
+            now = time.monotonic()
+            if now >= self._look_again:
+                self._look_again = now + 1.0
+                self._open()
+            if self._number is None or os.write(self._number, line) != len(line):
+                raise OSError("written in part")
+        except OSError as error:
+            self.lost += 1
+            if time.monotonic() - self._told > 60.0:
+                self._told = time.monotonic()
+                _log.error("the audit cannot be written: %s; %d lines are lost", error, self.lost)
+
+    def _open(self) -> None:
+        """Open the file, also where another has taken its place."""
+        if self._path is None:
+            self._number = sys.stdout.fileno()
+            return
+        if self._number is not None:
+            try:
+                if self._path.stat().st_ino == self._inode:
+                    return
+            except FileNotFoundError:
+                pass
+            os.close(self._number)
+            self._number = None
+        self._number = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._inode = os.fstat(self._number).st_ino
+
+    def close(self) -> None:
+        """Write nothing more."""
+        if self._path is not None and self._number is not None:
+            os.close(self._number)
+        self._number = None

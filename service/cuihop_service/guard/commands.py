@@ -1,0 +1,107 @@
+"""``cuihop keys``: make, list and revoke API keys."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuihop.cli.output import JsonOption, console, note, print_json, table
+
+if TYPE_CHECKING:
+    from cuihop_service.guard.api_keys import ApiKey
+
+__all__ = ["keys"]
+
+keys = typer.Typer(name="keys", help="API keys of the service: make, list, revoke.", no_args_is_help=True)
+
+FileOption = Annotated[
+    Path,
+    typer.Option(
+        "--file", "-f", envvar="CUIHOP_KEYS_FILE", help="The file of the keys.", dir_okay=False, show_default=False
+    ),
+]
+NameArgument = Annotated[str, typer.Argument(help="Whose key: a person, a group or a program.", show_default=False)]
+
+
+@keys.command()
+def create(
+    name: NameArgument,
+    file: FileOption,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option("--scope", "-s", help="read, names, cypher or metrics. Repeatable. Without: read."),
+    ] = None,
+    expires: Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Valid for so many days.")] = None,
+    requests: Annotated[
+        float | None, typer.Option("--requests", help="Requests a second, instead of the service's own rate.")
+    ] = None,
+    burst: Annotated[int | None, typer.Option("--burst", help="Requests at once after a pause.")] = None,
+    pairs: Annotated[
+        int | None, typer.Option("--pairs", help="Pairs a minute, instead of the service's own rate.")
+    ] = None,
+) -> None:
+    """Make a key and print it. It is shown this once: only its hash is kept."""
+    from cuihop.errors import InputError
+    from cuihop_service.callers import Rate
+    from cuihop_service.guard.api_keys import new_key
+    from cuihop_service.guard.key_file import changed_keys
+
+    now = datetime.now(UTC)
+    rate = None if requests is burst is pairs is None else Rate(requests, burst, pairs)
+    text, kept = new_key(name, scope or ["read"], now=now, days=expires, rate=rate)
+    with changed_keys(file) as known:
+        if any(key.name == name and key.state(now) == "active" for key in known):
+            raise InputError(
+                "there is a key of this name already",
+                file=file,
+                column="name",
+                found=name,
+                advice="Revoke it first, or take another name.",
+            )
+        known.append(kept)
+    sys.stdout.write(text + "\n")
+    end = "never expires" if kept.expires is None else f"expires {kept.expires:%Y-%m-%d %H:%M} UTC"
+    note(f"{name}: {', '.join(sorted(kept.scopes))}; {end}. Keep the key now: it is not shown again.")
+
+
+@keys.command("list")
+def list_keys(file: FileOption, as_json: JsonOption = False) -> None:
+    """The keys and what each opens; never the keys themselves."""
+    from cuihop_service.guard.key_file import read_keys
+
+    now = datetime.now(UTC)
+    known = sorted(read_keys(file), key=lambda key: (key.created, key.name))
+    if as_json:
+        told = [{k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in known]
+        print_json({"keys": told})
+        return
+    shown = table("name", "id", "scopes", "state", "created", "expires")
+    for key in known:
+        shown.add_row(key.name, key.id, ", ".join(sorted(key.scopes)), key.state(now), *_dates(key))
+    console().print(shown)
+
+
+@keys.command()
+def revoke(name: Annotated[str, typer.Argument(help="The key's name, or its id.")], file: FileOption) -> None:
+    """Close a key. A running service sees it within seconds."""
+    from dataclasses import replace
+
+    from cuihop.errors import InputError
+    from cuihop_service.guard.key_file import changed_keys
+
+    now = datetime.now(UTC)
+    with changed_keys(file) as known:
+        places = [i for i, key in enumerate(known) if name in (key.name, key.id) and key.revoked is None]
+        if not places:
+            raise InputError("no such key, or it is revoked already", file=file, column="name", found=repr(name))
+        for place in places:
+            known[place] = replace(known[place], revoked=now)
+    note(f"{name}: revoked")
+
+
+def _dates(key: ApiKey) -> tuple[str, str]:
+    return f"{key.created:%Y-%m-%d}", "never" if key.expires is None else f"{key.expires:%Y-%m-%d}"

@@ -1,0 +1,193 @@
+"""The file of the API keys: written whole or not at all, and read again whenever it changes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cuihop.errors import InputError, NotAuthenticated, OutputError
+from cuihop_service.callers import Caller
+from cuihop_service.guard.api_keys import ApiKey, parts_of
+
+__all__ = ["KeyFile", "changed_keys", "read_keys"]
+
+_log = logging.getLogger("cuihop.guard")
+
+_LARGEST = 16 << 20
+_VERSION = 1
+_FORBIDDEN_MODE = stat.S_IRWXO | stat.S_IWGRP  # a group may read: Kubernetes mounts secrets that way
+
+
+def read_keys(path: Path) -> list[ApiKey]:
+    """The keys of a file, also expired and revoked ones.
+
+    Raises:
+        InputError: it cannot be read, others can read it, or it is no file of keys.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise InputError("the keys cannot be read", file=path, found=error.strerror or str(error)) from None
+    if mode & _FORBIDDEN_MODE:
+        raise InputError(
+            "the file of the keys is open to others",
+            file=path,
+            found=f"mode {stat.S_IMODE(mode):04o}",
+            expected="mode 0600",
+            advice=f"chmod 600 {path}",
+        )
+    if len(text) > _LARGEST:
+        raise InputError("too large for a file of keys", file=path, expected=f"at most {_LARGEST:,} bytes")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError("not JSON", file=path, line=line, found=str(error)) from None
+    if not isinstance(content, dict) or not isinstance(content.get("keys"), list):
+        raise InputError("not a file of keys", file=path, expected='{"version": 1, "keys": […]}')
+    if content.get("version") != _VERSION:
+        raise InputError(
+            "another version wrote the keys",
+            file=path,
+            column="version",
+            found=repr(content.get("version"))[:40],
+            expected=str(_VERSION),
+        )
+    keys = []
+    for number, fields in enumerate(content["keys"], 1):
+        try:
+            keys.append(ApiKey.of(fields if isinstance(fields, dict) else {}))
+        except InputError as error:
+            raise InputError(
+                f"key {number}: {error.problem}",
+                file=path,
+                column=error.column,
+                found=error.found,
+                expected=error.expected,
+            ) from None
+    if len({key.id for key in keys}) < len(keys):
+        raise InputError("one key stands there twice", file=path, column="id")
+    return keys
+
+
+@contextmanager
+def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
+    """The keys for a change: what the list holds at the block's end is written, if the block ends well.
+
+    Only one process changes the file at a time. A file that does not exist yet holds no keys.
+
+    Raises:
+        InputError: see `read_keys`.
+        OutputError: it cannot be written. It is as before then.
+    """
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise OutputError(f"{path.parent}: {error.strerror}; the keys cannot be written there") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        keys = read_keys(path) if path.exists() else []
+        yield keys
+        _write(path, keys)
+    finally:
+        os.close(folder)
+
+
+def _write(path: Path, keys: list[ApiKey]) -> None:
+    content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
+    target = path.resolve()
+    try:
+        number, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+            file.flush()
+            if target.exists():  # the service may run as another user than who makes keys
+                before = target.stat()
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+                if before.st_uid != os.geteuid():
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+            os.fsync(file.fileno())
+        Path(temporary).replace(target)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise
+
+
+class KeyFile:
+    """The keys of a running service. A change of the file is seen within a second, without a restart.
+
+    Where the file is broken or gone the keys stay as they were, and the log says so.
+
+    Args:
+        path: the file.
+        clock: seconds that only grow, for tests.
+
+    Raises:
+        InputError: it cannot be read, or is no file of keys.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = path
+        self.trouble = ""
+        self._clock = clock
+        self._seen = self._look()
+        self._keys = {key.id: key for key in read_keys(path)}
+        self._look_again = clock() + 1.0
+
+    def caller(self, text: str) -> Caller:
+        """Whose key it is.
+
+        Raises:
+            NotAuthenticated: nobody's, or one that is not valid any more.
+        """
+        shown = parts_of(text)
+        if self._clock() >= self._look_again:
+            self._read_changes()
+        key = self._keys.get(shown.id)
+        if key is None or not key.opened_by(shown):
+            raise NotAuthenticated("the key is not known here")
+        state = key.state(datetime.now(UTC)) if key.expires is not None or key.revoked is not None else "active"
+        if state != "active":
+            raise NotAuthenticated(f"the key is {state}")
+        return key.caller()
+
+    def _read_changes(self) -> None:
+        self._look_again = self._clock() + 1.0
+        seen = self._look()
+        if seen == self._seen:
+            return
+        try:
+            keys = read_keys(self.path)
+        except InputError as error:
+            if str(error) != self.trouble:
+                _log.error("the keys stay as they were: %s", error)
+            self.trouble = str(error)
+            return  # and look again: a file may be half-way to its place
+        self._keys = {key.id: key for key in keys}
+        self._seen, self.trouble = seen, ""
+        _log.info("%s: %d keys", self.path, len(keys))
+
+    def _look(self) -> tuple[int, ...] | None:
+        """What tells one state of the file from another."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino, found.st_size, found.st_mode

@@ -1,0 +1,45 @@
+"""Nobody's body is read before it is known whose it is."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from cuihop.errors import CuihopError
+from cuihop_service.front import Asked, Front
+from cuihop_service.http_api.exchange import CALLER, SUBJECT, request_id_of
+from cuihop_service.http_api.problems import problem_response
+
+__all__ = ["KnownCallers"]
+
+
+class KnownCallers:
+    """Asks the guard before a body is read: a large one costs memory and time, which strangers do not get.
+
+    Args:
+        app: what answers callers that are known.
+        front: has the guard.
+    """
+
+    def __init__(self, app: ASGIApp, front: Front) -> None:
+        self._app = app
+        self._front = front
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD") and scope["path"].startswith("/v1/"):
+            request = Request(scope)
+            asked = Asked(
+                operation="unread",
+                transport="http",
+                credentials=request.headers.get("authorization"),
+                request_id=request_id_of(request),
+                subject=scope.get(SUBJECT),
+                peer=None if request.client is None else request.client.host,
+            )
+            try:
+                scope[CALLER] = await self._front.identified(asked)
+            except CuihopError as error:
+                await problem_response(error, asked.request_id)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

@@ -1,0 +1,362 @@
+"""Keys, scopes, rates and names, asked for over HTTP and gRPC."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import grpc
+import pytest
+
+from cuihop.errors import InputError
+from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_server import RunningService, running_service
+from cuihop_service.callers import Rate
+from cuihop_service.front import Asked, Finished, Observers
+from cuihop_service.guard.audit import AuditLog
+from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.exposure import check_exposure
+from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.guard.rates import Rates
+from example_graph import NAMES, RETIRED, example_graph
+from guarded_service import DISTANCE, A, B, bearer, http, new_key_in, refused, stub
+from shared_data import ROOT
+
+DISTANCE_PATH = f"/v1/distance?a={A}&b={B}"
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    return tmp_path / "keys.json"
+
+
+@pytest.fixture
+def service(keys: Path) -> Iterator[RunningService]:
+    new_key_in(keys, "first")
+    with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys))) as running:
+        yield running
+
+
+def test_without_a_valid_key_nobody_is_answered(service: RunningService, keys: Path) -> None:
+    stranger = new_key_in(keys.with_name("other.json"), "stranger")
+    expired = new_key_in(keys, "late", days=1e-9)
+    time.sleep(1.1)
+    with stub(service) as asked:
+        for shown in (
+            None,
+            "",
+            "Bearer",
+            "Bearer ",
+            "Basic YTpi",
+            "Bearer x",
+            f"Bearer {stranger}",
+            f"Bearer {expired}",
+        ):
+            headers = {} if shown is None else {"Authorization": shown}
+            for path, body in ((DISTANCE_PATH, None), ("/v1/distances", {"pairs": [[A, B]]}), ("/v1/release", None)):
+                answer = http(service, path, body, **headers)
+                assert (answer.status, answer.json["reason"]) == (401, "NOT_AUTHENTICATED"), (shown, path)
+                assert answer.headers["WWW-Authenticate"] == "Bearer"
+            metadata = () if shown is None else (("authorization", shown),)
+            status = refused(partial(asked.Distance, DISTANCE, metadata=metadata))
+            assert status[:2] == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED"), shown
+    assert http(service, "/health/live").status == 200
+
+
+def test_with_a_key_both_transports_answer(service: RunningService, keys: Path) -> None:
+    key = new_key_in(keys, "atlas")
+    time.sleep(1.1)
+    assert http(service, DISTANCE_PATH, key=key).json["hops"] == 3
+    assert http(service, DISTANCE_PATH, authorization=f"bearer  {key} ").json["hops"] == 3
+    assert http(service, "/v1/distances", {"pairs": [[A, B]]}, key=key).json["hops"] == [3]
+    with stub(service) as asked:
+        assert asked.Distance(DISTANCE, metadata=bearer(key)).hops == 3
+
+
+def test_a_revoked_key_is_refused_within_seconds(service: RunningService, keys: Path) -> None:
+    key = new_key_in(keys, "brief")
+    time.sleep(1.1)
+    assert http(service, DISTANCE_PATH, key=key).status == 200
+    content = json.loads(keys.read_text())
+    content["keys"] = [kept for kept in content["keys"] if kept["name"] != "brief"]
+    keys.write_text(json.dumps(content))
+    time.sleep(1.1)
+    assert http(service, DISTANCE_PATH, key=key).status == 401
+
+
+def test_a_revoked_key_ends_its_streams(service: RunningService, keys: Path) -> None:
+    key = new_key_in(keys, "brief")
+    time.sleep(1.1)
+    line = json.dumps({"pairs": [[A, B]]}).encode() + b"\n"
+    head = b"POST /v1/distances/stream HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    head += f"Authorization: Bearer {key}\r\n\r\n".encode()
+    piece = b"%x\r\n%s\r\n" % (len(line), line)
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+        connection.sendall(head + piece)
+        got = b""
+        while b'"hops":[3]' not in got:
+            got += connection.recv(5000)
+        keys.write_text('{"version": 1, "keys": []}')
+        time.sleep(1.1)
+        connection.sendall(piece)
+        assert b"NOT_AUTHENTICATED" in connection.recv(5000)
+    with stub(service) as asked:
+
+        def batches() -> Iterator[pb.StreamDistancesRequest]:
+            yield pb.StreamDistancesRequest(batch=pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]))
+
+        stream = partial(next, asked.StreamDistances(batches(), metadata=bearer(key)))
+        assert refused(stream)[0] == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_key_without_the_scope_is_told_which_one(service: RunningService, keys: Path) -> None:
+    reader, named, gauge = (new_key_in(keys, scope, scope) for scope in ("read", "names", "metrics"))
+    time.sleep(1.1)
+    for key, path, status in (
+        (reader, "/v1/search?text=brain", 403),
+        (gauge, DISTANCE_PATH, 403),
+        (named, DISTANCE_PATH, 403),
+        (named, "/v1/search?text=brain", 200),
+    ):
+        answer = http(service, path, key=key)
+        assert answer.status == status, (path, answer.body)
+        if status == 403:
+            assert answer.json["reason"] == "NOT_ALLOWED"
+            assert "scope" in answer.json["detail"]
+    with stub(service) as asked:
+        code, reason, _ = refused(lambda: asked.Search(pb.SearchRequest(text="brain"), metadata=bearer(reader)))
+        assert (code, reason) == (grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED")
+
+
+def test_a_strangers_body_is_not_read(service: RunningService) -> None:
+    head = (
+        b"POST /v1/distances HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+        connection.sendall(head)
+        assert b" 401 " in connection.recv(100)
+
+
+def test_rates_are_told_with_the_time_to_wait(keys: Path) -> None:
+    slow = new_key_in(keys, "slow", rate=Rate(requests=0.2, burst=3))
+    small = new_key_in(keys, "small", rate=Rate(pairs=10))
+    other = new_key_in(keys, "other")
+    guard = ConfiguredGuard(KeyFile(keys), rates=Rates(Rate()))
+    with running_service(example_graph(), guard=guard) as service, stub(service) as asked:
+        assert asked.Distance(DISTANCE, metadata=bearer(slow)).hops == 3
+        assert [http(service, DISTANCE_PATH, key=slow).status for _ in range(3)] == [200, 200, 429]
+        answer = http(service, DISTANCE_PATH, key=slow)
+        assert answer.json["reason"] == "RATE_LIMITED"
+        assert 3 < answer.json["retry_after"] <= 5
+        assert 4 <= int(answer.headers["Retry-After"]) <= 5
+        code, reason, details = refused(lambda: asked.Distance(DISTANCE, metadata=bearer(slow)))
+        assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
+        wait = details["RetryInfo"].retry_delay
+        assert 3 < wait.seconds + wait.nanos / 1e9 <= 5
+        batch = {"pairs": [[A, B]] * 6}
+        assert http(service, "/v1/distances", batch, key=small).status == 200
+        assert http(service, "/v1/distances", batch, key=small).status == 429
+        too_large = http(service, "/v1/distances", {"pairs": [[A, B]] * 11}, key=small)
+        assert (too_large.status, too_large.json["reason"]) == (413, "LIMIT_EXCEEDED")
+        assert http(service, DISTANCE_PATH, key=other).status == 200
+
+
+def test_many_failures_from_one_address_are_limited_and_valid_keys_are_not(keys: Path) -> None:
+    key = new_key_in(keys, "atlas")
+    with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys))) as service:
+        statuses = [http(service, DISTANCE_PATH, key="wrong").status for _ in range(60)]
+        assert set(statuses) == {401, 429}
+        assert statuses[:50] == [401] * 50
+        with stub(service) as asked:
+            code, _, details = refused(lambda: asked.Distance(DISTANCE, metadata=bearer("wrong")))
+            assert code == grpc.StatusCode.RESOURCE_EXHAUSTED  # the same address, over the other transport
+            assert "RetryInfo" in details
+        assert http(service, DISTANCE_PATH, key=key).status == 200
+
+
+def test_names_reach_nobody_where_they_are_hidden(keys: Path) -> None:
+    key = new_key_in(keys, "all", "read", "names", "metrics")
+    unnamed = new_key_in(keys, "unnamed", "read")
+    for shown, names in ((key, False), (unnamed, True)):
+        with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys)), names=names) as service:
+            told: list[bytes] = []
+            pairs = [[A, B], ["C0042449", "C0003483"]]
+            for path, body in (
+                (f"/v1/path?a={A}&b={B}", None),
+                (f"/v1/concept?cui={A}", None),
+                ("/v1/concept?cui=C9000902", None),
+                ("/v1/concept?cui=Brain", None),
+                ("/v1/concepts", {"cuis": sorted(NAMES)}),
+                ("/v1/concepts", {"cuis": sorted(NAMES), "names_only": True}),
+                ("/v1/search?text=bra", None),
+                ("/v1/search?text=Aorta", None),
+                (f"/v1/neighbourhood?cui={A}&hops=3", None),
+                ("/v1/neighbourhoods", {"cuis": sorted(NAMES), "hops": None}),
+                ("/v1/relevance", {"a": [A], "b": [B], "n": 3}),
+                ("/v1/resolutions", {"cuis": [old for old, _, _ in RETIRED]}),
+                ("/v1/distances", {"pairs": pairs}),
+                ("/v1/pack", {"cuis": [A, B], "hops": 3}),
+                ("/v1/release", None),
+                ("/openapi.json", None),
+                ("/health/ready", None),
+            ):
+                answer = http(service, path, body, key=shown)
+                assert answer.status in ((403,) if "search" in path else (200, 400, 410)), (path, answer.body)
+                told.append(b"" if path == "/openapi.json" else answer.body)
+                told.extend(value.encode() for value in answer.headers.values())
+            with stub(service) as asked:
+                metadata = bearer(shown)
+                told.extend(
+                    answer.SerializeToString()
+                    for answer in (
+                        asked.Path(pb.PathRequest(a=A, b=B), metadata=metadata),
+                        asked.GetConcept(pb.GetConceptRequest(cuis=sorted(NAMES)), metadata=metadata),
+                        asked.GetConcept(pb.GetConceptRequest(cuis=sorted(NAMES), names_only=True), metadata=metadata),
+                        asked.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=3), metadata=metadata),
+                        asked.Resolve(pb.ResolveRequest(cuis=[r[0] for r in RETIRED]), metadata=metadata),
+                        asked.GetRelease(pb.GetReleaseRequest(), metadata=metadata),
+                    )
+                )
+                search = partial(asked.Search, pb.SearchRequest(text="brain"), metadata=metadata)
+                code, _, _ = refused(search)
+                assert code == grpc.StatusCode.PERMISSION_DENIED
+            everything = b"\n".join(told)
+            for name in {name for names_of in NAMES.values() for name in names_of} - {"Brain", "Aorta"}:
+                assert name.encode() not in everything, name
+            assert b'"Aorta"' not in everything
+
+
+def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Path) -> None:
+    key = new_key_in(keys, "atlas")
+    short, full = tmp_path / "audit.jsonl", tmp_path / "full.jsonl"
+    observer = Observers(AuditLog(str(short)), AuditLog(str(full), concepts=True))
+    with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys)), observer=observer) as service:
+        http(service, DISTANCE_PATH, key=key, x_request_id="mine")
+        http(service, "/v1/distances", {"pairs": [[A, B]] * 3}, key=key)
+        http(service, "/v1/distances", {"pairs": [[A, "C9999999"]]}, key=key)
+        http(service, "/v1/distances", {"pairs": []}, key="secret-looking")
+        http(service, DISTANCE_PATH, key="secret-looking")
+        line = b'{"sequence": 1, "pairs": [["C0006121", "C0018670"]]}\n'
+        assert http(service, "/v1/distances/stream", line, key=key).json["hops"] == [3]
+        with stub(service) as asked:
+            asked.Distance(DISTANCE, metadata=bearer(key))
+            asked.Distances(pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]), metadata=bearer(key))
+            asked.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=1), metadata=bearer(key))
+        digest = service.holder.current.digest  # type: ignore[union-attr]
+    lines = [json.loads(line) for line in short.read_text().splitlines()]
+    assert [(line["transport"], line["operation"], line["size"], line["outcome"], line["tier"]) for line in lines] == [
+        ("http", "distance", 1, "OK", "index"),
+        ("http", "distances", 3, "OK", "index"),
+        ("http", "distances", 1, "CONCEPT_NOT_FOUND", None),
+        ("http", "unread", 1, "NOT_AUTHENTICATED", None),
+        ("http", "distance", 1, "NOT_AUTHENTICATED", None),
+        ("http", "stream_distances", 1, "OK", "index"),
+        ("grpc", "distance", 1, "OK", "index"),
+        ("grpc", "distances", 1, "OK", "index"),
+        ("grpc", "neighbourhood", 1, "OK", "index"),
+    ]
+    assert lines[0]["request_id"] == "mine"
+    assert {line["caller"] for line in lines} == {"atlas", None}
+    assert {line["peer"] for line in lines} == {"127.0.0.1"}
+    assert {line["release"] for line in lines if line["outcome"] == "OK"} == {digest}
+    assert all(line["milliseconds"] > 0 for line in lines)
+    text = short.read_text() + full.read_text()
+    assert key.rpartition("_")[2] not in text
+    assert "secret-looking" not in text
+    assert A not in short.read_text()
+    asked_for = [json.loads(line).get("question") for line in full.read_text().splitlines()]
+    assert asked_for[0] == {"a": A, "b": B}
+    assert asked_for[1]["pairs"] == [[A, B]] * 3
+    assert asked_for[5]["pairs"] == [[A, B]]
+    assert asked_for[6] == {"a": A, "b": B}
+    assert short.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = AuditLog(str(path))
+    told = Finished(Asked("distance", "http"), None, 0.001, "OK")
+    audit.finished(told, None)
+    path.rename(tmp_path / "audit.1")
+    audit._look_again = 0.0
+    audit.finished(told, None)
+    assert len(path.read_text().splitlines()) == 1
+    audit.close()
+    full = AuditLog("/dev/full")
+    full.finished(told, None)
+    full.finished(told, None)
+    assert full.lost == 2
+    assert caplog.text.count("cannot be written") == 1
+    with pytest.raises(InputError, match="audit"):
+        AuditLog(str(tmp_path / "nowhere" / "audit"))
+
+
+def test_an_observer_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing:
+        def started(self, asked: Asked) -> None:
+            raise ZeroDivisionError
+
+        finished = waiting = started
+
+    with running_service(example_graph(), observer=Observers(Failing())) as service:  # type: ignore[arg-type]
+        assert http(service, DISTANCE_PATH).json["hops"] == 3
+    assert "an observer failed" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.9.1", "[::1]", "::ffff:127.0.0.1"])
+def test_loopback_needs_nothing(host: str) -> None:
+    assert check_exposure(host, False, False) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",  # noqa: S104
+        "::",
+        "",
+        "10.1.2.3",
+        "localhost.example.org",
+        "example.org",
+        "::ffff:10.0.0.1",
+    ],
+)
+def test_beyond_loopback_needs_authentication_and_better_tls(host: str) -> None:
+    with pytest.raises(InputError, match="keys create"):
+        check_exposure(host, False, True)
+    assert "TLS" in (check_exposure(host, True, False) or "")
+    assert check_exposure(host, True, True) is None
+
+
+def test_settings_that_make_no_sense_are_refused(keys: Path) -> None:
+    assert not GuardSettings().authenticates
+    with pytest.raises(InputError, match="all three"):
+        GuardSettings(issuer="https://idp.example")
+    with pytest.raises(InputError, match="password"):
+        GuardSettings(cypher_user="reader")
+    with pytest.raises(InputError, match="cannot be read"):
+        GuardSettings(keys_file=keys).guard()
+    with pytest.raises(InputError, match="scope"):
+        GuardSettings(certificate_scopes=("root",)).guard()
+    with pytest.raises(InputError, match="rate"):
+        GuardSettings(rate_requests=-1).guard()
+    hidden = "not to be shown"
+    assert hidden not in repr(GuardSettings(cypher_user="u", cypher_password=hidden, rates_redis=hidden))
+
+
+def test_rates_hold_without_authentication_too() -> None:
+    guard = GuardSettings(rate_requests=0.1, rate_burst=2).guard()
+    with running_service(example_graph(), guard=guard) as service:
+        assert [http(service, DISTANCE_PATH).status for _ in range(3)] == [200, 200, 429]
+
+
+def test_every_setting_of_the_guard_is_documented() -> None:
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Settings")[2]
+    for field in dataclasses.fields(GuardSettings):
+        assert f"`{field.name}`" in page, field.name
+        assert field.name in (GuardSettings.__doc__ or "")
