@@ -54,7 +54,7 @@ def running_service(
     if isinstance(served, SnapshotGraph):
         served = ServedGraph(served.release, index=served)
     holder.serve(served)
-    holder.state = "ready"
+    holder.settle("ready")
     core = ConceptService(holder, limits, names=names)
     http = listening_socket("127.0.0.1", 0)
     loop = asyncio.new_event_loop()

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cuihop.cores import in_threads
 from cuihop.errors import InputError
 from cuihop.graph import (
+    DIRECTIONS,
     Concept,
     ConceptGraph,
     Direction,
@@ -164,6 +165,19 @@ class SnapshotGraph(ConceptGraph):
             SnapshotError: names the first section that fails.
         """
         return self._sections.verify()
+
+    def warm_up(self) -> None:
+        """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
+        if not len(self._cuis):
+            return
+        cui = self._cuis[0]
+        for direction in DIRECTIONS:
+            self.distance(cui, cui, direction=direction)
+            self.distances([(cui, cui)], direction=direction)
+            self.path(cui, cui, direction=direction)
+            self.neighbours([cui], hops=1, direction=direction, limit=1)
+        self.pack([cui], hops=0)
+        self.search(cui, limit=1)
 
     # Identifiers
 

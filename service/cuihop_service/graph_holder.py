@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cuihop.errors import GraphUnavailable, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
@@ -16,7 +16,10 @@ from cuihop_service.answers import Tier
 if TYPE_CHECKING:
     from cuihop_service.cache.cached_graph import CachedGraph  # type: ignore[import-not-found,unused-ignore]
 
-__all__ = ["GraphHolder", "ServedGraph"]
+__all__ = ["GraphHolder", "ServedGraph", "State"]
+
+State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]
+"""``degraded``: answers go on from the index while the store is down. ``unavailable``: nothing can be answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,9 @@ class GraphHolder:
         self._served: ServedGraph | None = None
         self._users: dict[int, int] = {}
         self._retired: dict[int, ServedGraph] = {}
-        self.state: Literal["starting", "ready", "degraded", "stopping"] = "starting"
+        self.state: State = "starting"
         self.trouble = ""
+        self._told: list[Callable[[State], None]] = []
 
     @property
     def indexed(self) -> bool:
@@ -125,7 +129,20 @@ class GraphHolder:
         if before is not None:
             before.close()
 
+    def when_settled(self, tell: Callable[[State], None]) -> None:
+        """Call this on each change of the state, in whatever thread it happens."""
+        self._told.append(tell)
+
+    def settle(self, state: State, trouble: str = "") -> None:
+        """The state from now on. What is stopping stays so."""
+        if self.state == "stopping":
+            return
+        before, self.state, self.trouble = self.state, state, trouble
+        if state != before:
+            for tell in self._told:
+                tell(state)
+
     def close(self) -> None:
         """Serve nothing any more."""
-        self.state = "stopping"
+        self.settle("stopping")
         self.serve(None)

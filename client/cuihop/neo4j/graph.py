@@ -112,6 +112,11 @@ class Neo4jGraph(ConceptGraph):
         return self._release
 
     @property
+    def connection(self) -> Neo4jConnection:
+        """To the server; closed with the graph."""
+        return self._connection
+
+    @property
     def number(self) -> int:
         """The number of the release in the database."""
         return self._number

@@ -1,0 +1,112 @@
+"""Looks after the release that is served: opens it, exchanges it for a newer one, and tells when its store is down."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from cuihop.errors import CuihopError
+from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
+from cuihop_service.stores import Store
+
+__all__ = ["ReleaseWatch"]
+
+_log = logging.getLogger("cuihop.service")
+
+
+class ReleaseWatch:
+    """A thread that keeps a holder supplied from a store.
+
+    Args:
+        holder: who lends the release.
+        store: where releases come from.
+        seconds: between two looks at the store.
+    """
+
+    def __init__(self, holder: GraphHolder, store: Store, seconds: float) -> None:
+        self._holder = holder
+        self._store = store
+        self._seconds = seconds
+        self._wake = threading.Event()
+        self._over = False
+        self._thread = threading.Thread(target=self._run, name="release-watch", daemon=True)
+
+    def open_first(self) -> None:
+        """Open the release before anybody asks.
+
+        Raises:
+            CuihopError: it cannot be had. Try `start` all the same where the store may come up later.
+        """
+        self._serve(self._store.open())
+
+    def start(self) -> None:
+        """Look at the store from now on."""
+        self._thread.start()
+
+    def look_now(self) -> None:
+        """Do not wait for the next look."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End the thread; a look that is under way is not waited for."""
+        self._over = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+        self._store.close()
+
+    def _run(self) -> None:
+        while not self._over:
+            try:
+                self._look()
+            except CuihopError as error:
+                self._tell(str(error))
+            except Exception:  # the watch must outlive what nobody thought of
+                _log.exception("the look at the store failed")
+                self._tell("the look at the store failed; see the log")
+            self._wake.wait(self._seconds)
+            self._wake.clear()
+
+    def _look(self) -> None:
+        served = self._holder.current
+        if served is None or self._store.changed(served):
+            found = self._store.open()
+            if served is None or found.digest != served.digest:
+                self._serve(found)
+            else:
+                found.close()
+        served = self._holder.current
+        if served is not None and not self._over:
+            complete = self._store.completed(served)
+            if complete is not None:
+                self._serve(complete)
+        self._settle("ready", "")
+
+    def _serve(self, found: ServedGraph) -> None:
+        """Answer from this release as soon as its first answer would not be a slow one."""
+        tier = found.quickest[1]
+        if found.index is not None:
+            found.index.warm_up()
+        if self._over:
+            found.close()
+            return
+        self._holder.serve(found)
+        _log.info(
+            "serving release %s, digest %s, %d concepts, %d edges, by %s",
+            found.release.name,
+            found.digest,
+            found.release.concepts,
+            found.release.edges,
+            tier,
+        )
+
+    def _tell(self, trouble: str) -> None:
+        served = self._holder.current
+        self._settle("degraded" if served is not None and served.index is not None else "unavailable", trouble)
+
+    def _settle(self, state: State, trouble: str) -> None:
+        if self._over:
+            return
+        if (self._holder.state, self._holder.trouble) != (state, trouble):
+            (_log.warning if trouble else _log.info)("%s%s", state, f": {trouble}" if trouble else "")
+        self._holder.settle(state, trouble)

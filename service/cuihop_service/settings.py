@@ -1,0 +1,166 @@
+"""The settings of the service: each has a flag, a variable of the environment, and a line in the settings file.
+
+A flag wins over the environment, the environment over the file, the file over the default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from cuihop.errors import InputError
+from cuihop_service.limits import Limits
+
+__all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]
+
+ENVIRONMENT_PREFIX = "CUIHOP_"
+
+Port = Annotated[int, Ge(0), Le(65535)]
+
+_DEFAULTS = Limits()
+
+
+class ServiceSettings(BaseSettings):
+    """How the service runs."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
+
+    store: str = Field(
+        description="Where the release comes from: snapshot:PATH, or a Neo4j server such as bolt://localhost:7687 "
+        "(user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
+    )
+    index: Literal["on", "off"] = Field(
+        "on", description="Hold a Neo4j release in memory too. off: every answer is Cypher behind the cache."
+    )
+    index_folder: Path = Field(
+        Path("~/.cache/cuihop/index"), description="Where the index files of Neo4j releases lie."
+    )
+    host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
+    http_port: Port = Field(8080, description="The port for HTTP. 0: any free one.")
+    grpc_port: Port = Field(50051, description="The port for gRPC. 0: any free one.")
+    workers: Annotated[int, Ge(1), Le(256)] = Field(
+        1, description="Processes that answer. They share the memory of the release."
+    )
+    watch_seconds: Annotated[float, Gt(0)] = Field(5.0, description="Seconds between two looks for a new release.")
+    drain_seconds: Annotated[float, Ge(0)] = Field(
+        20.0, description="Seconds that answers under way are given when the service stops."
+    )
+    drain_delay: Annotated[float, Ge(0)] = Field(
+        0.0, description="Seconds between saying that the service stops and stopping, for a load balancer to notice."
+    )
+    tls_certificate: Path | None = Field(None, description="PEM file of the service's certificate, for both ports.")
+    tls_key: Path | None = Field(None, description="PEM file of its key.")
+    tls_client_ca: Path | None = Field(
+        None, description="PEM file of who signs callers' certificates. Callers then must show one."
+    )
+    hide_names: bool = Field(False, description="Show no names to anybody: UMLS names are licensed.")
+    cache_entries: Annotated[int, Ge(0)] = Field(
+        200_000, description="Distances kept in each worker, for answers by Cypher. 0: none."
+    )
+    redis: SecretStr | None = Field(
+        None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
+    )
+    hosts: list[str] = Field(
+        [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
+    )
+    limit_pairs: Annotated[int, Ge(1)] = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
+    limit_concepts: Annotated[int, Ge(1)] = Field(_DEFAULTS.concepts, description="Concepts in one request.")
+    limit_neighbours: Annotated[int, Ge(1)] = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
+    limit_sets: Annotated[int, Ge(1)] = Field(_DEFAULTS.sets, description="Sets that one is compared with.")
+    limit_set_concepts: Annotated[int, Ge(1)] = Field(_DEFAULTS.set_concepts, description="Concepts in one set.")
+    limit_comparisons: Annotated[int, Ge(1)] = Field(
+        _DEFAULTS.comparisons, description="Pairs of concepts that one relevance request may need."
+    )
+    limit_hits: Annotated[int, Ge(1)] = Field(_DEFAULTS.hits, description="Hits of one search.")
+    limit_pack_concepts: Annotated[int, Ge(1)] = Field(
+        _DEFAULTS.pack_concepts, description="Concepts in one distance pack."
+    )
+    limit_text: Annotated[int, Ge(64)] = Field(_DEFAULTS.text, description="Characters of a search or an identifier.")
+    limit_message_bytes: Annotated[int, Ge(1024)] = Field(
+        _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."
+    )
+    limit_seconds: Annotated[float, Gt(0)] = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
+    limit_running: Annotated[int, Ge(1)] = Field(
+        _DEFAULTS.running, description="Questions that a worker answers at a time."
+    )
+    limit_waiting: Annotated[int, Ge(0)] = Field(
+        _DEFAULTS.waiting, description="Questions that wait for their turn in a worker; more are refused."
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """How large a question may be."""
+        prefix = "limit_"
+        return Limits(
+            **{name.removeprefix(prefix): getattr(self, name) for name in type(self).model_fields if prefix in name}
+        )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, then the environment, then the file."""
+        return init_settings, env_settings, _File(settings_cls)
+
+
+class _File(PydanticBaseSettingsSource):
+    """The settings file that `read_settings` has read."""
+
+    values: dict[str, Any] = {}  # noqa: RUF012 - set for the time of one call
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        return self.values.get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return dict(self.values)
+
+
+def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSettings:
+    """The settings from flags, environment and file.
+
+    Args:
+        flags: those that were given.
+        file: TOML, one line a setting.
+
+    Raises:
+        InputError: names the setting, what was found and what was expected.
+    """
+    values: dict[str, Any] = {}
+    if file is not None:
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError("the settings cannot be read", file=file, found=str(error), expected="TOML") from None
+    _File.values = values
+    try:
+        return ServiceSettings(**flags)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        told = "nothing" if first["type"] == "missing" else _shown(name, first.get("input"))
+        raise InputError(
+            "a setting is not as expected",
+            file=file if name in values and name not in flags else None,
+            column=name,
+            found=told,
+            expected="a value" if first["type"] == "missing" else first["msg"],
+            advice=f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
+            if first["type"] == "missing"
+            else None,
+        ) from None
+    finally:
+        _File.values = {}
+
+
+def _shown(name: str, value: object) -> str:
+    return "a value that is not shown" if name == "redis" else repr(value)[:100]

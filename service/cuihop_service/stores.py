@@ -1,0 +1,236 @@
+"""Where releases come from: a snapshot file, or a Neo4j database with an index file beside the service."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from cuihop.connection import is_neo4j_address
+from cuihop.errors import GraphUnavailable, InputError, SnapshotError
+from cuihop.graph import ConceptGraph
+from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot_writer import write_snapshot
+from cuihop_service.graph_holder import ServedGraph
+
+if TYPE_CHECKING:
+    from cuihop.neo4j.graph import Neo4jGraph
+    from cuihop_service.cache.cached_graph import CachedGraph  # type: ignore[import-not-found,unused-ignore]
+
+__all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
+
+Caching = Callable[[ConceptGraph], "CachedGraph | None"]
+"""Puts a cache before a graph; None for no cache."""
+
+
+class Store(Protocol):
+    """Where releases come from. Its methods may block, and are called from one thread at a time."""
+
+    def open(self) -> ServedGraph:
+        """The release that should be served now.
+
+        Raises:
+            GraphError: it cannot be had.
+        """
+
+    def changed(self, served: ServedGraph) -> bool:
+        """Whether another release should be served.
+
+        Raises:
+            GraphError: the store cannot be asked.
+        """
+
+    def completed(self, served: ServedGraph) -> ServedGraph | None:
+        """The same release with an index, where it had none and should; this may take minutes. None: as it is.
+
+        Raises:
+            GraphError: the store cannot be asked.
+        """
+
+    def close(self) -> None:
+        """Give back what the store holds open; not what it opened."""
+
+
+def store_at(address: str, *, index: bool, index_folder: Path, caching: Caching, timeout: float = 30.0) -> Store:
+    """The store at an address.
+
+    Args:
+        address: ``snapshot:PATH``, a path, or a Neo4j server's address.
+        index: whether a Neo4j release is also held in memory.
+        index_folder: where its index file lies, shared by the workers.
+        caching: puts a cache before what answers by Cypher.
+        timeout: seconds for one question to Neo4j.
+
+    Raises:
+        InputError: no such kind of store, or a snapshot without an index.
+    """
+    if is_neo4j_address(address):
+        return Neo4jStore(address, index=index, folder=index_folder, caching=caching, timeout=timeout)
+    if not index:
+        raise InputError(
+            "a snapshot is an index: it cannot be served without",
+            column="index",
+            found="off",
+            expected="on, or a Neo4j server as the store",
+        )
+    return SnapshotStore(Path(address.removeprefix("snapshot:")))
+
+
+class SnapshotStore:
+    """A snapshot file. A new file in its place is a new release.
+
+    Args:
+        path: the file. It must be replaced by renaming, as `cuihop load` does, never written over.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+
+    def open(self) -> ServedGraph:
+        """Map the file, and check all of it: a copy that is still under way must not be served."""
+        seen = self._identity()
+        graph = SnapshotGraph.open(self._path)
+        graph.verify()
+        self._seen = seen
+        return ServedGraph(graph.release, index=graph)
+
+    def changed(self, served: ServedGraph) -> bool:
+        """Whether another file lies there."""
+        return self._identity() != self._seen
+
+    def completed(self, served: ServedGraph) -> None:
+        """Nothing is missing."""
+
+    def _identity(self) -> tuple[int, int, int]:
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise SnapshotError(f"{self._path}: {error.strerror or error}") from None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Neo4jStore:
+    """A Neo4j database. With an index, its active release is written to a file once, and the workers map it.
+
+    Until the file is there, Cypher answers. A service that starts while the database is down goes on from the file of
+    the release that it served last.
+
+    Args:
+        address: of the server; user and password come from the environment.
+        index: whether a release is held in memory too.
+        folder: where index files lie.
+        caching: puts a cache before what answers by Cypher.
+        timeout: seconds for one question.
+    """
+
+    def __init__(self, address: str, *, index: bool, folder: Path, caching: Caching, timeout: float) -> None:
+        self._address = address
+        self._index = index
+        self._folder = folder
+        self._caching = caching
+        self._timeout = timeout
+        self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
+
+    def open(self) -> ServedGraph:
+        """The active release: from its index file where there is one, by Cypher where not."""
+        try:
+            graph = self._graph()
+        except GraphUnavailable:
+            served = self._served_last() if self._index else None
+            if served is None:
+                raise
+            return served
+        if self._index and (index := self._from_file(graph.release.digest)) is not None:
+            graph.close()
+            self._remember(index.release.digest)
+            return ServedGraph(index.release, index=index)
+        return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
+
+    def changed(self, served: ServedGraph) -> bool:
+        """Whether another release is active in the database."""
+        with self._graph() as graph:
+            return graph.release.digest != served.digest
+
+    def completed(self, served: ServedGraph) -> ServedGraph | None:
+        """The release with its index. One worker of a machine writes the file; the others find it."""
+        if not self._index or served.index is not None:
+            return None
+        from cuihop.neo4j.projection import snapshot_sections
+
+        path = self._file(served.digest)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with _locked(path.with_suffix(".lock")):
+                index = self._from_file(served.digest)
+                if index is None:
+                    with self._graph() as graph:
+                        sections = snapshot_sections(graph.connection, graph.number)
+                    write_snapshot(path, sections)
+                    index = SnapshotGraph.open(path)
+        except OSError as error:
+            raise GraphUnavailable(f"{self._folder}: no index can be kept here: {error.strerror or error}") from error
+        self._remember(index.release.digest)
+        return ServedGraph(index.release, index=index)
+
+    def _graph(self) -> Neo4jGraph:
+        from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+        from cuihop.neo4j.graph import Neo4jGraph
+
+        settings = Neo4jSettings.from_environment(
+            self._address, timeout=self._timeout, retry_time=min(5.0, self._timeout), acquisition_timeout=5.0
+        )
+        connection = Neo4jConnection(settings)
+        try:
+            return Neo4jGraph(connection)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _file(self, digest: str) -> Path:
+        return self._folder / f"{digest}.cuihop"
+
+    def _from_file(self, digest: str) -> SnapshotGraph | None:
+        """The index file of a release, if it is there and whole."""
+        path = self._file(digest)
+        if not path.exists():
+            return None
+        try:
+            graph = SnapshotGraph.open(path)
+            graph.verify()
+        except SnapshotError:
+            path.unlink(missing_ok=True)
+            return None
+        return graph if graph.release.digest == digest else None
+
+    def _remember(self, digest: str) -> None:
+        """Which release to go on from, should the database be down at the next start."""
+        beside = self._last.with_suffix(f".{os.getpid()}")
+        beside.write_text(digest, encoding="ascii")
+        beside.replace(self._last)
+
+    def _served_last(self) -> ServedGraph | None:
+        try:
+            digest = self._last.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return None
+        index = self._from_file(digest) if len(digest) == 64 and digest.isalnum() else None
+        return None if index is None else ServedGraph(index.release, index=index)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process of this machine at a time."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,191 @@
+"""Several workers behind one pair of ports: started, started again when one dies, and stopped together."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+
+from cuihop.errors import CuihopError, InputError
+from cuihop_service.settings import ServiceSettings
+from cuihop_service.worker import Addresses
+
+__all__ = ["supervise", "worker_main"]
+
+_log = logging.getLogger("cuihop.service")
+
+_PATIENCE_SECONDS = 10.0
+_SLOWEST_RESTART = 30.0
+
+
+@dataclass
+class _Worker:
+    """A process, and how often it died soon after its start."""
+
+    process: subprocess.Popen[bytes]
+    started: float
+    deaths: int = 0
+    ready: bool = False
+    next_start: float = 0.0
+
+
+def reserved_port(host: str, port: int) -> socket.socket:
+    """A port that workers may share for gRPC, kept from others. It is bound and does not listen.
+
+    Raises:
+        InputError: the port is taken.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    held = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if port:  # another service that shares its port in the same way would go unnoticed
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind((host, port))
+    except OSError as error:
+        held.close()
+        raise InputError(
+            "cannot listen for gRPC", column="grpc-port", found=f"{host}:{port}", advice=error.strerror or str(error)
+        ) from None
+    return held
+
+
+def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Addresses], None]) -> int:
+    """Run the workers until SIGTERM or SIGINT, and return the exit code.
+
+    Args:
+        settings: of the service.
+        http: the listening socket.
+        tell: called when the first worker answers.
+    """
+    held = reserved_port(settings.host, settings.grpc_port)
+    port = held.getsockname()[1]
+    given = settings.model_dump(mode="json") | revealed(settings)
+    handed = json.dumps({"settings": given, "http": http.fileno(), "grpc_port": port}).encode()
+    over = threading.Event()
+    told = threading.Event()
+
+    def start() -> _Worker:
+        # The settings go through a pipe: whoever lists processes does not see them.
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from cuihop_service.supervisor import worker_main; worker_main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[http.fileno()],
+        )
+        worker = _Worker(process, time.monotonic())
+        if process.stdin is not None:
+            process.stdin.write(handed)
+            process.stdin.close()
+
+        def listen() -> None:
+            line = process.stdout.readline() if process.stdout is not None else b""
+            if line:
+                worker.ready = True
+                if not told.is_set():
+                    told.set()
+                    tell(Addresses(**json.loads(line)))
+
+        threading.Thread(target=listen, daemon=True).start()
+        return worker
+
+    def stop(number: int, frame: object) -> None:
+        if over.is_set():
+            for worker in workers:
+                _send(worker, signal.SIGTERM)
+        over.set()
+
+    def pass_on(number: int, frame: object) -> None:
+        for worker in workers:
+            _send(worker, signal.SIGHUP)
+
+    workers: list[_Worker] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    signal.signal(signal.SIGHUP, pass_on)
+    workers += [start() for _ in range(settings.workers)]
+    code = 0
+    while not over.wait(0.1):
+        for place, worker in enumerate(workers):
+            ended = worker.process.poll()
+            if ended is None:
+                continue
+            now = time.monotonic()
+            if not worker.ready and not told.is_set():
+                code = ended if ended > 0 else 1
+                over.set()  # not even the first start worked: the reason has been printed
+                break
+            if not worker.next_start:
+                young = now - worker.started < _PATIENCE_SECONDS
+                worker.deaths = worker.deaths + 1 if young else 0
+                pause = min(_SLOWEST_RESTART, 0.1 * 2**worker.deaths)
+                worker.next_start = now + pause
+                _log.error("a worker ended with code %d; another starts in %.1f s", ended, pause)
+            if now >= worker.next_start:
+                workers[place] = start()
+                workers[place].deaths = worker.deaths
+    for worker in workers:
+        _send(worker, signal.SIGTERM)
+    deadline = time.monotonic() + settings.drain_delay + settings.drain_seconds + _PATIENCE_SECONDS
+    for worker in workers:
+        try:
+            worker.process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            code = code or 1
+    held.close()
+    return code
+
+
+def revealed(settings: ServiceSettings) -> dict[str, str]:
+    """The secrets among the settings, to be handed on and never shown."""
+    return {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
+
+
+def _send(worker: _Worker, number: int) -> None:
+    if worker.process.poll() is None:
+        worker.process.send_signal(number)
+
+
+def worker_main() -> None:
+    """The program of a worker: its settings come through standard input."""
+    from cuihop.cli.exit_codes import exit_code
+    from cuihop.cli.output import complain
+    from cuihop_service.cli import configure_logs
+    from cuihop_service.worker import run_worker
+
+    handed = json.load(sys.stdin)
+    settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
+    configure_logs()
+    parent = os.getppid()
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    http = socket.socket(fileno=handed["http"])
+
+    def tell(addresses: Addresses) -> None:
+        print(json.dumps({"http_port": addresses.http_port, "grpc_port": addresses.grpc_port, "tls": addresses.tls}))
+        sys.stdout.flush()
+
+    try:
+        run_worker(settings, http, handed["grpc_port"], shared_port=True, tell=tell)
+    except CuihopError as error:
+        complain(str(error))
+        raise SystemExit(exit_code(error)) from None
+
+
+def _follow(parent: int) -> None:
+    """End when the supervisor is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGTERM)

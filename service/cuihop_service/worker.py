@@ -1,0 +1,160 @@
+"""One process that answers: both servers, the release, and their orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvloop
+
+from cuihop.errors import GraphUnavailable, InputError
+from cuihop.graph import ConceptGraph
+from cuihop_service.core import ConceptService
+from cuihop_service.front import Front
+from cuihop_service.graph_holder import GraphHolder, State
+from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_service.http_api.application import LOOPBACK_HOSTS
+from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.servers import Servers
+from cuihop_service.settings import ServiceSettings
+from cuihop_service.stores import store_at
+
+__all__ = ["Addresses", "run_worker"]
+
+_log = logging.getLogger("cuihop.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a worker answers.
+
+    Attributes:
+        http_port, grpc_port: the ports in use.
+        tls: whether both speak TLS.
+    """
+
+    http_port: int
+    grpc_port: int
+    tls: bool
+
+
+def run_worker(
+    settings: ServiceSettings,
+    http: socket.socket,
+    grpc_port: int,
+    *,
+    shared_port: bool,
+    tell: Callable[[Addresses], None],
+) -> None:
+    """Answer until SIGTERM or SIGINT.
+
+    SIGHUP has the store looked at now. A second SIGTERM does not wait for answers under way.
+
+    Args:
+        settings: how.
+        http: the listening socket, perhaps shared with other workers.
+        grpc_port: the port for gRPC.
+        shared_port: whether others listen on it too.
+        tell: called when both ports answer.
+
+    Raises:
+        CuihopError: the store is no store, a port is taken, a certificate is none.
+    """
+    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, tell=tell))
+
+
+async def _answer(
+    settings: ServiceSettings,
+    http: socket.socket,
+    grpc_port: int,
+    *,
+    shared_port: bool,
+    tell: Callable[[Addresses], None],
+) -> None:
+    loop = asyncio.get_running_loop()
+    holder = GraphHolder()
+    store = store_at(
+        settings.store,
+        index=settings.index == "on",
+        index_folder=settings.index_folder.expanduser(),
+        caching=caching(settings),
+        timeout=settings.limit_seconds,
+    )
+    watch = ReleaseWatch(holder, store, settings.watch_seconds)
+    try:
+        watch.open_first()
+        holder.settle("ready")
+    except GraphUnavailable as error:  # the database may come up later
+        _log.warning("starting without a release: %s", error)
+        holder.settle("unavailable", str(error))
+    core = ConceptService(holder, settings.limits, names=not settings.hide_names)
+    front = Front(settings.limits)
+    tls = tls_files(settings)
+    servers = Servers(
+        core,
+        front,
+        http=http,
+        grpc_address=(settings.host, grpc_port),
+        tls=tls,
+        shared_port=shared_port,
+        hosts=settings.hosts or LOOPBACK_HOSTS,
+    )
+
+    def settled(state: State) -> None:
+        told = servers.tell_health(state in ("ready", "degraded"))
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(told))
+
+    over = asyncio.Event()
+    hurry = asyncio.Event()
+
+    def stop() -> None:
+        (hurry if over.is_set() else over).set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, watch.look_now)
+    await servers.start()
+    await servers.tell_health(holder.state in ("ready", "degraded"))
+    holder.when_settled(settled)
+    watch.start()
+    tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    await over.wait()
+    _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
+    holder.settle("stopping")
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(hurry.wait(), settings.drain_delay)
+    watch.stop()
+    stopped = asyncio.ensure_future(servers.stop(0.0 if hurry.is_set() else settings.drain_seconds))
+    hurried = asyncio.ensure_future(hurry.wait())
+    await asyncio.wait({stopped, hurried}, return_when=asyncio.FIRST_COMPLETED)
+    if not stopped.done():
+        await servers.stop(0.0)
+    hurried.cancel()
+    front.close()
+    holder.close()
+
+
+def tls_files(settings: ServiceSettings) -> TlsFiles | None:
+    """The certificate's files; None for plain text.
+
+    Raises:
+        InputError: only one of certificate and key is given.
+    """
+    given = (settings.tls_certificate, settings.tls_key)
+    if settings.tls_certificate is None or settings.tls_key is None:
+        if any(given) or settings.tls_client_ca is not None:
+            raise InputError(
+                "TLS needs a certificate and its key", column="tls-certificate", expected="both, or neither"
+            )
+        return None
+    return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
+
+
+def caching(settings: ServiceSettings) -> Callable[[ConceptGraph], None]:
+    """What puts the cache before a graph."""
+    return lambda graph: None
