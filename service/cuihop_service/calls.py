@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from cuihop.errors import CuihopError, QueryTimedOut
+from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller
 
 __all__ = ["Call", "Cancelled"]
@@ -24,12 +26,14 @@ class Call:
         request_id: for logs; comes back in the answer.
         ends: when the answer is due, on the clock of `time.monotonic`.
         cancelled: set where the caller has gone.
+        answered: the answer, where what a transport returns is already in its own words; for the account.
     """
 
     caller: Caller = ANONYMOUS
     request_id: str = ""
     ends: float = field(default_factory=lambda: time.monotonic() + 30.0)
     cancelled: bool = False
+    answered: Answer[Any] | None = None
 
     @property
     def remaining(self) -> float:

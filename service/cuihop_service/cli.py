@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -16,7 +14,7 @@ from pydantic.fields import FieldInfo
 from cuihop.cli.output import note
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
 
-__all__ = ["configure_logs", "serve"]
+__all__ = ["serve"]
 
 
 def _serve(**given: Any) -> None:
@@ -25,13 +23,14 @@ def _serve(**given: Any) -> None:
     A setting is taken from its flag, else from its variable in the environment, else from the file, else it has its
     default.
     """
+    from cuihop_service.observe.logs import configure_logs
     from cuihop_service.servers import listening_socket
     from cuihop_service.supervisor import supervise
     from cuihop_service.worker import Addresses, run_worker
 
     file: Path | None = given.pop("config")
     settings = read_settings({name: value for name, value in given.items() if value not in (None, [])}, file)
-    configure_logs()
+    configure_logs(settings.log_format)
     http = listening_socket(settings.host, settings.http_port)
 
     def tell(addresses: Addresses) -> None:
@@ -45,13 +44,6 @@ def _serve(**given: Any) -> None:
     code = supervise(settings, http, tell)
     if code:
         raise typer.Exit(code)
-
-
-def configure_logs() -> None:
-    """Logs go to standard error."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
 
 
 def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:

@@ -173,8 +173,9 @@ class Front:
                 found = work(call)
             else:
                 found = await self._in_thread(work, call)
-            if isinstance(found, Answer):
-                tier, digest = found.tier, found.digest
+            answer = found if isinstance(found, Answer) else call.answered
+            if answer is not None:
+                tier, digest = answer.tier, answer.digest
             return found
         except CuihopError as error:
             reason = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason
@@ -198,6 +199,8 @@ class Front:
                 retry_after=1.0,
             )
         self._waiting += 1
+        if self._room.locked():
+            self.observer.waiting(self._running, self._waiting)
         try:
             await asyncio.wait_for(self._room.acquire(), call.remaining)
         except TimeoutError:

@@ -65,6 +65,16 @@ class ServiceSettings(BaseSettings):
     redis: SecretStr | None = Field(
         None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
     )
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="How log lines look. auto: text on a terminal, JSON elsewhere."
+    )
+    log_requests: bool = Field(
+        False, description="Log every question, not only slow ones and faults. Concepts are never logged."
+    )
+    slow_seconds: Annotated[float, Gt(0)] = Field(1.0, description="An answer that takes longer is logged.")
+    traces: bool = Field(
+        False, description="Send traces by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT says. Needs the extra traces."
+    )
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )

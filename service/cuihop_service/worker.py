@@ -19,6 +19,7 @@ from cuihop_service.front import Front
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
+from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
@@ -84,6 +85,7 @@ async def _answer(
         index_folder=settings.index_folder.expanduser(),
         caching=caching(settings),
         timeout=settings.limit_seconds,
+        traces=settings.traces,
     )
     watch = ReleaseWatch(holder, store, settings.watch_seconds)
     try:
@@ -93,7 +95,10 @@ async def _answer(
         _log.warning("starting without a release: %s", error)
         holder.settle("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
-    front = Front(settings.limits)
+    observation = Observation(
+        holder, log_requests=settings.log_requests, slow_seconds=settings.slow_seconds, traces=settings.traces
+    )
+    front = Front(settings.limits, observer=observation.observer)
     tls = tls_files(settings)
     servers = Servers(
         core,
@@ -103,6 +108,7 @@ async def _answer(
         tls=tls,
         shared_port=shared_port,
         hosts=settings.hosts or LOOPBACK_HOSTS,
+        more_routes=[observation.route(front.guard)],
     )
 
     def settled(state: State) -> None:
@@ -122,6 +128,7 @@ async def _answer(
     await servers.tell_health(holder.state in ("ready", "degraded"))
     holder.when_settled(settled)
     watch.start()
+    refreshing = asyncio.ensure_future(observation.keep_fresh())
     tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
@@ -135,7 +142,9 @@ async def _answer(
     if not stopped.done():
         await servers.stop(0.0)
     hurried.cancel()
+    refreshing.cancel()
     front.close()
+    observation.close()
     holder.close()
 
 

@@ -98,7 +98,8 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             bounds = messages.bounds(request.bounds)
             with core.holder.lent() as served:
                 pairs = messages.asked_pairs(request, core.limits, served.release.identifiers)
-            return messages.distances_message(core.distances(pairs, **bounds, call=call))
+            answer = call.answered = core.distances(pairs, **bounds, call=call)
+            return messages.distances_message(answer)
 
         return await self._answer(context, operation, work, size=size, quick=core.is_quick(size))
 
@@ -119,20 +120,17 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         return messages.path_message(answer)
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, context: Context) -> pb.NeighbourhoodResponse:
-        return await self._answer(
-            context,
-            "neighbourhood",
-            lambda call: messages.neighbourhood_message(
-                self._core.neighbourhoods(
-                    list(request.cuis),
-                    hops=messages.optional(request, "hops"),
-                    direction=messages.way(request.direction),
-                    limit=messages.optional(request, "limit"),
-                    call=call,
-                )
-            ),
-            size=len(request.cuis),
-        )
+        def work(call: Call) -> pb.NeighbourhoodResponse:
+            answer = call.answered = self._core.neighbourhoods(
+                list(request.cuis),
+                hops=messages.optional(request, "hops"),
+                direction=messages.way(request.direction),
+                limit=messages.optional(request, "limit"),
+                call=call,
+            )
+            return messages.neighbourhood_message(answer)
+
+        return await self._answer(context, "neighbourhood", work, size=len(request.cuis))
 
     async def SetRelevance(self, request: pb.SetRelevanceRequest, context: Context) -> pb.SetRelevanceResponse:
         answer = await self._answer(

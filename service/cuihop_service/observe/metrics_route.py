@@ -1,0 +1,45 @@
+"""``/metrics``.
+
+It is a route of the service, not a port of its own: one port less to guard, the same TLS, and whichever worker answers
+tells of all. Where authentication is configured, a scraper needs a key with the scope ``metrics``. It does not wait
+behind other questions: a service that is too busy to answer is the one whose metrics are wanted.
+"""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cuihop_service.front import Asked, Guard, OpenGuard
+from cuihop_service.http_api.exchange import request_id_of
+from cuihop_service.observe.metrics import Metrics
+
+__all__ = ["metrics_route"]
+
+
+def metrics_route(metrics: Metrics, guard: Guard | None = None) -> Route:
+    """The route.
+
+    Args:
+        metrics: what is told.
+        guard: who may ask; None for everybody.
+    """
+    guard = guard or OpenGuard()
+
+    async def tell(request: Request) -> Response:
+        asked = Asked(
+            "metrics",
+            "http",
+            credentials=request.headers.get("authorization"),
+            request_id=request_id_of(request),
+            scope="metrics",
+        )
+        caller = guard.caller(asked.credentials, None)
+        caller.check("metrics")
+        guard.admit(caller, asked)
+        text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
+        return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
+
+    return Route("/metrics", tell, methods=["GET"])
