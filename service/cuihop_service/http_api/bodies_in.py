@@ -16,7 +16,7 @@ _STREAMS = ("/v1/distances/stream",)
 class BoundedBodies:
     """Refuses bodies above a size, also those that only become so large when unpacked.
 
-    ``Content-Encoding: gzip`` is understood. A stream has no size, but each of its lines has.
+    ``Content-Encoding: gzip`` is understood. A stream has no size, and whoever reads it bounds its lines.
 
     Args:
         app: what gets the bodies.
@@ -32,18 +32,14 @@ class BoundedBodies:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        encoding = headers.get(b"content-encoding", b"identity").lower()
+        encoding = dict(scope["headers"]).get(b"content-encoding", b"identity").lower()
         stream = scope["path"] in _STREAMS
+        understood = (b"identity",) if stream else (b"gzip", b"identity")
         unpacker = None
-        if encoding == b"gzip":
+        if encoding == b"gzip" and not stream:
             unpacker = zlib.decompressobj(wbits=31)
-            scope = {
-                **scope,
-                "headers": [h for h in scope["headers"] if h[0] not in (b"content-encoding", b"content-length")],
-            }
-        elif encoding != b"identity":
-            unpacker = None
+            kept = [h for h in scope["headers"] if h[0] not in (b"content-encoding", b"content-length")]
+            scope = {**scope, "headers": kept}
         size = 0
 
         async def bounded() -> Message:
@@ -51,10 +47,10 @@ class BoundedBodies:
             message = await receive()
             if message["type"] != "http.request":
                 return message
-            if encoding not in (b"gzip", b"identity"):
+            if encoding not in understood:
                 raise InputError(
                     "unknown content encoding", column="content-encoding", found=repr(encoding.decode("latin-1"))[:60],
-                    expected="gzip or identity",
+                    expected=b" or ".join(understood).decode(),
                 )  # fmt: skip
             body = message.get("body", b"")
             if unpacker is not None:
@@ -66,8 +62,8 @@ class BoundedBodies:
                     size = self._most + 1
                 elif not message.get("more_body") and not unpacker.eof:
                     raise InputError("the body is not gzip", column="body", found="its end is missing")
-            size = (0 if stream else size) + len(body)
-            if size > self._most:
+            size += len(body)
+            if size > self._most and not stream:
                 raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
             return {**message, "body": body}
 
