@@ -45,9 +45,9 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> No
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
             processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.stdlib.add_log_level,
-                _logger_name,
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _trace_id,
                 structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
                 _frames_only,
@@ -74,12 +74,6 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> No
 
 def _json(told: Any, **_: Any) -> str:
     return orjson.dumps(told, default=str).decode()
-
-
-def _logger_name(logger: Any, method: str, event: Event) -> Event:
-    record = event.get("_record")
-    event["logger"] = record.name if record is not None else getattr(logger, "name", "cuihop")
-    return event
 
 
 def _trace_id(logger: Any, method: str, event: Event) -> Event:
@@ -117,6 +111,8 @@ def _frames(error: BaseException) -> str:
 
 def _printable(logger: Any, method: str, event: Event) -> Event:
     """Nothing that ends a line or talks to a terminal, and no text without end. Only tracebacks have lines."""
+    first = {key: event.pop(key) for key in ("time", "level", "logger", "event") if key in event}
+    event = {**first, **event}
     for key, value in event.items():
         if key == "exception":
             event[key] = "\n".join("    " + _escaped(line) for line in str(value).splitlines())

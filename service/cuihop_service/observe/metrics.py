@@ -53,8 +53,16 @@ class Metrics:
         self, holder: GraphHolder | None = None, cache: Callable[[], Mapping[str, float]] | None = None
     ) -> None:
         # Only here: the package looks at the folder's variable once, when it is imported.
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+        from prometheus_client import (
+            CollectorRegistry,
+            Counter,
+            Gauge,
+            Histogram,
+            ProcessCollector,
+            disable_created_metrics,
+        )
 
+        disable_created_metrics()  # several workers have none, and one shall tell the same
         self._holder = holder
         self._cache = cache
         self._folder = os.environ.get(FOLDER_VARIABLE)
