@@ -226,7 +226,7 @@ def test_no_log_holds_a_concept_or_a_credential(
             with pytest.raises(grpc.RpcError):
                 stub.Distance(
                     pb.DistanceRequest(a=CONCEPTS[0], b=CONCEPTS[1]),
-                    metadata=[("authorization", CREDENTIALS), ("x-request-id", "mine")],
+                    metadata=(("authorization", CREDENTIALS), ("x-request-id", "mine")),
                 )
     printed = capfd.readouterr()
     text = log.getvalue() + printed.out + printed.err

@@ -1,0 +1,216 @@
+"""One trace from the caller through the service to the database, whatever the transport and the thread."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+import urllib3
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from cuihop.errors import GraphUnavailable
+from cuihop.neo4j.graph import Neo4jGraph
+from cuihop.neo4j.local_server import LocalServer
+from cuihop.remote.trace_context import current_traceparent
+from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
+from cuihop_server import RunningService, running_service
+from cuihop_service.front import Asked, Finished
+from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.observe.traces import TracedConnection, Tracing
+from neo4j_server import open_release, settings_of, stored_graph
+
+A, B = "C0018787", "C0024109"  # heart, lung
+
+
+class Traces:
+    """Spans that have ended."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.tracer = self.provider.get_tracer("test")
+
+    def named(self, name: str) -> list[ReadableSpan]:
+        return [span for span in self.exporter.get_finished_spans() if span.name == name]
+
+    def one(self, name: str) -> ReadableSpan:
+        (span,) = self.named(name)
+        return span
+
+
+@pytest.fixture
+def traces() -> Iterator[Traces]:
+    made = Traces()
+    yield made
+    made.provider.shutdown()
+
+
+def context_of(span: ReadableSpan) -> trace.SpanContext:
+    assert span.context is not None
+    return span.context
+
+
+def is_below(span: ReadableSpan, parent: ReadableSpan) -> bool:
+    return (
+        span.parent is not None
+        and span.parent.span_id == context_of(parent).span_id
+        and context_of(span).trace_id == context_of(parent).trace_id
+    )
+
+
+def ask(service: RunningService, transport: str, traceparent: str | None) -> None:
+    """A path and a distance, asked as a client in another process would: only the header carries the trace."""
+    headers = {} if traceparent is None else {"traceparent": traceparent}
+    if transport == "http":
+        for operation in ("path", "distance"):
+            answer = urllib3.request("GET", f"{service.http}/v1/{operation}?a={A}&b={B}", headers=headers)
+            assert answer.status == 200
+        return
+    with grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel:
+        stub: Any = pb_grpc.ConceptGraphServiceStub(channel)  # type: ignore[no-untyped-call,unused-ignore]
+        stub.Path(pb.PathRequest(a=A, b=B), metadata=tuple(headers.items()))
+        stub.Distance(pb.DistanceRequest(a=A, b=B), metadata=tuple(headers.items()))
+
+
+@pytest.mark.parametrize("transport", ["http", "grpc"])
+def test_caller_service_and_database_are_one_trace(transport: str, traces: Traces, neo4j_server: LocalServer) -> None:
+    with stored_graph(neo4j_server, open_release()) as stored:
+        graph = Neo4jGraph(TracedConnection(settings_of(neo4j_server), traces.tracer), release=stored.number)
+        served = ServedGraph(graph.release, database=graph)
+        with (
+            running_service(served, observer=Tracing(traces.tracer)) as service,
+            traces.tracer.start_as_current_span("evaluation"),
+        ):
+            ask(service, transport, current_traceparent())
+    client = traces.one("evaluation")
+    for operation in ("path", "distance"):
+        question = traces.one(f"cuihop {operation}")
+        assert is_below(question, client)
+        assert question.kind is trace.SpanKind.SERVER
+        assert dict(question.attributes or {}) == {
+            "cuihop.operation": operation,
+            "cuihop.transport": transport,
+            "cuihop.size": 1,
+            "cuihop.outcome": "OK",
+            "cuihop.tier": "cypher",
+            "cuihop.release": served.digest,
+        }
+        below = [span for span in traces.named("neo4j read") if is_below(span, question)]
+        assert below
+        assert all(span.kind is trace.SpanKind.CLIENT for span in below)
+    assert all(context_of(span).trace_id == context_of(client).trace_id for span in traces.named("neo4j read"))
+    told = " ".join(str(span.to_json()) for span in traces.exporter.get_finished_spans())
+    assert A not in told
+    assert B not in told
+
+
+@pytest.mark.parametrize("transport", ["http", "grpc"])
+@pytest.mark.parametrize("traceparent", [None, "", "00-nonsense", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "x" * 300])
+def test_without_a_usable_parent_each_question_is_a_trace_of_its_own(
+    traceparent: str | None, transport: str, traces: Traces
+) -> None:
+    with running_service(open_release(), observer=Tracing(traces.tracer)) as service:
+        ask(service, transport, traceparent)
+    path, distance = traces.one("cuihop path"), traces.one("cuihop distance")
+    assert path.parent is None
+    assert distance.parent is None
+    assert context_of(path).trace_id != context_of(distance).trace_id
+
+
+def test_questions_at_the_same_time_keep_to_their_traces(traces: Traces) -> None:
+    with (
+        running_service(open_release(), observer=Tracing(traces.tracer)) as service,
+        grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel,
+    ):
+        stub: Any = pb_grpc.ConceptGraphServiceStub(channel)  # type: ignore[no-untyped-call,unused-ignore]
+        calls = []
+        for place in range(1, 41):
+            header = f"00-{place:032x}-{place:016x}-01"
+            calls.append(stub.Path.future(pb.PathRequest(a=A, b=B), metadata=(("traceparent", header),)))
+        for call in calls:
+            call.result(20)
+    parents = {(context_of(s).trace_id, s.parent.span_id if s.parent else 0) for s in traces.named("cuihop path")}
+    assert parents == {(place, place) for place in range(1, 41)}
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"), [("OK", False), ("CONCEPT_NOT_FOUND", False), ("GRAPH_UNAVAILABLE", True), ("INTERNAL", True)]
+)
+def test_only_a_fault_of_the_service_is_an_error_of_the_span(reason: str, error: bool, traces: Traces) -> None:
+    tracing = Tracing(traces.tracer)
+    asked = Asked("search", "http", size=3)
+    tracing.finished(Finished(asked, None, 0.1, reason, detail=A), tracing.started(asked))
+    span = traces.one("cuihop search")
+    assert span.status.is_ok is not error
+    assert (span.attributes or {})["cuihop.outcome"] == reason
+    assert A not in str(span.to_json())
+
+
+def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_looks_are_none(
+    traces: Traces, neo4j_server: LocalServer
+) -> None:
+    settings = settings_of(neo4j_server, timeout=5.0)
+    with TracedConnection(settings, traces.tracer) as connection:
+        connection.read(lambda tx: tx.run("RETURN 1").consume())
+        assert traces.named("neo4j read") == []
+
+        def fails(tx: object) -> None:
+            raise OSError("C0006121")
+
+        with traces.tracer.start_as_current_span("question"), pytest.raises(GraphUnavailable):
+            connection.read(fails)
+    span = traces.one("neo4j read")
+    assert not span.status.is_ok
+    assert "C0006121" not in str(span.to_json())
+
+
+def test_the_callers_trace_is_the_current_span_or_none(traces: Traces) -> None:
+    assert current_traceparent() is None
+    with traces.tracer.start_as_current_span("evaluation") as span:
+        context = span.get_span_context()
+        header = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+        assert current_traceparent() == header
+        read = trace.get_current_span(TraceContextTextMapPropagator().extract({"traceparent": header}))
+        assert read.get_span_context().span_id == context.span_id
+
+
+def test_without_the_packages_of_the_extra_everything_else_works() -> None:
+    program = (
+        "import sys; sys.modules['opentelemetry'] = None\n"
+        "from cuihop.errors import InputError\n"
+        "from cuihop.remote.trace_context import current_traceparent\n"
+        "from cuihop_service import worker, servers\n"
+        "from cuihop_service.graph_holder import GraphHolder\n"
+        "from cuihop_service.observe.observation import Observation\n"
+        "Observation(GraphHolder())\n"
+        "assert current_traceparent() is None\n"
+        "try:\n"
+        "    Observation(GraphHolder(), traces=True)\n"
+        "except InputError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "cuihop[service,traces]" in done.stdout
+
+
+def test_without_traces_the_packages_that_make_them_are_not_imported() -> None:
+    program = (
+        "import sys\n"
+        "from cuihop_service import worker\n"
+        "from cuihop_service.graph_holder import GraphHolder\n"
+        "from cuihop_service.observe.observation import Observation\n"
+        "Observation(GraphHolder())\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
