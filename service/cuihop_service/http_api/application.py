@@ -61,6 +61,7 @@ def application(
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         openapi_url="/openapi.json",
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
     app.include_router(routes(exchange))
 

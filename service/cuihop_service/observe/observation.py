@@ -80,13 +80,10 @@ class Observation:
 
 
 def _exporting_provider() -> TracerProvider:
-    """The provider of the process, for the questions and for what they need in Neo4j."""
     try:
-        from opentelemetry import trace
-
         from cuihop_service.observe.traces import exporting_provider
 
-        provider = exporting_provider()
+        return exporting_provider()
     except ModuleNotFoundError as error:
         raise InputError(
             "traces need packages that are not installed",
@@ -94,5 +91,3 @@ def _exporting_provider() -> TracerProvider:
             found=f"no {error.name}",
             advice="Install cuihop[service,traces].",
         ) from None
-    trace.set_tracer_provider(provider)
-    return provider

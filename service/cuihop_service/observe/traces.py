@@ -15,7 +15,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 import cuihop
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j.connection import Neo4jConnection
 from cuihop_service.front import Asked, Finished
 from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
 
@@ -30,6 +30,9 @@ Result = TypeVar("Result")
 Opened: TypeAlias = tuple[Span, Token[contexts.Context]]
 
 _PROPAGATOR = TraceContextTextMapPropagator()
+_TRACER = contexts.create_key("cuihop-tracer")
+"""In the context of a question: who makes spans below it. There is no tracer for the whole process, which packages that
+trace on their own would use, and some show what was asked."""
 
 
 def exporting_provider() -> TracerProvider:
@@ -67,7 +70,8 @@ class Tracing:
                 "cuihop.size": asked.size,
             },
         )
-        return span, contexts.attach(trace.set_span_in_context(span))
+        context = contexts.set_value(_TRACER, self._tracer, trace.set_span_in_context(span))
+        return span, contexts.attach(context)
 
     def finished(self, finished: Finished, token: Opened) -> None:
         """See `Observer`."""
@@ -87,22 +91,17 @@ class Tracing:
 
 
 class TracedConnection(Neo4jConnection):
-    """A connection whose read transactions are spans. They show neither statement nor parameters.
+    """A connection whose read transactions are spans, where they belong to a question.
 
-    Args:
-        settings: where and how.
-        tracer: makes the spans; None for that of the process.
+    The spans show neither statement nor parameters.
     """
-
-    def __init__(self, settings: Neo4jSettings, tracer: Tracer | None = None) -> None:
-        super().__init__(settings)
-        self._tracer = tracer or trace.get_tracer("cuihop")
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
         """See `Neo4jConnection.read`."""
-        if not trace.get_current_span().get_span_context().is_valid:  # the service's own look, no question
+        tracer = contexts.get_value(_TRACER)
+        if not isinstance(tracer, Tracer):  # the service's own look at its store
             return super().read(work, timeout=timeout)
-        with self._tracer.start_as_current_span(
+        with tracer.start_as_current_span(
             "neo4j read",
             kind=SpanKind.CLIENT,
             attributes={"db.system.name": "neo4j", "db.namespace": self.settings.database or ""},

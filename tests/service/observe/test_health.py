@@ -34,8 +34,9 @@ def asked(address: str) -> tuple[int, dict[str, Any]]:
 
 
 def health(channel: grpc.Channel, service: str = "") -> int:
-    stub = health_pb2_grpc.HealthStub(channel)
-    return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10).status
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    status: int = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=10).status
+    return status
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,8 @@ def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Pat
         assert asked(f"{http}/health/ready")[0] == 200
         for name in ("", "cuihop_api.v1.ConceptGraphService"):
             assert health(channel, name) == SERVING
-        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=30)
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=30)
         assert next(watch).status == SERVING
         process.send_signal(signal.SIGTERM)
         assert next(watch).status == NOT_SERVING

@@ -56,8 +56,9 @@ def traces() -> Iterator[Traces]:
 
 
 def context_of(span: ReadableSpan) -> trace.SpanContext:
-    assert span.context is not None
-    return span.context
+    context: trace.SpanContext | None = span.get_span_context()
+    assert context is not None
+    return context
 
 
 def is_below(span: ReadableSpan, parent: ReadableSpan) -> bool:
@@ -85,7 +86,7 @@ def ask(service: RunningService, transport: str, traceparent: str | None) -> Non
 @pytest.mark.parametrize("transport", ["http", "grpc"])
 def test_caller_service_and_database_are_one_trace(transport: str, traces: Traces, neo4j_server: LocalServer) -> None:
     with stored_graph(neo4j_server, open_release()) as stored:
-        graph = Neo4jGraph(TracedConnection(settings_of(neo4j_server), traces.tracer), release=stored.number)
+        graph = Neo4jGraph(TracedConnection(settings_of(neo4j_server)), release=stored.number)
         served = ServedGraph(graph.release, database=graph)
         with (
             running_service(served, observer=Tracing(traces.tracer)) as service,
@@ -160,15 +161,18 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
     traces: Traces, neo4j_server: LocalServer
 ) -> None:
     settings = settings_of(neo4j_server, timeout=5.0)
-    with TracedConnection(settings, traces.tracer) as connection:
+    tracing, asked = Tracing(traces.tracer), Asked("path", "grpc")
+    with TracedConnection(settings) as connection:
         connection.read(lambda tx: tx.run("RETURN 1").consume())
         assert traces.named("neo4j read") == []
 
         def fails(tx: object) -> None:
             raise OSError("C0006121")
 
-        with traces.tracer.start_as_current_span("question"), pytest.raises(GraphUnavailable):
+        token = tracing.started(asked)
+        with pytest.raises(GraphUnavailable):
             connection.read(fails)
+        tracing.finished(Finished(asked, None, 0.1, "GRAPH_UNAVAILABLE"), token)
     span = traces.one("neo4j read")
     assert not span.status.is_ok
     assert "C0006121" not in str(span.to_json())
@@ -186,7 +190,7 @@ def test_the_callers_trace_is_the_current_span_or_none(traces: Traces) -> None:
 
 def test_without_the_packages_of_the_extra_everything_else_works() -> None:
     program = (
-        "import sys; sys.modules['opentelemetry'] = None\n"
+        "import sys; sys.modules['opentelemetry.sdk'] = sys.modules['opentelemetry.exporter'] = None\n"
         "from cuihop.errors import InputError\n"
         "from cuihop.remote.trace_context import current_traceparent\n"
         "from cuihop_service import worker, servers\n"
