@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parent
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("How long does it take to read is_a rows?", "load.py", (), ("--rows", "200000")),
     ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--rows", "400000")),
+    ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),
 )
 PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas")

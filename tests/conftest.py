@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from neo4j_server import killable_neo4j, neo4j_server
+from redis_server import killable_redis, redis_server
 
-__all__ = ["killable_neo4j", "neo4j_server"]  # fixtures
+__all__ = ["killable_neo4j", "killable_redis", "neo4j_server", "redis_server"]  # fixtures
 
 pytest.register_assert_rewrite("concept_graph_contract")
 
@@ -23,8 +24,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a server run in one process: each process would start a server of its own."""
     for item in items:
-        if {"neo4j_server", "killable_neo4j"} & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if {"neo4j_server", "killable_neo4j"} & fixtures:
             item.add_marker(pytest.mark.xdist_group("neo4j"))
+        elif "redis_server" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("redis"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,9 @@
 
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. Blocks of one page run in order in one folder, which holds real open data: ``umls/`` (RRF files),
-``graph.cuihop`` (their snapshot), and the concept files of the ROCOv2 test images.
+``graph.cuihop`` (their snapshot), and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a
+server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051
+stand for free ones.
 """
 
 from __future__ import annotations
@@ -14,14 +16,21 @@ import os
 import pkgutil
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import urllib3
 
 import cuihop
 import cuihop_loader
+import cuihop_service
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -84,13 +93,80 @@ def alike(shown: str, printed: str) -> bool:
     return doctest.OutputChecker().check_output(plain(shown.replace("…", "...")), plain(printed), LIKENESS)
 
 
+def free_ports(count: int) -> list[str]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [str(held.getsockname()[1]) for held in sockets]
+    for held in sockets:
+        held.close()
+    return ports
+
+
+class Servers:
+    """The servers that a page starts, on ports of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = dict(zip(("8080", "50051"), free_ports(2), strict=True))
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def own_ports(self, text: str) -> str:
+        for known, own in self._ports.items():
+            text = re.sub(rf"\b{known}\b", own, text)
+        return text
+
+    def environment(self) -> dict[str, str]:
+        return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
+
+    def start(self, command: str) -> None:
+        log = self._folder / f"server{len(self._running)}.log"
+        with log.open("w") as out:
+            server = subprocess.Popen(
+                ["bash", "-c", "exec " + command.removesuffix("&")],
+                cwd=self._folder, env=environment() | self.environment(), stdout=out, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        self._running.append(server)
+        deadline = time.monotonic() + 60
+        while "serving http" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_NONE")
+        scheme = "https" if "serving https" in log.read_text() else "http"
+        while scheme == "http":  # with TLS, listening has to do
+            if pool.request("GET", f"http://127.0.0.1:{self._ports['8080']}/health/ready").status == 200:
+                return
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        for server in self._running:
+            server.send_signal(signal.SIGTERM)
+        for server in self._running:
+            server.wait(60)
+
+
+@contextmanager
+def servers_of_a_page(folder: Path) -> Iterator[Servers]:
+    servers = Servers(folder)
+    try:
+        yield servers
+    finally:
+        servers.stop()
+
+
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page != NEEDS_A_SERVER], ids=lambda page: page.relative_to(ROOT).as_posix()
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
+    with servers_of_a_page(folder) as servers:
+        run_page(page, folder, servers)
+
+
+def run_page(page: Path, folder: Path, servers: Servers) -> None:
     for language, block in blocks(page):
+        block = servers.own_ports(block)
         if language == "python":
             done = subprocess.run(
                 [sys.executable, "-c", block],
@@ -106,10 +182,13 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepa
         for command, shown in commands(block):
             if command in RUN_ELSEWHERE or command.startswith(("git clone ", "cd ")):
                 continue
+            if command.endswith("&"):
+                servers.start(command)
+                continue
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
-                env=environment(),
+                env=environment() | servers.environment(),
                 capture_output=True,
                 text=True,
                 check=False,
@@ -138,7 +217,7 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 MODULES = [
     name
-    for package in (cuihop, cuihop_loader)
+    for package in (cuihop, cuihop_loader, cuihop_service)
     for _, name, _ in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
     if not name.endswith("__main__")
 ]

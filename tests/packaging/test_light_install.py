@@ -51,7 +51,12 @@ def run(*arguments: str | Path, **options: str) -> subprocess.CompletedProcess[s
 
 def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"cuihop", "cuihop_loader"}
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {
+        "cuihop",
+        "cuihop_api",
+        "cuihop_loader",
+        "cuihop_service",
+    }
     assert "cuihop/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
@@ -83,10 +88,11 @@ def test_the_light_install_answers_offline(light: Path, tmp_path: Path) -> None:
 def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
-    done = run(light / "cuihop", "load", ontology, "--output", tmp_path / "g.cuihop")
-    assert done.returncode == 8
-    assert "pip install 'cuihop[all]'" in done.stderr
-    assert "Traceback" not in done.stderr
+    for arguments in (("load", ontology, "--output", tmp_path / "g.cuihop"), ("serve", "--store", "g.cuihop")):
+        done = run(light / "cuihop", *arguments)
+        assert done.returncode == 8
+        assert "pip install 'cuihop[all]'" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_path: Path) -> None:

@@ -1,0 +1,20 @@
+"""The cache of the service: distances that were computed once, in process and shared between replicas."""
+
+from __future__ import annotations
+
+from cuihop_service.cache.cached_graph import CachedDistances, CachedGraph
+from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES
+from cuihop_service.cache.shared_pairs import SharedPairs
+from cuihop_service.cache.statistics import CacheStatistics, SharedStatistics
+from cuihop_service.cache.warming import Warmed, warm
+
+__all__ = [
+    "DEFAULT_ENTRIES",
+    "CacheStatistics",
+    "CachedDistances",
+    "CachedGraph",
+    "SharedPairs",
+    "SharedStatistics",
+    "Warmed",
+    "warm",
+]

@@ -1,0 +1,376 @@
+"""A graph that remembers distances: a `ConceptGraph` around any other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import ConceptError, GraphError, QueryTimedOut
+from cuihop.graph import (
+    CommonAncestor,
+    Concept,
+    ConceptGraph,
+    Direction,
+    DistancePack,
+    Distances,
+    Neighbourhood,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+    checked_direction,
+    checked_hops,
+    resolved,
+)
+from cuihop_service.cache.entries import (
+    NO_PATH,
+    Entry,
+    answers,
+    entry_beyond,
+    pair_key,
+    pair_keys,
+    within,
+)
+from cuihop_service.cache.flights import Claim, Flights
+from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES, PairMemory
+from cuihop_service.cache.shared_pairs import SharedPairs
+from cuihop_service.cache.statistics import CacheStatistics
+
+__all__ = ["CachedDistances", "CachedGraph"]
+
+_PAIRS_A_FLIGHT = 8_192  # whoever waits for a part of a large batch does not wait for the whole
+_MOST_SUCCESSORS = 100_000
+
+
+@dataclass(frozen=True)
+class CachedDistances:
+    """The distances of a batch, and where they come from.
+
+    Attributes:
+        distances: what the graph answers, or has answered before.
+        from_cache: bool, shape (pairs,); false where the graph computed the distance for this call, or for another
+            that was made at the same time.
+    """
+
+    distances: Distances
+    from_cache: npt.NDArray[np.bool_]
+
+
+@dataclass
+class _Batch:
+    """One question on its way through the levels.
+
+    Attributes:
+        pairs: as asked.
+        entries: what is known of each; complete at the end.
+        places: the missing keys, and where in the batch each stands.
+        direction, bound: of the question.
+        from_cache: see `CachedDistances`.
+        merged: retired identifiers met so far.
+        memory_hits, shared_hits, collapsed, misses: of the pairs that were missing at first, as in `CacheStatistics`.
+    """
+
+    pairs: list[tuple[str, str]]
+    entries: list[Entry | None]
+    places: dict[str, list[int]]
+    direction: Direction
+    bound: int | None
+    from_cache: npt.NDArray[np.bool_]
+    merged: dict[str, str]
+    memory_hits: int = 0
+    shared_hits: int = 0
+    collapsed: int = 0
+    misses: int = 0
+
+    def fill(self, key: str, entry: Entry, *, from_cache: bool) -> int:
+        """The entry of a missing key is known. Returns how many pairs of the batch have that key."""
+        places = self.places[key]
+        for place in places:
+            self.entries[place] = entry
+            self.from_cache[place] = from_cache
+        return len(places)
+
+    def pair(self, key: str) -> tuple[str, str]:
+        """The first pair that was asked with that key."""
+        return self.pairs[self.places[key][0]]
+
+
+class CachedGraph(ConceptGraph):
+    """A `ConceptGraph` that keeps the distances another one computes, and hands everything else on to it.
+
+    Only what the inner graph has answered is kept, under current identifiers. An identifier that it does not hold is
+    asked of it each time, and told by it.
+
+    Args:
+        graph: who computes. Closed with this graph.
+        entries: the most pairs that are kept in process.
+        shared: a further level that other processes share; may serve several graphs, and is not closed with this one.
+
+    Raises:
+        InputError: no room for an entry.
+    """
+
+    def __init__(
+        self, graph: ConceptGraph, *, entries: int = DEFAULT_ENTRIES, shared: SharedPairs | None = None
+    ) -> None:
+        self._graph = graph
+        self._release = graph.release
+        self._largest = entries
+        self._memory = PairMemory(entries)
+        self._shared = shared
+        self._flights = Flights()
+        self._successors: dict[str, str] = {}
+        self._counts = [0, 0, 0, 0]
+        self._counting = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<CachedGraph of {self._graph!r}: {len(self._memory):,} pairs>"
+
+    @property
+    def release(self) -> Release:
+        """What was loaded."""
+        return self._release
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """What the cache has done so far."""
+        with self._counting:
+            memory_hits, shared_hits, collapsed, misses = self._counts
+        return CacheStatistics(
+            memory_hits=memory_hits,
+            shared_hits=shared_hits,
+            collapsed=collapsed,
+            misses=misses,
+            entries=len(self._memory),
+            largest=self._largest,
+            shared=None if self._shared is None else self._shared.statistics,
+        )
+
+    # Distances
+
+    def distances(
+        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances:
+        """See `ConceptGraph.distances`."""
+        return self.answered(pairs, direction=direction, max_hops=max_hops).distances
+
+    def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
+        """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
+        direction = checked_direction(direction)
+        bound = self._bound(max_hops)
+        known = self._successors
+        entry = self._memory.entry(pair_key(known.get(a, a), known.get(b, b), direction))
+        if entry is not None and answers(entry, bound):
+            self._count(1)
+            return within(entry, bound)
+        return self.answered([(a, b)], direction=direction, max_hops=max_hops).distances[0]
+
+    def answered(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        direction: Direction = "any",
+        max_hops: int | None = None,
+        timeout: float | None = None,
+    ) -> CachedDistances:
+        """The distance of each pair, and which of them were known before.
+
+        Args:
+            pairs, direction, max_hops: as in `ConceptGraph.distances`.
+            timeout: seconds to wait for what other calls are computing; ``None``: until they are done. What this call
+                computes itself takes the time it takes.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `ConceptGraph.distances`.
+            QueryTimedOut: the timeout passed.
+            GraphError: as the inner graph; also where another call, computing the same pair, met with it.
+        """
+        direction = checked_direction(direction)
+        bound = self._bound(max_hops)
+        asked = [(a, b) for a, b in pairs]
+        successors = self._successors
+        keys = pair_keys(asked, direction, successors)
+        entries = self._memory.entries(keys)
+        from_cache = np.ones(len(asked), dtype=np.bool_)
+        merged: dict[str, str] = {}
+        places: dict[str, list[int]] = {}
+        known = len(asked)
+        for place, entry in enumerate(entries):
+            if entry is None or not answers(entry, bound):
+                places.setdefault(keys[place], []).append(place)
+                known -= 1
+        if places:
+            batch = _Batch(asked, entries, places, direction, bound, from_cache, merged)
+            try:
+                self._fill(batch, timeout)
+            except ConceptError:
+                # The graph saw a part of the batch; the error names every identifier at fault.
+                ends = dict.fromkeys(cui for pair in asked for cui in pair)
+                resolved(self._graph.resolve(list(ends)), self._release)
+                raise
+            self._count(batch.memory_hits + known, batch.shared_hits, batch.collapsed, batch.misses)
+        else:
+            self._count(known)
+        if successors:
+            merged.update((cui, successors[cui]) for pair in asked for cui in pair if cui in successors)
+        hops = np.array(entries, dtype=np.int32)
+        reached = hops >= 0 if bound is None else (hops >= 0) & (hops <= bound)
+        return CachedDistances(Distances(hops, reached, direction, checked_hops(max_hops), merged), from_cache)
+
+    def _count(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
+        with self._counting:
+            counts = self._counts
+            counts[0] += memory_hits
+            counts[1] += shared_hits
+            counts[2] += collapsed
+            counts[3] += misses
+
+    def _bound(self, max_hops: int | None) -> int | None:
+        """The bound; ``None`` also where no path of this graph is longer."""
+        bound = checked_hops(max_hops)
+        return None if bound is None or bound >= self._release.concepts else bound
+
+    def _fill(self, batch: _Batch, timeout: float | None) -> None:
+        """Complete the entries of a batch."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        missing = iter(batch.places)
+        while keys := list(islice(missing, _PAIRS_A_FLIGHT)):
+            claim = self._flights.claim(keys, batch.bound)
+            try:
+                computed = self._fly(batch, claim)
+            except BaseException as error:
+                claim.flight.error = error
+                raise
+            finally:
+                self._flights.land(claim)
+            if self._shared is not None and computed:
+                self._shared.keep(self._release.digest, computed)
+            alone = self._collect(batch, claim, deadline)
+            if alone:
+                self._compute(batch, alone)
+
+    def _fly(self, batch: _Batch, claim: Claim) -> dict[str, Entry]:
+        """Find what the batch has claimed, and return what the graph had to compute."""
+        missing = claim.own
+        # Another flight may have landed between the first look and the claim.
+        entries = self._memory.entries(missing)
+        missing, found = self._take_over(batch, claim, missing, entries)
+        batch.memory_hits += found
+        if self._shared is not None and missing:
+            entries = self._shared.entries(self._release.digest, missing)
+            self._memory.keep((key, entry) for key, entry in zip(missing, entries, strict=True) if entry is not None)
+            missing, found = self._take_over(batch, claim, missing, entries)
+            batch.shared_hits += found
+        return self._compute(batch, missing, claim) if missing else {}
+
+    def _take_over(
+        self, batch: _Batch, claim: Claim, keys: list[str], entries: Sequence[Entry | None]
+    ) -> tuple[list[str], int]:
+        """Take over the entries that a level has: the keys that stay missing, and the number of pairs answered."""
+        left, found = [], 0
+        for key, entry in zip(keys, entries, strict=True):
+            if entry is None or not answers(entry, batch.bound):
+                left.append(key)
+            else:
+                claim.flight.entries[key] = entry
+                found += batch.fill(key, entry, from_cache=True)
+        return left, found
+
+    def _compute(self, batch: _Batch, keys: list[str], claim: Claim | None = None) -> dict[str, Entry]:
+        """Ask the graph, and keep its answers in process."""
+        pairs = [batch.pair(key) for key in keys]
+        answer = self._graph.distances(pairs, direction=batch.direction, max_hops=batch.bound)
+        nothing = NO_PATH if batch.bound is None else entry_beyond(batch.bound)
+        entries: list[Entry] = np.where(answer.reached, answer.hops, nothing).tolist()
+        if answer.merged:
+            batch.merged.update(answer.merged)
+            if len(self._successors) < _MOST_SUCCESSORS:
+                self._successors.update(answer.merged)
+        kept = dict(zip(pair_keys(pairs, batch.direction, answer.merged), entries, strict=True))
+        self._memory.keep(kept.items())
+        if claim is not None:
+            claim.flight.merged = answer.merged
+            claim.flight.entries.update(zip(keys, entries, strict=True))
+        for key, entry in zip(keys, entries, strict=True):
+            batch.collapsed += batch.fill(key, entry, from_cache=False) - 1
+        batch.misses += len(keys)
+        return kept
+
+    def _collect(self, batch: _Batch, claim: Claim, deadline: float | None) -> list[str]:
+        """Take over what other calls compute, and return the keys that they left without an answer."""
+        alone = []
+        for key, flight in claim.others.items():
+            if not flight.landed.is_set():
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                if not flight.landed.wait(left):
+                    raise QueryTimedOut(
+                        "the same pair is being computed for another call, and the time to wait is over"
+                    )
+            entry = flight.entries.get(key)
+            if entry is not None:
+                batch.collapsed += batch.fill(key, entry, from_cache=False)
+                batch.merged.update((cui, flight.merged[cui]) for cui in batch.pair(key) if cui in flight.merged)
+            elif isinstance(flight.error, GraphError):
+                raise type(flight.error)(str(flight.error)) from flight.error
+            else:  # the other call was refused, perhaps for a pair that this one does not ask for
+                alone.append(key)
+        return alone
+
+    # Everything else
+
+    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        """See `ConceptGraph.resolve`."""
+        return self._graph.resolve(cuis)
+
+    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+        """See `ConceptGraph.path`."""
+        return self._graph.path(a, b, direction=direction, max_hops=max_hops)
+
+    def neighbours(
+        self,
+        cuis: Sequence[str],
+        *,
+        hops: int | None = 1,
+        direction: Direction = "any",
+        limit: int | None = None,
+    ) -> list[Neighbourhood]:
+        """See `ConceptGraph.neighbours`."""
+        return self._graph.neighbours(cuis, hops=hops, direction=direction, limit=limit)
+
+    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
+        """See `ConceptGraph.pack`."""
+        return self._graph.pack(cuis, hops=hops, direction=direction)
+
+    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        """See `ConceptGraph.concepts`."""
+        return self._graph.concepts(cuis)
+
+    def names(self, cuis: Sequence[str]) -> list[str | None]:
+        """See `ConceptGraph.names`."""
+        return self._graph.names(cuis)
+
+    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
+        """See `ConceptGraph.search`."""
+        return self._graph.search(text, limit=limit)
+
+    def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
+        """See `ConceptGraph.ancestors`."""
+        return self._graph.ancestors(cui, hops=hops, limit=limit)
+
+    def descendants(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
+        """See `ConceptGraph.descendants`."""
+        return self._graph.descendants(cui, hops=hops, limit=limit)
+
+    def common_ancestors(self, a: str, b: str) -> list[CommonAncestor]:
+        """See `ConceptGraph.common_ancestors`."""
+        return self._graph.common_ancestors(a, b)
+
+    def close(self) -> None:
+        """Close the inner graph. Harmless twice."""
+        self._graph.close()

@@ -1,0 +1,217 @@
+"""The level that replicas share: entries in Redis. It may fail in any way; no request ever notices but by the time.
+
+A value is an entry of four bytes and a signature of eight, made with a secret over release, key and entry. Garbage,
+and what was written by somebody without the secret, is taken for missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from cuihop.errors import InputError
+from cuihop_service.cache.circuit_breaker import CircuitBreaker
+from cuihop_service.cache.entries import Entry
+from cuihop_service.cache.statistics import SharedStatistics
+
+__all__ = ["SharedPairs"]
+
+Result = TypeVar("Result")
+
+_logger = logging.getLogger(__name__)
+
+_SCHEMES = ("redis", "rediss", "unix")
+_NAMESPACE = "cuihop:1"  # the number counts up when keys or values change their form
+_DIGEST_PREFIX = 16
+_KEY = re.compile(r"[!-~]{3,129}")
+_SIGNATURE = 8
+_VALUE = struct.Struct(f"<i{_SIGNATURE}s")
+_CONNECTIONS = 256
+_SLOW = 2  # an answer that comes in pieces may take longer than the timeout; this many times is too long
+
+
+class SharedPairs:
+    """Entries of any number of releases in one Redis. Safe to share between threads.
+
+    Calls are never tried again. After one that failed, or took twice the timeout, none are made for half a second; the
+    pause doubles up to ten seconds, and the first success ends it. Reads and writes pause on their own, so a Redis that
+    is full is still read.
+
+    Args:
+        address: ``redis://host:port/db``, ``rediss://…`` with TLS, or ``unix:///path``; further settings of redis-py
+            may follow as a query, e.g. ``?ssl_ca_certs=/path``.
+        username, password: instead of those in the address.
+        secret: what values are signed with; by default the password. All replicas need the same. Without either, damage
+            is found but not malice.
+        timeout: seconds to wait for a connection, and for each piece of an answer.
+        lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
+        breaker: makes the two circuit breakers.
+
+    Raises:
+        InputError: the address is not one.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        username: str | None = None,
+        password: str | None = None,
+        secret: str | None = None,
+        timeout: float = 0.1,
+        lifetime: int | None = None,
+        breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
+    ) -> None:
+        settings: dict[str, Any] = {"username": username, "password": password}
+        try:
+            parts = urlsplit(address)
+            place = f"{parts.hostname}:{parts.port or 6379}" if parts.scheme != "unix" else parts.path
+            if parts.scheme not in _SCHEMES:
+                raise ValueError
+            self._client = redis.Redis.from_url(
+                address,
+                socket_timeout=timeout,
+                socket_connect_timeout=timeout,
+                retry=Retry(NoBackoff(), 0),
+                protocol=2,
+                driver_info=None,
+                max_connections=_CONNECTIONS,
+            )
+            known = self._client.connection_pool.connection_kwargs
+            known.update({name: value for name, value in settings.items() if value is not None})
+        except ValueError:  # its text may show a part of the password
+            raise InputError(
+                "not the address of a Redis server",
+                expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
+            ) from None
+        self._shown = f"{parts.scheme}://{place}"
+        self._timeout = timeout
+        self._lifetime = lifetime
+        signed_with = secret if secret is not None else known.get("password") or ""
+        self._secret = hashlib.blake2b(signed_with.encode(), person=b"cuihop:1", digest_size=32).digest()
+        self._reads = breaker()
+        self._writes = breaker()
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<SharedPairs {self._shown}>"
+
+    @property
+    def statistics(self) -> SharedStatistics:
+        """What happened so far."""
+        with self._lock:
+            counts = dict(self._counts)
+        return SharedStatistics(**counts, reading=not self._reads.is_open, writing=not self._writes.is_open)
+
+    def close(self) -> None:
+        """Give the connections back. Harmless twice."""
+        self._client.close()
+
+    def entries(self, digest: str, keys: Sequence[str]) -> list[Entry | None]:
+        """The entry of each key in the release of that digest; ``None`` for what is missing or cannot be trusted."""
+        found: list[Entry | None] = [None] * len(keys)
+        usable = [place for place, key in enumerate(keys) if _KEY.fullmatch(key)]
+        prefix = _prefix(digest)
+        names = [prefix + keys[place] for place in usable]
+        values = self._answer(self._reads, lambda: self._read(names)) if names else None
+        if values is not None:
+            signatures = self._signatures(digest)
+            refused = 0
+            for place, value in zip(usable, values, strict=True):
+                if value is not None:
+                    found[place] = entry = _entry(signatures, keys[place], value)
+                    refused += entry is None
+            self._count(reads=1, refused=refused)
+        return found
+
+    def keep(self, digest: str, entries: Mapping[str, Entry]) -> None:
+        """Keep entries of the release of that digest, if the server takes them."""
+        if self._reads.is_open:
+            self._count(held_back=1)
+            return
+        prefix = _prefix(digest)
+        signatures = self._signatures(digest)
+        values = {prefix + key: _value(signatures, key, entry) for key, entry in entries.items()}
+        if self._answer(self._writes, lambda: self._write(values)) is not None:
+            self._count(writes=1)
+
+    def _read(self, names: list[str]) -> list[object]:
+        values: object = self._client.mget(names)
+        if not isinstance(values, list) or len(values) != len(names):
+            raise redis.InvalidResponse
+        return values
+
+    def _write(self, values: dict[str, bytes]) -> object:
+        if self._lifetime is None:
+            return self._client.mset(values)
+        pipeline = self._client.pipeline(transaction=False)
+        for name, value in values.items():
+            pipeline.set(name, value, ex=self._lifetime)
+        return pipeline.execute()
+
+    def _signatures(self, digest: str) -> hashlib.blake2b:
+        return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=_SIGNATURE)
+
+    def _answer(self, breaker: CircuitBreaker, call: Callable[[], Result]) -> Result | None:
+        """What Redis answers; ``None`` if it does not, or is not asked."""
+        ticket = breaker.admission()
+        if ticket is None:
+            self._count(held_back=1)
+            return None
+        began = time.monotonic()
+        try:
+            answer = call()
+        except redis.exceptions.MaxConnectionsError:  # many ask at once, which says nothing about the server
+            self._count(errors=1)
+            return None
+        except Exception as error:  # whatever a server sends, no request fails of it
+            self._failed(breaker, ticket, type(error).__name__)  # its text may tell what was sent
+            return None
+        if time.monotonic() - began > _SLOW * self._timeout:
+            self._failed(breaker, ticket, "slow answer")
+        elif breaker.succeeded(ticket):
+            _logger.info("shared cache %s is in use again", self._shown)
+        return answer
+
+    def _failed(self, breaker: CircuitBreaker, ticket: int, reason: str) -> None:
+        self._count(errors=1)
+        self._client.connection_pool.disconnect(inuse_connections=False)  # idle ones may be as dead
+        was_open = breaker.is_open
+        if breaker.failed(ticket) and not was_open:
+            task = "reading from" if breaker is self._reads else "writing to"
+            _logger.warning("%s the shared cache %s pauses: %s", task, self._shown, reason)
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            self._counts.update(more)
+
+
+def _prefix(digest: str) -> str:
+    return f"{_NAMESPACE}:{digest[:_DIGEST_PREFIX]}:"
+
+
+def _value(signatures: hashlib.blake2b, key: str, entry: Entry) -> bytes:
+    signature = signatures.copy()
+    signature.update(b"%s %d" % (key.encode(), entry))
+    return _VALUE.pack(entry, signature.digest())
+
+
+def _entry(signatures: hashlib.blake2b, key: str, value: object) -> Entry | None:
+    """The entry that a value holds, if it was signed for that key."""
+    if not isinstance(value, bytes) or len(value) != _VALUE.size:
+        return None
+    entry: Entry = _VALUE.unpack(value)[0]
+    return entry if _value(signatures, key, entry) == value else None

@@ -1,0 +1,50 @@
+"""What a cache has done so far: plain numbers, for whoever makes metrics of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CacheStatistics", "SharedStatistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStatistics:
+    """What the shared level has done since it was made; calls are those of this process.
+
+    Attributes:
+        reads, writes: calls that were answered.
+        errors: calls that failed, or were answered too late to be worth waiting for.
+        held_back: calls that were not made because the level had just failed.
+        refused: values that were no entry, or not signed for their key.
+        reading, writing: whether calls are made at present.
+    """
+
+    reads: int = 0
+    writes: int = 0
+    errors: int = 0
+    held_back: int = 0
+    refused: int = 0
+    reading: bool = True
+    writing: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStatistics:
+    """What a cached graph has done since it was made.
+
+    Attributes:
+        memory_hits, shared_hits: pairs answered by the level in process, and by the shared one.
+        collapsed: pairs answered by a computation that was made for the same pair at the same time.
+        misses: pairs computed by the graph. These four add up to all pairs answered; an error is no answer.
+        entries: pairs in process at present.
+        largest: the most there can be.
+        shared: of the shared level; ``None`` where there is none.
+    """
+
+    memory_hits: int = 0
+    shared_hits: int = 0
+    collapsed: int = 0
+    misses: int = 0
+    entries: int
+    largest: int
+    shared: SharedStatistics | None

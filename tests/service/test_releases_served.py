@@ -1,0 +1,295 @@
+"""Which release is served: opened, exchanged under load, closed when nobody uses it; and what a dead store does."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch, SnapshotError
+from cuihop.neo4j.local_server import LocalServer
+from cuihop_server import running_service
+from cuihop_service.calls import Call
+from cuihop_service.core import ConceptService
+from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
+from cuihop_service.limits import Limits
+from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
+from example_graph import example_graph
+from neo4j_server import stored_graph
+from service_askers import GrpcAsker, HttpAsker
+
+PAIR = ("C0006121", "C0018670")
+
+
+def shorter_graph() -> SnapshotGraph:
+    """Another release: brain stem and head are neighbours."""
+    return SnapshotGraph.of([PAIR], name="shorter", identifiers="cui")
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class Closable(SnapshotGraph):
+    """Tells whether it was closed."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+        super().close()
+
+
+def served(graph: SnapshotGraph) -> ServedGraph:
+    return ServedGraph(graph.release, index=graph)
+
+
+def test_nothing_is_lent_before_there_is_a_release() -> None:
+    with pytest.raises(GraphUnavailable, match="no release is loaded yet"), GraphHolder().lent():
+        pass
+
+
+def test_a_replaced_release_is_closed_when_its_last_user_has_gone() -> None:
+    holder = GraphHolder()
+    old, new = Closable(example_graph().sections), Closable(shorter_graph().sections)
+    holder.serve(served(old))
+    with holder.lent() as first:
+        with holder.lent() as second:
+            holder.serve(served(new))
+            assert not old.closed
+            assert first is second
+            with holder.lent() as third:
+                assert third.index is new
+        assert not old.closed
+    assert old.closed
+    assert not new.closed
+    holder.close()
+    assert new.closed
+    assert holder.state == "stopping"
+    with pytest.raises(GraphUnavailable), holder.lent():
+        pass
+
+
+def test_what_is_served_must_be_one_release() -> None:
+    with pytest.raises(ReleaseMismatch, match="digest"):
+        ServedGraph(example_graph().release, index=shorter_graph())
+    with pytest.raises(ValueError, match="an index or a database"):
+        ServedGraph(example_graph().release)
+
+
+def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
+    holder = GraphHolder()
+    told: list[str] = []
+    holder.when_settled(told.append)
+    states: list[State] = ["ready", "ready", "degraded", "ready"]
+    for state in states:
+        holder.settle(state)
+    holder.close()
+    holder.settle("ready")
+    assert told == ["ready", "degraded", "ready", "stopping"]
+
+
+# Snapshots
+
+
+def test_a_snapshot_store_sees_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "graph.cuihop"
+    example_graph().save(path)
+    store = SnapshotStore(path)
+    first = store.open()
+    assert not store.changed(first)
+    shorter_graph().save(path)
+    assert store.changed(first)
+    assert store.open().release.name == "shorter"
+    path.unlink()
+    with pytest.raises(SnapshotError, match="No such file"):
+        store.changed(first)
+
+
+def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
+    path = tmp_path / "graph.cuihop"
+    example_graph().save(path)
+    whole = path.read_bytes()
+    holder = GraphHolder()
+    watch = ReleaseWatch(holder, SnapshotStore(path), 0.02)
+    watch.open_first()
+    watch.start()
+    half = tmp_path / "half"
+    half.write_bytes(shorter_bytes(tmp_path)[:-100])
+    half.replace(path)
+    wait_for(lambda: holder.state == "degraded")
+    assert "graph.cuihop" in holder.trouble
+    with holder.lent() as old:
+        assert old.release.name == "example"
+    whole_again = tmp_path / "whole"
+    whole_again.write_bytes(whole)
+    whole_again.replace(path)
+    wait_for(lambda: holder.state == "ready")
+    watch.stop()
+
+
+def shorter_bytes(folder: Path) -> bytes:
+    path = folder / "shorter.cuihop"
+    shorter_graph().save(path)
+    return path.read_bytes()
+
+
+def test_a_release_is_exchanged_without_a_failed_or_a_mixed_answer(tmp_path: Path) -> None:
+    path = tmp_path / "graph.cuihop"
+    releases = [example_graph(), shorter_graph()]
+    for number, graph in enumerate(releases):
+        graph.save(tmp_path / f"{number}.cuihop")
+    true = {graph.release.digest: graph.distance(*PAIR) for graph in releases}
+    shutil.copyfile(tmp_path / "0.cuihop", path)
+    store = SnapshotStore(path)
+    with running_service(store.open()) as service:
+        watch = ReleaseWatch(service.holder, store, 0.01)
+        watch.start()
+        over = threading.Event()
+        seen: set[str] = set()
+        wrong: list[object] = []
+
+        def ask(make: type[HttpAsker] | type[GrpcAsker]) -> None:
+            asker = make(service)
+            while not over.is_set():
+                try:
+                    for answer in (asker.distance(*PAIR), asker.distances([PAIR] * 100), asker.path(*PAIR)):
+                        hops = answer["hops"] if "hops" in answer else len(answer["path"]) - 1
+                        if hops not in (true[answer["release"]], [true[answer["release"]]] * 100):
+                            wrong.append(answer)
+                        seen.add(answer["release"])
+                except Exception as error:  # any failure is one too many
+                    wrong.append(error)
+            asker.close()
+
+        threads = [threading.Thread(target=ask, args=(make,)) for make in (HttpAsker, GrpcAsker) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for turn in range(1, 21):
+            fresh = tmp_path / "fresh"
+            shutil.copyfile(tmp_path / f"{turn % 2}.cuihop", fresh)
+            fresh.replace(path)
+            wanted = releases[turn % 2].release.digest
+            wait_for(lambda wanted=wanted: digest_of(service.holder) == wanted)  # type: ignore[misc]
+        over.set()
+        for thread in threads:
+            thread.join()
+        watch.stop()
+    assert wrong == []
+    assert seen == set(true)
+
+
+def digest_of(holder: GraphHolder) -> str | None:
+    return None if holder.current is None else holder.current.digest
+
+
+def test_stores_by_their_addresses(tmp_path: Path) -> None:
+    options: Any = {"index_folder": tmp_path, "caching": lambda graph: None}
+    assert isinstance(store_at("snapshot:x.cuihop", index=True, **options), SnapshotStore)
+    assert isinstance(store_at("x.cuihop", index=True, **options), SnapshotStore)
+    assert isinstance(store_at("bolt://localhost", index=False, **options), Neo4jStore)
+    with pytest.raises(InputError, match="a snapshot is an index"):
+        store_at("x.cuihop", index=False, **options)
+
+
+# Neo4j
+
+
+@pytest.fixture
+def database(killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch) -> LocalServer:
+    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
+    monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(killable_neo4j.home / "password"))
+    return killable_neo4j
+
+
+def make_active(server: LocalServer, graph: SnapshotGraph) -> None:
+    """Load a release and have readers get it."""
+    stored_graph(server, graph, switch=True).close()
+
+
+def test_cypher_answers_until_the_index_is_there(database: LocalServer, tmp_path: Path) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    first = store.open()
+    assert first.quickest[1] == "cypher"
+    assert first.quickest[0].distance(*PAIR) == 3
+    complete = store.completed(first)
+    assert complete is not None
+    assert complete.quickest[1] == "index"
+    assert complete.digest == first.digest == example_graph().release.digest
+    assert complete.quickest[0].distance(*PAIR) == 3
+    assert store.completed(complete) is None
+    assert store.open().quickest[1] == "index"  # the file is there now
+    first.close()
+
+
+def test_the_index_goes_on_while_the_database_is_down(database: LocalServer, tmp_path: Path) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=5)
+    holder = GraphHolder()
+    core = ConceptService(holder, Limits())
+    watch = ReleaseWatch(holder, store, 0.1)
+    watch.open_first()
+    watch.start()
+    wait_for(lambda: holder.indexed and holder.state == "ready")
+    database.kill()
+    wait_for(lambda: holder.state == "degraded")
+    assert core.distance(*PAIR, call=Call()).value == 3
+    again = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=5)
+    assert again.open().quickest[0].distance(*PAIR) == 3  # a worker that starts now goes on from the file
+    database.start()
+    make_active(database, shorter_graph())
+    wait_for(
+        lambda: holder.state == "ready" and holder.current is not None and holder.current.release.name == "shorter"
+    )
+    assert core.distance(*PAIR, call=Call()).value == 1
+    watch.stop()
+    holder.close()
+
+
+def test_without_an_index_the_service_is_unavailable_while_the_database_is_down(
+    database: LocalServer, tmp_path: Path
+) -> None:
+    make_active(database, example_graph())
+    store = Neo4jStore(database.address, index=False, folder=tmp_path, caching=lambda graph: None, timeout=5)
+    holder = GraphHolder()
+    core = ConceptService(holder, Limits())
+    watch = ReleaseWatch(holder, store, 0.1)
+    watch.open_first()
+    watch.start()
+    answer = core.distance(*PAIR, call=Call())
+    assert (answer.value, answer.tier) == (3, "cypher")
+    database.kill()
+    wait_for(lambda: holder.state == "unavailable")
+    with pytest.raises(GraphUnavailable):
+        core.distance(*PAIR, call=Call())
+    database.start()
+    wait_for(lambda: holder.state == "ready")
+    assert core.distance(*PAIR, call=Call()).value == 3
+    watch.stop()
+    holder.close()
+
+
+def test_a_damaged_index_file_is_made_anew(database: LocalServer, tmp_path: Path) -> None:
+    make_active(database, example_graph())
+    digest = example_graph().release.digest
+    damaged = tmp_path / f"{digest}.cuihop"
+    example_graph().save(damaged)
+    damaged.write_bytes(damaged.read_bytes()[:-50])
+    store = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=30)
+    first = store.open()
+    assert first.quickest[1] == "cypher"
+    complete = store.completed(first)
+    assert complete is not None
+    assert complete.quickest[0].distance(*PAIR) == 3
+    first.close()

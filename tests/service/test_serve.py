@@ -1,0 +1,194 @@
+"""The program `cuihop serve`, in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import urllib3
+
+from cuihop import SnapshotGraph
+from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
+from example_graph import example_graph
+
+
+@dataclass
+class Program:
+    """A running `cuihop serve`."""
+
+    process: subprocess.Popen[str]
+    log: Path
+    http: str
+    grpc: str
+
+    def get(self, path: str) -> Any:
+        pool = urllib3.PoolManager(retries=False, timeout=20)
+        return json.loads(pool.request("GET", f"http://{self.http}{path}").data)
+
+    def hops(self) -> int | None:
+        answer: int | None = self.get("/v1/distance?a=C0006121&b=C0018670")["hops"]
+        return answer
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@contextmanager
+def program(store: Path, folder: Path, *arguments: str) -> Iterator[Program]:
+    log = folder / "log"
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cuihop.cli", "serve", "--store", f"snapshot:{store}",
+             "--http-port", "0", "--grpc-port", "0", *arguments],
+            stdout=out, stderr=subprocess.STDOUT, text=True, env=clean,
+        )  # fmt: skip
+    try:
+        pattern = re.compile(r"serving http://(\S+) and grpc://(\S+)")
+        wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None)
+        found = pattern.search(log.read_text())
+        assert found is not None, log.read_text()
+        yield Program(process, log, found[1], found[2])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "graph.cuihop"
+    example_graph().save(path)
+    return path
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_answers_on_both_ports_and_stops_when_told(store: Path, tmp_path: Path, workers: str) -> None:
+    with program(store, tmp_path, "--workers", workers) as running:
+        assert running.hops() == 3
+        with grpc.insecure_channel(running.grpc) as channel:
+            stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
+            assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=10).hops == 3
+        assert running.get("/health/ready")["status"] == "ready"
+        assert running.stop() == 0
+    assert "Traceback" not in running.log.read_text()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str) -> None:
+    chain = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(3_000)]
+    path = tmp_path / "chain.cuihop"
+    SnapshotGraph.of(chain, identifiers="cui").save(path)
+    with program(path, tmp_path, "--workers", workers, "--limit-pairs", "1000000") as running:
+        pairs = pb.PackedPairs(a=[0] * 100_000, b=[3_000] * 100_000)
+        with grpc.insecure_channel(running.grpc) as channel:
+            stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
+            future = stub.Distances.future(pb.DistancesRequest(packed=pairs), timeout=60)
+            time.sleep(0.3)
+            running.process.send_signal(signal.SIGTERM)
+            answer = future.result(60)
+        assert set(answer.hops) == {3_000}
+        assert running.process.wait(60) == 0
+
+
+def test_a_worker_that_dies_is_replaced(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path, "--workers", "2") as running:
+        wait_for(lambda: len(children(running.process.pid)) == 2)
+        first = children(running.process.pid)[0]
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: len(children(running.process.pid)) == 2 and first not in children(running.process.pid))
+        assert running.hops() == 3
+        assert "a worker ended with code -9" in running.log.read_text()
+        assert running.stop(signal.SIGINT) == 0
+
+
+def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path, "--workers", "2") as running:
+        orphans = children(running.process.pid)
+        running.process.kill()
+        running.process.wait(10)
+        wait_for(lambda: not any(Path(f"/proc/{pid}/stat").exists() and alive(pid) for pid in orphans))
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: Path, workers: str) -> None:
+    with program(store, tmp_path, "--workers", workers, "--watch-seconds", "3600") as running:
+        assert running.hops() == 3
+        SnapshotGraph.of([("C0006121", "C0018670")], identifiers="cui").save(store)
+        time.sleep(0.3)
+        assert running.hops() == 3
+        running.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: all(running.hops() == 1 for _ in range(10)))
+        assert running.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--store", "nowhere.cuihop"), 5, "nowhere.cuihop: No such file"),
+        (("--store", "ftp://x"), 5, "No such file"),
+        (("--store", "g.cuihop", "--index", "off"), 3, "a snapshot is an index"),
+        (("--store", "g.cuihop", "--tls-key", "k.pem"), 3, "TLS needs a certificate and its key"),
+        (("--store", "g.cuihop", "--workers", "0"), 3, "greater than or equal to 1"),
+        (("--store", "g.cuihop", "--http-port", "0", "--config", "none.toml"), 3, "none.toml"),
+    ],
+)
+def test_what_cannot_be_served_is_told(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, told: str, workers: str
+) -> None:
+    example_graph().save(tmp_path / "g.cuihop")
+    count = () if "--workers" in arguments else ("--workers", workers)
+    done = subprocess.run(
+        [sys.executable, "-m", "cuihop.cli", "serve", "--http-port", "0", "--grpc-port", "0", *count, *arguments],
+        capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr.replace("\n", " ")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_told(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path) as running:
+        for flag, address in (("--http-port", running.http), ("--grpc-port", running.grpc)):
+            for workers in ("1", "2"):
+                other = {"--http-port": "--grpc-port", "--grpc-port": "--http-port"}[flag]
+                done = subprocess.run(
+                    [sys.executable, "-m", "cuihop.cli", "serve", "--store", str(store), "--workers", workers,
+                     flag, address.split(":")[1], other, "0"],
+                    capture_output=True, text=True, check=False, timeout=60,
+                )  # fmt: skip
+                assert done.returncode == 3, done.stderr
+                assert "cannot listen for" in done.stderr
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,94 @@
+"""Each setting by flag, by environment, by file; in this order; and documented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cuihop.cli.application import application
+from cuihop.errors import InputError
+from cuihop_service.limits import Limits
+from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
+from shared_data import ROOT
+
+NAMES = list(ServiceSettings.model_fields)
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        monkeypatch.delenv(ENVIRONMENT_PREFIX + name.upper(), raising=False)
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "cuihop.toml"
+    file.write_text('store = "file.cuihop"\nhttp_port = 1\ngrpc_port = 1\nworkers = 3\n')
+    monkeypatch.setenv("CUIHOP_HTTP_PORT", "2")
+    monkeypatch.setenv("CUIHOP_GRPC_PORT", "2")
+    found = read_settings({"grpc_port": 3}, file)
+    assert (found.store, found.http_port, found.grpc_port, found.workers) == ("file.cuihop", 2, 3, 3)
+    assert found.host == "127.0.0.1"
+    assert read_settings({"store": "x"}).workers == 1  # the file is forgotten
+
+
+def test_limits_are_settings() -> None:
+    assert read_settings({"store": "x"}).limits == Limits()
+    changed = read_settings({"store": "x", "limit_pairs": 7, "limit_seconds": 0.5}).limits
+    assert (changed.pairs, changed.seconds) == (7, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("flags", "column", "found", "expected"),
+    [
+        ({}, "store", "nothing", "a value"),
+        ({"store": "x", "http_port": 70_000}, "http_port", "70000", "65535"),
+        ({"store": "x", "workers": 0}, "workers", "0", "greater than or equal to 1"),
+        ({"store": "x", "index": "maybe"}, "index", "'maybe'", "'on' or 'off'"),
+    ],
+)
+def test_a_setting_at_fault_is_named(flags: dict[str, Any], column: str, found: str, expected: str) -> None:
+    with pytest.raises(InputError) as told:
+        read_settings(flags)
+    assert (told.value.column, told.value.found) == (column, found)
+    assert expected in (told.value.expected or "")
+
+
+def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "cuihop.toml"
+    for text, told in (
+        ("store = x", "line 1, column 9"),
+        ('store = "x"\nport = 1', "column port"),
+        ('store = "x"\nworkers = "many"', "column workers"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=re.escape(str(file))) as refused:
+            read_settings({}, file)
+        assert told in str(refused.value)
+    with pytest.raises(InputError, match="No such file"):
+        read_settings({}, tmp_path / "none")
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUIHOP_REDIS", "redis://:hidden@localhost")
+    settings = read_settings({"store": "x"})
+    assert "hidden" not in repr(settings)
+    assert settings.redis is not None
+    assert settings.redis.get_secret_value() == "redis://:hidden@localhost"
+
+
+def test_every_setting_has_its_flag_and_its_line_in_the_documentation() -> None:
+    shown = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    for name, field in ServiceSettings.model_fields.items():
+        flag = f"--{name.replace('_', '-')}"
+        assert flag in shown
+        assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in shown
+        assert f"| `{name}` |" in page, f"{name} is not in docs/service.md"
+        assert field.description is not None
+        assert field.description in page, f"{name} is described otherwise in docs/service.md"
