@@ -26,14 +26,14 @@ class Call:
         request_id: for logs; comes back in the answer.
         ends: when the answer is due, on the clock of `time.monotonic`.
         cancelled: set where the caller has gone.
-        answered: the answer, where what a transport returns is already in its own words; for the account.
+        answer: the answer, where what a transport returns is already in its own words; for the account.
     """
 
     caller: Caller = ANONYMOUS
     request_id: str = ""
     ends: float = field(default_factory=lambda: time.monotonic() + 30.0)
     cancelled: bool = False
-    answered: Answer[Any] | None = None
+    answer: Answer[Any] | None = None
 
     @property
     def remaining(self) -> float:

@@ -173,7 +173,7 @@ class Front:
                 found = work(call)
             else:
                 found = await self._in_thread(work, call)
-            answer = found if isinstance(found, Answer) else call.answered
+            answer = found if isinstance(found, Answer) else call.answer
             if answer is not None:
                 tier, digest = answer.tier, answer.digest
             return found

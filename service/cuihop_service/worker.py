@@ -108,7 +108,7 @@ async def _answer(
         tls=tls,
         shared_port=shared_port,
         hosts=settings.hosts or LOOPBACK_HOSTS,
-        more_routes=[observation.route(front.guard)],
+        more_routes=[observation.route],
     )
 
     def settled(state: State) -> None:

@@ -98,7 +98,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             bounds = messages.bounds(request.bounds)
             with core.holder.lent() as served:
                 pairs = messages.asked_pairs(request, core.limits, served.release.identifiers)
-            answer = call.answered = core.distances(pairs, **bounds, call=call)
+            answer = call.answer = core.distances(pairs, **bounds, call=call)
             return messages.distances_message(answer)
 
         return await self._answer(context, operation, work, size=size, quick=core.is_quick(size))
@@ -121,7 +121,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, context: Context) -> pb.NeighbourhoodResponse:
         def work(call: Call) -> pb.NeighbourhoodResponse:
-            answer = call.answered = self._core.neighbourhoods(
+            answer = call.answer = self._core.neighbourhoods(
                 list(request.cuis),
                 hops=messages.optional(request, "hops"),
                 direction=messages.way(request.direction),

@@ -63,6 +63,7 @@ def application(
         openapi_url="/openapi.json",
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
+    app.state.front = front  # for further routes
     app.include_router(routes(exchange))
 
     @app.get("/health/live", include_in_schema=False)

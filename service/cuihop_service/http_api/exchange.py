@@ -73,7 +73,7 @@ class Exchange:
             served = self.core.holder.current
             if known is not None and served is not None and tag in known:
                 return None, None, tag
-            answer = call.answered = work(call)
+            answer = call.answer = work(call)
             return answer, written(answer, fields(answer)), tag
 
         asked = self.asked(request, operation, size=size, scope=scope, quick=quick)

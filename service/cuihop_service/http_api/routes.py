@@ -354,7 +354,7 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
 
     def work(call: Call) -> bytes:
         answer = core.distances(question.pairs, direction=question.direction, max_hops=question.max_hops, call=call)
-        call.answered = answer
+        call.answer = answer
         return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
 
     asked = exchange.asked(request, "stream_distances", size=size, quick=core.is_quick(size))

@@ -12,34 +12,37 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cuihop_service.front import Asked, Guard, OpenGuard
+from cuihop_service.calls import Call
+from cuihop_service.front import Asked, Front
 from cuihop_service.http_api.exchange import request_id_of
 from cuihop_service.observe.metrics import Metrics
 
 __all__ = ["metrics_route"]
 
 
-def metrics_route(metrics: Metrics, guard: Guard | None = None) -> Route:
+def metrics_route(metrics: Metrics) -> Route:
     """The route.
 
     Args:
         metrics: what is told.
-        guard: who may ask; None for everybody.
     """
-    guard = guard or OpenGuard()
 
     async def tell(request: Request) -> Response:
+        front: Front = request.app.state.front
         asked = Asked(
             "metrics",
             "http",
             credentials=request.headers.get("authorization"),
             request_id=request_id_of(request),
             scope="metrics",
+            quick=True,
         )
-        caller = guard.caller(asked.credentials, None)
-        caller.check("metrics")
-        guard.admit(caller, asked)
+        await front.answer(asked, _admitted)
         text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
         return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
 
     return Route("/metrics", tell, methods=["GET"])
+
+
+def _admitted(call: Call) -> None:
+    """Nothing more is asked of the front than whether the caller may."""

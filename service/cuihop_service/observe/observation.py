@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
 from cuihop.errors import InputError
-from cuihop_service.front import Guard, Observer
+from cuihop_service.front import Observer
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_route import metrics_route
@@ -35,7 +36,6 @@ class Observation:
         log_requests: whether each question leaves a line.
         slow_seconds: an answer that takes longer leaves a line anyway.
         traces: whether spans are sent to where the ``OTEL_…`` variables say.
-        cache: what the cache has done: see `Metrics`.
 
     Raises:
         InputError: traces are wanted, and the extra ``traces`` is not installed.
@@ -48,9 +48,8 @@ class Observation:
         log_requests: bool = False,
         slow_seconds: float = 1.0,
         traces: bool = False,
-        cache: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
-        self.metrics = Metrics(holder, cache)
+        self.metrics = Metrics(holder, lambda: _cache_numbers(holder))
         self.log = RequestLog(every=log_requests, slow_seconds=slow_seconds)
         observers: list[Observer] = [self.metrics]
         self._provider = _exporting_provider() if traces else None
@@ -60,9 +59,10 @@ class Observation:
             observers.append(Tracing(self._provider.get_tracer("cuihop")))
         self.observer = Together([*observers, self.log])
 
-    def route(self, guard: Guard | None = None) -> Route:
+    @property
+    def route(self) -> Route:
         """``/metrics``: see `metrics_route`."""
-        return metrics_route(self.metrics, guard)
+        return metrics_route(self.metrics)
 
     async def keep_fresh(self) -> None:
         """Refresh the metrics for whichever worker is asked for them; without end."""
@@ -77,6 +77,16 @@ class Observation:
         """Send the last spans. May take some seconds where nobody takes them."""
         if self._provider is not None:
             self._provider.shutdown()
+
+
+def _cache_numbers(holder: GraphHolder) -> Mapping[str, float]:
+    """What the cache of the served release has done; nothing where there is none."""
+    served = holder.current
+    if served is None or served.cached is None:
+        return {}
+    told = asdict(served.cached.statistics)
+    shared = told.pop("shared") or {}
+    return told | {f"shared_{name}": value for name, value in shared.items()}
 
 
 def _exporting_provider() -> TracerProvider:
