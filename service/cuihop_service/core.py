@@ -102,7 +102,7 @@ class ConceptService:
         for part in _parts(pairs, size):
             call.check()
             if served.cached is not None and (tier == "cypher" or len(pairs) == 1):
-                answered = served.cached.answered(part, direction=way, max_hops=bound)
+                answered = served.cached.answered(part, direction=way, max_hops=bound, timeout=call.remaining)
                 distances = answered.distances
                 from_cache += int(answered.from_cache.sum())
             else:

@@ -14,7 +14,7 @@ from cuihop.snapshot import SnapshotGraph
 from cuihop_service.answers import Tier
 
 if TYPE_CHECKING:
-    from cuihop_service.cache.cached_graph import CachedGraph  # type: ignore[import-not-found,unused-ignore]
+    from cuihop_service.cache import CachedGraph
 
 __all__ = ["GraphHolder", "ServedGraph", "State"]
 
@@ -64,7 +64,7 @@ class ServedGraph:
 
     def close(self) -> None:
         """Give back what the graphs hold open."""
-        for graph in (self.cached, self.index, self.database):
+        for graph in (self.cached or self.database, self.index):  # a cache closes what it is in front of
             if graph is not None:
                 graph.close()
 

@@ -19,7 +19,7 @@ from cuihop_service.graph_holder import ServedGraph
 
 if TYPE_CHECKING:
     from cuihop.neo4j.graph import Neo4jGraph
-    from cuihop_service.cache.cached_graph import CachedGraph  # type: ignore[import-not-found,unused-ignore]
+    from cuihop_service.cache import CachedGraph
 
 __all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
 

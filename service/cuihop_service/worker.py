@@ -14,6 +14,7 @@ import uvloop
 
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop.graph import ConceptGraph
+from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
 from cuihop_service.graph_holder import GraphHolder, State
@@ -164,6 +165,13 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
 
 
-def caching(settings: ServiceSettings) -> Callable[[ConceptGraph], None]:
-    """What puts the cache before a graph."""
-    return lambda graph: None
+def caching(settings: ServiceSettings) -> Callable[[ConceptGraph], CachedGraph | None]:
+    """What puts the cache before a graph that answers by Cypher.
+
+    Raises:
+        InputError: the address of Redis is not one.
+    """
+    if not settings.cache_entries:
+        return lambda graph: None
+    shared = None if settings.redis is None else SharedPairs(settings.redis.get_secret_value())
+    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared)

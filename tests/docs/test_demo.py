@@ -29,7 +29,7 @@ def test_the_demonstration_runs_to_its_end(told: tuple[str, Path]) -> None:
     out, folder = told
     assert "That was the main job" in out
     assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
-        "hpo.cuihop", "images.csv", "per_query.csv", "random.csv", "region_engine.run",
+        "hpo.cuihop", "images.csv", "per_query.csv", "random.csv", "region_engine.run", "served.csv",
     ]  # fmt: skip
 
 
@@ -48,3 +48,11 @@ def test_near_findings_count_half(told: tuple[str, Path]) -> None:
     # One concept shared, two near, three in all: IoU 1/3, nn-IoU (1 + 0.5 * 2) / 3.
     assert "0.3333" in out
     assert "0.6667" in out
+
+
+def test_the_service_gives_the_figures_of_the_snapshot(told: tuple[str, Path]) -> None:
+    out, folder = told
+    results = folder / "demo-output"
+    assert "serving http://127.0.0.1:" in out
+    assert (results / "served.csv").read_text() == (results / "per_query.csv").read_text()
+    assert (results / "served.csv").read_text() != (results / "random.csv").read_text()

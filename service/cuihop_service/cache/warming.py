@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 
-from cuihop.graph import Direction, resolved
+from cuihop.graph import ConceptGraph, Direction, resolved
 from cuihop_service.cache.cached_graph import CachedGraph
 
 __all__ = ["Warmed", "warm"]
@@ -21,7 +21,7 @@ class Warmed:
     Attributes:
         concepts: distinct concepts of the list.
         pairs: pairs asked.
-        known: how many of them the cache knew already.
+        known: how many of them the cache knew already; 0 where a service has it, which does not tell.
     """
 
     concepts: int
@@ -30,7 +30,7 @@ class Warmed:
 
 
 def warm(
-    graph: CachedGraph,
+    graph: ConceptGraph,
     cuis: Sequence[str],
     *,
     max_hops: int | None = None,
@@ -43,7 +43,8 @@ def warm(
     what was done is kept, and asking again soon gets to where it was.
 
     Args:
-        graph: whose cache. Its level in process keeps no more pairs than it has room for.
+        graph: a `CachedGraph`, or one behind a service that has a cache. The level in process keeps no more pairs
+            than it has room for.
         cuis: the concepts; repeats, and retired identifiers beside their successors, count once.
         max_hops, direction: as in `ConceptGraph.distances`. Without a direction each pair is asked in one order.
         progress: called with the pairs done and all there are, before the first block and after each.
@@ -58,7 +59,10 @@ def warm(
     done = known = 0
     progress(done, total)
     while block := list(islice(pairs, _PAIRS_A_BLOCK)):
-        known += int(graph.answered(block, direction=direction, max_hops=max_hops).from_cache.sum())
+        if isinstance(graph, CachedGraph):
+            known += int(graph.answered(block, direction=direction, max_hops=max_hops).from_cache.sum())
+        else:
+            graph.distances(block, direction=direction, max_hops=max_hops)
         done += len(block)
         progress(done, total)
     return Warmed(len(concepts), done, known)
