@@ -60,7 +60,7 @@ def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:
             {True: "on", False: "off"}.get(field.default, str(field.default)) if kind is bool else str(field.default)
         )
     optional = kind if kind == list[str] else kind | None
-    help_text = f"{field.description} [env var: {ENVIRONMENT_PREFIX}{name.upper()}]"
+    help_text = f"{field.description} ({ENVIRONMENT_PREFIX}{name.upper()})"
     return optional, typer.Option(flag, help=help_text, show_default=shown)
 
 
