@@ -10,6 +10,7 @@ and whichever is asked adds all of them up. Without the folder a process tells o
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -155,7 +156,9 @@ class Metrics:
         # the counting itself.
         self._seconds_of: dict[tuple[str, str, str | None], Histogram] = {}
         self._questions_of: dict[tuple[str, str, str], Counter] = {}
-        self._pairs_of: dict[str, Counter] = {}
+        self._answered: dict[str, int] = {}  # pairs, handed on when the metrics are refreshed
+        self._handed_on: dict[str, int] = {}
+        self._refreshing = threading.Lock()
         self._last_waiting = 0
         self._last_cache: dict[str, float] = {}
         self._last_release: Gauge | None = None
@@ -181,10 +184,7 @@ class Metrics:
             self._seconds_of[operation, transport, tier] = timed
         timed.observe(finished.seconds)
         if operation in _DISTANCES:
-            pairs = self._pairs_of.get(transport)
-            if pairs is None:
-                pairs = self._pairs_of[transport] = self._pairs.labels(transport)
-            pairs.inc(asked.size)
+            self._answered[transport] = self._answered.get(transport, 0) + asked.size
 
     def waiting(self, running: int, waiting: int) -> None:
         """See `Observer`."""
@@ -194,14 +194,18 @@ class Metrics:
             self._last_waiting = waiting
 
     def refresh(self) -> None:
-        """Bring what changes without a question up to date: state, release, cache, process.
+        """Bring what is not counted at each question up to date: pairs, state, release, cache, process.
 
         Each worker calls this now and then, so that whichever worker is asked for the metrics has news of all.
         """
-        if self._holder is not None:
-            self._refresh_release(self._holder)
-        if self._cache is not None:
-            self._refresh_cache(self._cache())
+        with self._refreshing:
+            for transport, pairs in list(self._answered.items()):
+                self._pairs.labels(transport).inc(pairs - self._handed_on.get(transport, 0))
+                self._handed_on[transport] = pairs
+            if self._holder is not None:
+                self._refresh_release(self._holder)
+            if self._cache is not None:
+                self._refresh_cache(self._cache())
         for metric in self._of_process.collect():
             for sample in metric.samples:
                 if sample.name in self._process:
