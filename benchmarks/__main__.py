@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks            about ten minutes; wants a machine with nothing else to do
+    python -m benchmarks            about half an hour; wants a machine with nothing else to do
     python -m benchmarks --smoke    small sizes, to see that everything runs; writes no file
 """
 
@@ -23,8 +23,9 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--rows", "400000")),
     ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),
+    ("How long does a Neo4j server take?", "neo4j_store.py", (), ("--concepts", "2000", "--rows", "40000")),
 )
-PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas")
+PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas", "neo4j")
 
 
 def main() -> None:

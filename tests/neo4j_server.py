@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +21,11 @@ from cuihop.identifier_table import identifier_array
 from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.graph import Neo4jGraph
 from cuihop.neo4j.local_server import LocalServer, ServerToolsMissing, missing_tools
-from cuihop.snapshot_writer import GraphTables, RetiredTable, sections_of
+from cuihop.snapshot_writer import GraphTables, sections_of
 from cuihop.string_table import StringTable
+from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_online import load_online
+from loader.rrf_made import isa, retired, written
 from real_graphs import rows
 from shared_data import shared
 
@@ -46,7 +51,7 @@ def connected(server: LocalServer, **others: object) -> Neo4jConnection:
     return Neo4jConnection(settings_of(server, **others))
 
 
-def new_server(factory: pytest.TempPathFactory, **options: str) -> LocalServer:
+def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
     """A server of its own for a test that kills it, not yet started."""
     problem = missing_tools()
     if problem is None:
@@ -86,46 +91,19 @@ MERGED, SUCCESSOR = "C1514420", "C1514897"
 
 @cache
 def open_release(*, next_one: bool = False) -> SnapshotGraph:
-    """rrf_open with its names and vocabularies, read by a few plain lines.
+    """rrf_open, as the loader reads its files.
 
     The next one is made up: a concept below the heart is new and has no name, and two lung buds are one.
     """
-    vocabularies: dict[tuple[str, str], set[str]] = {}
-    for row in rows(shared("rrf_open/MRREL.RRF.gz")):
-        edge = {"isa": (row[4], row[0]), "inverse_isa": (row[0], row[4])}.get(row[7])
-        if edge is not None and edge[0] != edge[1]:
-            vocabularies.setdefault(edge, set()).add(row[10])
-    names: dict[str, list[str]] = {}
-    for row in rows(shared("rrf_open/MRCONSO.RRF.gz")):
-        if row[14] not in names.setdefault(row[0], []):
-            names[row[0]].append(row[14])
-    retired: list[tuple[str, str, str]] = []
-    if next_one:
-        vocabularies[NEW_AND_UNNAMED, "C0018787"] = {"MSH"}
-        vocabularies = {edge: sabs for edge, sabs in vocabularies.items() if MERGED not in edge}
-        del names[MERGED]
-        retired.append((MERGED, "SY", SUCCESSOR))
-    cuis = sorted(names.keys() | {cui for edge in vocabularies for cui in edge})
-    place = {cui: i for i, cui in enumerate(cuis)}
-    edges = sorted((place[child], place[parent], tuple(sorted(sabs))) for (child, parent), sabs in vocabularies.items())
-    members = sorted({sabs for _, _, sabs in edges})
-    return SnapshotGraph(
-        sections_of(
-            GraphTables(
-                cuis=identifier_array(cuis),
-                children=np.array([child for child, _, _ in edges], dtype=np.int32),
-                parents=np.array([parent for _, parent, _ in edges], dtype=np.int32),
-                sab_sets=np.array([members.index(sabs) for _, _, sabs in edges], dtype=np.uint16),
-                sab_set_members=members,
-                names=StringTable.of([name for cui in cuis for name in names.get(cui, ())]),
-                name_indptr=_indptr([len(names.get(cui, ())) for cui in cuis]),
-                retired=RetiredTable.of(retired),
-            ),
-            name="rrf_open, next" if next_one else "rrf_open",
-            relations=["isa"],
-            identifiers="cui",
-        )
-    )
+    files = [shared("rrf_open/MRREL.RRF.gz"), shared("rrf_open/MRCONSO.RRF.gz")]
+    if not next_one:
+        return SnapshotGraph(load(files, LoadOptions(release="rrf_open")).sections)
+    with TemporaryDirectory() as folder:
+        kept = {file.name.partition(".")[0]: [row for row in rows(file) if MERGED not in row] for file in files}
+        lines = {role: ["|".join(row) for row in table] for role, table in kept.items()}
+        lines["MRREL"].append(isa("C0018787", NEW_AND_UNNAMED, sab="MSH"))
+        lines["MRCUI"] = [retired(MERGED, "SY", SUCCESSOR)]
+        return SnapshotGraph(load([written(Path(folder), lines)], LoadOptions(release="rrf_open, next")).sections)
 
 
 def typed_graph() -> SnapshotGraph:

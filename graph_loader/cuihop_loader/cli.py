@@ -1,4 +1,4 @@
-"""``cuihop load``: from files to a snapshot, with a report on what became of them."""
+"""``cuihop load``: from files to a snapshot, or into a Neo4j server, with a report on what became of them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ __all__ = ["load"]
 _FILES = "Files"
 _EDGES = "Which edges"
 _NAMES = "Names"
+_SERVER = "Neo4j"
 
 
 class _Relation(StrEnum):
@@ -44,9 +45,29 @@ def load(
         ),
     ],
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option("--output", "-o", help="Where the snapshot goes.", rich_help_panel=_FILES, show_default=False),
-    ],
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="ADDRESS",
+            help="A Neo4j server to store the graph in, such as bolt://localhost:7687, beside or in place of a "
+            "snapshot. User and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE.",
+            rich_help_panel=_SERVER,
+            show_default=False,
+        ),
+    ] = None,
+    switch: Annotated[
+        bool, typer.Option("--switch/--no-switch", help="Let readers have it at the end.", rich_help_panel=_SERVER)
+    ] = True,
+    changes: Annotated[
+        Path | None,
+        typer.Option(
+            "--changes", help="A file for every change since the release readers have now.", rich_help_panel=_SERVER
+        ),
+    ] = None,
     relations: Annotated[
         list[_Relation] | None,
         typer.Option(
@@ -109,7 +130,15 @@ def load(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Load UMLS RRF files, or OBO ontologies, into a snapshot."""
+    """Load UMLS RRF files, or OBO ontologies, into a snapshot, a Neo4j server, or both.
+
+    A server keeps serving what it has until the new release is complete and has been read back. To fill a new database
+    from files with the server stopped, which is faster, write a snapshot and give it to `cuihop store --csv`.
+    """
+    if output is None and to is None:
+        raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
+    if to is None and (changes is not None or not switch):
+        raise InputError("--changes and --no-switch are for a Neo4j server", advice="Add --to ADDRESS.")
     options = LoadOptions(
         relations=[relation.value for relation in relations or [_Relation.ISA]],
         include_sabs=sab or (),
@@ -122,22 +151,30 @@ def load(
         on_bad_row=on_bad_row,
         rejects=rejects,
     )
-    _check_targets({"--output": output, "--rejects": rejects, "--report": report}, sources)
+    _check_targets({"--output": output, "--rejects": rejects, "--report": report, "--changes": changes}, sources)
 
+    from cuihop_loader.loading import load as load_files
     from cuihop_loader.loading import load_to
+    from cuihop_loader.neo4j_command import check_server, store_online
 
+    if to is not None:
+        check_server(to)
     with _progress() as told:
-        facts = load_to(output, sources, options, told).report
+        loaded = load_files(sources, options, told) if output is None else load_to(output, sources, options, told)
+    outcome = None if to is None else store_online(loaded.sections, to, switch=switch, changes=changes)
+    facts = loaded.report
     values = facts.to_json()
     if report is not None:
         with replaced_file(report) as file:
             file.write(json_text.dumps(values, indent=2, ensure_ascii=False).encode() + b"\n")
     if json:
-        print_json(values)
+        print_json(values if outcome is None else {**values, **outcome.to_json()})
     else:
         from cuihop_loader.report_table import report_table
 
         console().print(report_table(facts))
+        if outcome is not None:
+            outcome.tell()
     for warning in facts.warnings:
         note(f"warning: {warning}")
 

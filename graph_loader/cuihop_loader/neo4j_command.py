@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +15,10 @@ from cuihop.snapshot_format import Sections
 
 if TYPE_CHECKING:
     from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop.neo4j.releases import StoredRelease
     from cuihop.release_difference import ReleaseDifference
 
-__all__ = ["store"]
+__all__ = ["StoreOutcome", "check_server", "store", "store_online"]
 
 
 def store(
@@ -50,7 +52,6 @@ def store(
     """
     from cuihop.neo4j.connection import Neo4jConnection
     from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
-    from cuihop_loader.neo4j_online import load_online
 
     sections = Sections.open(snapshot)
     if csv is not None:
@@ -60,39 +61,92 @@ def store(
         return
     if server is None:
         raise InputError("no server to store it in", advice="Give --server, or --csv for files to import.")
-    with Neo4jConnection.open(server) as connection:
-        difference = None
-        if imported:
-            stored = finish_bulk(sections, connection)
-        else:
-            difference = _difference(connection, sections)
-            with progress() as bar:
-                task = bar.add_task("reading the snapshot", total=None)
-
-                def tell(what: str, done: int, total: int) -> None:
-                    bar.update(task, description=what, completed=done, total=total)
-
-                stored = load_online(sections, connection, progress=tell, switch=switch)
-    if difference is not None and changes is not None:
-        difference.write(changes)
+    if imported:
+        with Neo4jConnection.open(server) as connection:
+            outcome = StoreOutcome(finish_bulk(sections, connection), None)
+    else:
+        outcome = store_online(sections, server, switch=switch, changes=changes)
     if json:
-        told = {} if difference is None else difference.counts()
-        print_json({"stored": dataclasses.asdict(stored), "changes": told})
-        return
-    note(
-        f"release {stored.number}, {stored.release.name}: {stored.release.concepts:,} concepts, "
-        f"{stored.release.edges:,} edges, read back with the same digest"
-        + ("; readers get it" if stored.active else "; readers keep the release they had")
-    )
-    if difference is not None:
-        shown = table("change", "count", title=f"From {difference.old} to {difference.new}")
-        for change, count in difference.counts().items():
-            shown.add_row(change, f"{count:,}")
-        console().print(shown)
+        print_json(outcome.to_json())
+    else:
+        outcome.tell()
+
+
+@dataclass(frozen=True, eq=False)
+class StoreOutcome:
+    """What became of a release that was to be stored.
+
+    Attributes:
+        stored: the release in the database.
+        difference: what changed from the release that readers had; ``None`` where they had none.
+    """
+
+    stored: StoredRelease
+    difference: ReleaseDifference | None
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``--json`` prints of it."""
+        changes = None if self.difference is None else self.difference.counts()
+        return {"stored": dataclasses.asdict(self.stored), "changes": changes}
+
+    def tell(self) -> None:
+        """Print it for people."""
+        stored = self.stored
+        note(
+            f"release {stored.number}, {stored.release.name}: {stored.release.concepts:,} concepts, "
+            f"{stored.release.edges:,} edges, read back with the same digest"
+            + ("; readers get it" if stored.active else "; readers keep the release they had")
+        )
+        if self.difference is not None:
+            shown = table("change", "count", title=f"From {self.difference.old} to {self.difference.new}")
+            for change, count in self.difference.counts().items():
+                shown.add_row(change, f"{count:,}")
+            console().print(shown)
+
+
+def check_server(server: str) -> None:
+    """See at once whether a release could be stored there: reading the files may take minutes.
+
+    Raises:
+        GraphUnavailable, SchemaMismatch: it could not.
+        InputError: no password, or not the address of a Neo4j server.
+    """
+    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+    from cuihop.neo4j.schema import store as store_of
+
+    with Neo4jConnection(Neo4jSettings.from_environment(server, retry_time=2.0)) as connection:
+        store_of(connection)
+
+
+def store_online(sections: Sections, server: str, *, switch: bool, changes: Path | None) -> StoreOutcome:
+    """Store a release in a server that keeps serving, with a progress bar, and write what changes by it.
+
+    Raises:
+        GraphUnavailable, SchemaMismatch, ReleaseMismatch: see `cuihop_loader.neo4j_online.load_online`.
+        OutputError: the changes cannot be written; the release is stored.
+    """
+    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop_loader.neo4j_online import load_online
+
+    with Neo4jConnection.open(server) as connection:
+        difference = _difference(connection, sections)
+        with progress() as bar:
+            task = bar.add_task("storing", total=None)
+
+            def tell(what: str, done: int, total: int) -> None:
+                bar.update(task, description=what, completed=done, total=total)
+
+            stored = load_online(sections, connection, progress=tell, switch=switch)
+    if changes is not None:
+        if difference is None:
+            note(f"readers had no release before this one: {changes} is not written")
+        else:
+            difference.write(changes)
+    return StoreOutcome(stored, difference)
 
 
 def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
-    """What changes from the release that readers have; ``None`` where they have none, or this one."""
+    """What changes from the release that readers have; ``None`` where they have none."""
     from cuihop.neo4j.projection import projected_sections
     from cuihop.neo4j.schema import store as store_of
     from cuihop.release_difference import release_difference
@@ -100,7 +154,4 @@ def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDiffe
     found = store_of(connection)
     if found is None or found.active is None:
         return None
-    old = projected_sections(connection, found.active, with_names=False)
-    if old.meta["release"]["digest"] == sections.meta["release"]["digest"]:
-        return None
-    return release_difference(old, sections)
+    return release_difference(projected_sections(connection, found.active, with_names=False), sections)

@@ -51,7 +51,8 @@ CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], componen
 """
 
 # Ends are found by their place in the store, which costs no index. Nobody keeps those places: they are read anew by
-# each load, and the load is read back by identifiers.
+# each load, and the load is read back by identifiers. `id()` is deprecated, and there in the whole 5.26 line; with
+# `elementId()`, whose texts must be sent and parsed, 11 and 28 % fewer edges were made in a second.
 CREATE_EDGES: LiteralString = """
 UNWIND range(0, size($children) - 1) AS i
 MATCH (child) WHERE id(child) = $children[i]

@@ -8,6 +8,8 @@ complete, read back and switched to.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, LiteralString
 
 import numpy as np
@@ -25,8 +27,8 @@ from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
 __all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "Progress", "load_online", "verify_stored"]
 
-CONCEPTS_A_BATCH = 20_000
-EDGES_A_BATCH = 50_000
+CONCEPTS_A_BATCH = 10_000
+EDGES_A_BATCH = 10_000
 _BATCH_SECONDS = 600.0
 
 Progress = Callable[[str, int, int], None]
@@ -68,18 +70,19 @@ def load_online(
     number = begun["number"]
     if begun["state"] != "complete":
         _write_small_tables(connection, rows, number)
-        _write_batches(
-            connection, number, "concepts", begun["concepts_loaded"], len(rows.cuis), concepts_a_batch,
-            cypher.CLAIM_CONCEPTS, lambda tx, first, last: _create_concepts(tx, rows, number, first, last), progress,
+        write = partial(_write_batches, connection, number, progress)
+        write(
+            "concepts", begun["concepts_loaded"], len(rows.cuis), concepts_a_batch,
+            cypher.CLAIM_CONCEPTS, cypher.CREATE_CONCEPTS, lambda *part: {"rows": rows.concept_rows(*part)},
         )  # fmt: skip
-        stored = stored_concepts(connection, number).places
-        _write_batches(
-            connection, number, "edges", begun["edges_loaded"], len(rows.parents), edges_a_batch,
-            cypher.CLAIM_EDGES, lambda tx, first, last: _create_edges(tx, rows, stored, first, last), progress,
+        places = stored_concepts(connection, number).places
+        write(
+            "edges", begun["edges_loaded"], len(rows.parents), edges_a_batch,
+            cypher.CLAIM_EDGES, cypher.CREATE_EDGES, lambda *part: _edge_parameters(rows, places, *part),
         )  # fmt: skip
-        _write_batches(
-            connection, number, "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
-            cypher.CLAIM_RETIRED, lambda tx, first, last: _create_retired(tx, rows, number, first, last), progress,
+        write(
+            "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
+            cypher.CLAIM_RETIRED, cypher.CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
         )  # fmt: skip
         verify_stored(connection, number, rows.release.digest)
         connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=number).consume())
@@ -126,50 +129,43 @@ def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: 
 def _write_batches(
     connection: Neo4jConnection,
     number: int,
+    progress: Progress,
     what: str,
     done: int,
     total: int,
     size: int,
     claim: LiteralString,
-    create: Callable[[neo4j.ManagedTransaction, int, int], int],
-    progress: Progress,
+    create: LiteralString,
+    parameters: Callable[[int, int], dict[str, Any]],
 ) -> None:
-    """Write ``done`` up to ``total``; ``create`` says how many it made."""
-    for first, last in blocks(done, total, size):
+    """Write ``done`` up to ``total``; while the server is at one batch the next one is made ready."""
+    parts = list(blocks(done, total, size))
+    with ThreadPoolExecutor(1) as pool:
+        coming = [pool.submit(parameters, *part) for part in parts[:1]]
+        for following, (first, last) in enumerate(parts, start=1):
+            ready = coming.pop().result()
+            coming = [pool.submit(parameters, *part) for part in parts[following : following + 1]]
 
-        def batch(tx: neo4j.ManagedTransaction, first: int = first, last: int = last) -> None:
-            row = tx.run(claim, release=number, first=first, last=last).single()
-            if row is None or row["loaded"] not in {first, last}:
-                raise ReleaseMismatch(f"release {number} is being loaded or removed by somebody else")
-            if row["loaded"] == last:  # written by an attempt whose answer was lost
-                return
-            made = create(tx, first, last)
-            if made != last - first:
-                raise GraphError(f"{what} {first:,} to {last:,}: the server made {made:,} of {last - first:,}")
+            def batch(tx: neo4j.ManagedTransaction, first: int = first, last: int = last, ready: Any = ready) -> None:
+                row = tx.run(claim, release=number, first=first, last=last).single()
+                if row is None or row["loaded"] not in {first, last}:
+                    raise ReleaseMismatch(f"release {number} is being loaded or removed by somebody else")
+                if row["loaded"] == last:  # written by an attempt whose answer was lost
+                    return
+                counters = tx.run(create, release=number, **ready).consume().counters
+                made = counters.nodes_created + counters.relationships_created
+                if made != last - first:
+                    raise GraphError(f"{what} {first:,} to {last:,}: the server made {made:,} of {last - first:,}")
 
-        connection.write(batch, timeout=_BATCH_SECONDS)
-        progress(what, last, total)
-
-
-def _create_concepts(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: int, first: int, last: int) -> int:
-    result = tx.run(cypher.CREATE_CONCEPTS, release=number, rows=rows.concept_rows(first, last))
-    return result.consume().counters.nodes_created
+            connection.write(batch, timeout=_BATCH_SECONDS)
+            progress(what, last, total)
 
 
-def _create_edges(
-    tx: neo4j.ManagedTransaction, rows: ReleaseRows, stored: npt.NDArray[np.int64], first: int, last: int
-) -> int:
+def _edge_parameters(rows: ReleaseRows, places: npt.NDArray[np.int64], first: int, last: int) -> dict[str, Any]:
     children, parents, sab_sets, members = rows.edge_rows(first, last)
-    result = tx.run(
-        cypher.CREATE_EDGES,
-        children=stored[children].tolist(),
-        parents=stored[parents].tolist(),
-        sab_sets=sab_sets,
-        sab_set_members=members,
-    )
-    return result.consume().counters.relationships_created
-
-
-def _create_retired(tx: neo4j.ManagedTransaction, rows: ReleaseRows, number: int, first: int, last: int) -> int:
-    result = tx.run(cypher.CREATE_RETIRED, release=number, rows=rows.retired_rows(first, last))
-    return result.consume().counters.nodes_created
+    return {
+        "children": places[children].tolist(),
+        "parents": places[parents].tolist(),
+        "sab_sets": sab_sets,
+        "sab_set_members": members,
+    }

@@ -31,10 +31,16 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
+from cuihop.neo4j.local_server import LocalServer
+from cuihop_server import running_service
+from neo4j_server import new_server
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-NEEDS_A_SERVER = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
+NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
+NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
+NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
@@ -102,17 +108,18 @@ def free_ports(count: int) -> list[str]:
 
 
 class Servers:
-    """The servers that a page starts, on ports of their own."""
+    """The servers that a page speaks of, on ports of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, neo4j: LocalServer | None = None) -> None:
         self._folder = folder
+        self._neo4j = neo4j
         self._ports = dict(zip(("8080", "50051"), free_ports(2), strict=True))
         self._running: list[subprocess.Popen[bytes]] = []
 
     def own_ports(self, text: str) -> str:
         for known, own in self._ports.items():
             text = re.sub(rf"\b{known}\b", own, text)
-        return text
+        return text if self._neo4j is None else text.replace(NEO4J_ON_THE_PAGE, self._neo4j.address)
 
     def environment(self) -> dict[str, str]:
         return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
@@ -155,23 +162,44 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != NEEDS_A_SERVER], ids=lambda page: page.relative_to(ROOT).as_posix()
+    "page",
+    [page for page in PAGES if page not in {COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE}],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
     with servers_of_a_page(folder) as servers:
-        run_page(page, folder, servers)
+        run_page(page, folder, servers, servers.environment())
 
 
-def run_page(page: Path, folder: Path, servers: Servers) -> None:
+def test_every_command_on_the_graph_of_record_runs_too(
+    prepared: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    with new_server(tmp_path_factory) as neo4j:  # an empty one of its own: the page counts releases
+        variables = {"NEO4J_PASSWORD_FILE": str(neo4j.home / "password"), "CUIHOP_NEO4J": neo4j.address}
+        run_page(NEEDS_NEO4J, folder, Servers(folder, neo4j), variables)
+
+
+@pytest.mark.parametrize("scheme", ["grpc", "http"])
+def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, prepared: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+    with running_service(cuihop.SnapshotGraph.open(folder / "graph.cuihop")) as service:
+        address = service.grpc if scheme == "grpc" else service.http
+        run_page(NEEDS_A_SERVICE, folder, Servers(folder), {"CUIHOP_GRAPH": address})
+
+
+def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
     for language, block in blocks(page):
         block = servers.own_ports(block)
         if language == "python":
             done = subprocess.run(
                 [sys.executable, "-c", block],
                 cwd=folder,
-                env=environment(),
+                env=environment() | variables,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -188,7 +216,7 @@ def run_page(page: Path, folder: Path, servers: Servers) -> None:
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
-                env=environment() | servers.environment(),
+                env=environment() | variables,
                 capture_output=True,
                 text=True,
                 check=False,

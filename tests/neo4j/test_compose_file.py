@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from cuihop.neo4j.local_server import VERSION
@@ -36,3 +37,17 @@ def test_the_server_is_the_pinned_line_on_this_machine_only_with_a_password_of_t
     assert "none" not in text.split("NEO4J_AUTH:")[1].splitlines()[0]
     assert "healthcheck:" in text
     assert "neo4j-data:/data" in text
+
+
+def schema_check(file: Path) -> subprocess.CompletedProcess[str]:
+    """Compare with the schema of the Compose specification, which the checker brings along: no engine is needed."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_file_is_what_the_compose_specification_allows(tmp_path: Path) -> None:
+    done = schema_check(FILE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    broken = tmp_path / "docker-compose.yml"
+    broken.write_text(FILE.read_text(encoding="utf-8").replace("start_period: 60s", "start_perios: 60s"))
+    assert schema_check(broken).returncode == 1

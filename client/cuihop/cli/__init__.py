@@ -22,7 +22,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "cuihop").startswith("cuihop"):
             raise
-        complain(f"this needs the package {error.name}, which is not installed: pip install 'cuihop[all]'")
+        missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[all]'"
+        complain(error.msg if "pip install" in error.msg else missing)  # some know which extra is enough
         sys.exit(MISSING_PACKAGE)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:

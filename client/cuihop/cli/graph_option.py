@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ GraphOption = Annotated[
         "--graph",
         "-g",
         envvar="CUIHOP_GRAPH",
-        help="The graph: path of a snapshot, or bolt://HOST:PORT.",
+        help="The graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
         show_default=False,
     ),
 ]
@@ -44,8 +45,9 @@ def opened_graph(address: str) -> ConceptGraph:
     """The graph at the address that the user gave.
 
     Raises:
-        InputError, SnapshotError: see `cuihop.connection.connect`.
+        InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
     """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what fails is told once, by the error
     return connect(address)
 
 

@@ -1,55 +1,89 @@
-"""``cuihop info``: what a snapshot holds."""
+"""``cuihop info``: what a snapshot holds, or a server serves."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot import SnapshotGraph
 
 __all__ = ["info"]
 
 
 def info(
-    snapshot: Annotated[Path, typer.Argument(help="The snapshot file.", show_default=False)],
-    verify: Annotated[bool, typer.Option("--verify", help="Check every section against its checksum.")] = False,
+    graph: Annotated[
+        str,
+        typer.Argument(help="The snapshot file, or the address of a service or of a database.", show_default=False),
+    ],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every section of a snapshot against its checksum.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Say what a snapshot holds, and check that it is whole."""
-    graph = SnapshotGraph.open(snapshot)
-    checked = graph.verify() if verify else None
-    release = graph.release
+    """Say what a snapshot holds, and check that it is whole; or what a server serves."""
+    with opened_graph(graph) as opened:
+        if isinstance(opened, SnapshotGraph):
+            facts, rest = _of_snapshot(opened, Path(graph.removeprefix("snapshot:")), verify)
+        elif verify:
+            raise typer.BadParameter("--verify checks snapshots; a server answers for itself")
+        else:
+            facts, rest = _of_server(opened, graph)
+        release = opened.release
     if json:
-        print_json(
-            {
-                "snapshot": str(snapshot),
-                "bytes": snapshot.stat().st_size,
-                "release": dataclasses.asdict(release),
-                "verified_bytes": checked,
-                "report": dict(graph.report),
-            }
-        )
+        print_json({**facts, "release": dataclasses.asdict(release)})
         return
     rows = table("", "")
     rows.show_header = False
-    for name, value in (
-        ("release", release.name),
-        ("concepts", f"{release.concepts:,}"),
-        ("is_a edges", f"{release.edges:,}"),
-        ("relations", ", ".join(release.relations)),
-        ("vocabularies", ", ".join(release.sabs) or "not told"),
-        ("identifiers", "CUIs only" if release.identifiers == "cui" else "CUIs and others"),
-        ("read from", release.source or "not told"),
-        ("digest", release.digest),
-        ("file", f"{snapshot}, {snapshot.stat().st_size:,} bytes"),
-        (
-            "checksums",
-            "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked",
-        ),
-    ):
+    for name, value in (*_release_rows(release), *rest):
         rows.add_row(name, value)
     console().print(rows)
+
+
+def _release_rows(release: Release) -> Iterator[tuple[str, str]]:
+    yield "release", release.name
+    yield "concepts", f"{release.concepts:,}"
+    yield "is_a edges", f"{release.edges:,}"
+    yield "relations", ", ".join(release.relations)
+    yield "vocabularies", ", ".join(release.sabs) or "not told"
+    yield "identifiers", "CUIs only" if release.identifiers == "cui" else "CUIs and others"
+    yield "read from", release.source or "not told"
+    yield "digest", release.digest
+
+
+def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What ``--json`` shows beside the release, and what the table does."""
+    checked = graph.verify() if verify else None
+    size = path.stat().st_size
+    told = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
+    facts = {"snapshot": str(path), "bytes": size, "verified_bytes": checked, "report": dict(graph.report)}
+    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", told)]
+
+
+def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The same of a server."""
+    from cuihop.remote.graph import RemoteGraph
+
+    if not isinstance(graph, RemoteGraph):
+        return {"address": address}, [("address", address)]
+    served = graph.served
+    limits = dataclasses.asdict(served.limits)
+    facts = {
+        "address": address,
+        "service_version": served.service_version,
+        "indexed": served.indexed,
+        "names": served.names,
+        "limits": limits,
+    }
+    return facts, [
+        ("address", address),
+        ("service", f"cuihop {served.service_version}, {'index in memory' if served.indexed else 'database only'}"),
+        ("names", "shown" if served.names else "hidden from this key"),
+        ("limits", ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in limits.items())),
+    ]

@@ -12,7 +12,7 @@ from neo4j.graph import Path as GraphPath
 import neo4j
 from cuihop.errors import InputError, ReleaseMismatch
 from cuihop.neo4j.connection import Neo4jConnection
-from cuihop.neo4j.schema import store
+from cuihop.neo4j.schema import Store, store
 
 __all__ = ["ALLOWED_PROCEDURES", "Answer", "curator_query"]
 
@@ -72,7 +72,7 @@ def curator_query(
     values = dict(parameters or {})
     # The text is the curator's own and is run as such: what it may do is decided by its plan, and by the server,
     # which refuses writes in a read transaction.
-    before = _labelled(connection)
+    before = _settled(connection)
     explained = "EXPLAIN " + text
     summary = connection.read(lambda tx: tx.run(explained, values).consume(), timeout=timeout)
     _check(summary)
@@ -84,20 +84,20 @@ def curator_query(
         return Answer(tuple(result.keys()), rows, len(records) > limit)
 
     answer = connection.read(read, timeout=timeout)
-    if _labelled(connection) != before:
+    if _settled(connection) != before:
         raise ReleaseMismatch("readers got another release while the query ran; run it again")
     return answer
 
 
-def _labelled(connection: Neo4jConnection) -> int | None:
-    """The release whose concepts are labelled ``Concept``.
+def _settled(connection: Neo4jConnection) -> Store | None:
+    """What the database says it is, while the label ``Concept`` rests on one release.
 
     Raises:
         ReleaseMismatch: the label is on its way from one release to another.
     """
     found = store(connection)
     if found is None or found.active == found.labelled:
-        return None if found is None else found.labelled
+        return found
     raise ReleaseMismatch(
         f"the database is being switched to release {found.active}; try again in a minute, or finish the switch with: "
         f"cuihop releases switch {found.active}"

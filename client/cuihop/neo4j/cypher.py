@@ -16,7 +16,8 @@ from cuihop.graph import Direction
 STORE: LiteralString = """
 MATCH (s:CuihopStore)
 OPTIONAL MATCH (r:Release {number: s.active})
-RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled
+RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled,
+       coalesce(s.switches, 0) AS switches
 """
 
 RELEASES: LiteralString = """
@@ -178,42 +179,53 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
 
 # The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
 # A name's length is that of its UTF-8 bytes.
+# Lists within a concept are gone through in place: no rows are made of names, and none are sorted but the best.
 SEARCH: LiteralString = """
 CALL db.index.fulltext.queryNodes('concept_names', $lucene) YIELD node AS c
-WHERE c.release = $release
+WITH c WHERE c.release = $release
 WITH c, c.folded AS folded
-UNWIND range(0, size(folded) - 1) AS i
-WITH c, i, folded[i] AS name, ' ' + folded[i] + ' ' AS padded
-WHERE all(word IN $words WHERE padded CONTAINS ' ' + word)
-WITH c, CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END AS matched, i,
-     CASE WHEN name = $text THEN 0
-          WHEN name STARTS WITH $text THEN 2
-          WHEN all(word IN $words WHERE padded CONTAINS ' ' + word + ' ') THEN 4
-          ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END AS score
-WITH c, i, matched, score,
-     CASE WHEN matched =~ '(?s)\\\\p{ASCII}*' THEN size(matched)
-          ELSE reduce(bytes = 0, letter IN split(matched, '') | bytes +
-            CASE WHEN letter <= '\\u007f' THEN 1 WHEN letter <= '\\u07ff' THEN 2
-                 WHEN letter <= '\\uffff' THEN 3 ELSE 4 END) END AS bytes
-WITH c, matched, score, bytes ORDER BY score, bytes, i
-WITH c, head(collect({matched: matched, score: score, bytes: bytes})) AS best
-RETURN c.cui AS cui, c.name AS name, best.matched AS matched
-ORDER BY best.score, best.bytes, cui
+WITH c, [i IN range(0, size(folded) - 1) |
+  CASE WHEN folded[i] = $text THEN 0
+       WHEN folded[i] STARTS WITH $text THEN 2
+       WHEN NOT all(word IN $words WHERE ' ' + folded[i] CONTAINS ' ' + word) THEN 8
+       WHEN all(word IN $words WHERE ' ' + folded[i] + ' ' CONTAINS ' ' + word + ' ') THEN 4
+       ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END] AS scores
+WITH c, scores, reduce(least = 8, s IN scores | CASE WHEN s < least THEN s ELSE least END) AS score
+WHERE score < 8
+WITH c, score, [i IN range(0, size(scores) - 1) WHERE scores[i] = score |
+                CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END] AS names
+WITH c, score, [name IN names |
+  [name, CASE WHEN name =~ '(?s)\\p{ASCII}*' THEN size(name)
+              ELSE reduce(bytes = 0, letter IN split(name, '') | bytes +
+                CASE WHEN letter <= '\u007f' THEN 1 WHEN letter <= '\u07ff' THEN 2
+                     WHEN letter <= '\uffff' THEN 3 ELSE 4 END) END]] AS sized
+WITH c, score, reduce(best = head(sized), next IN tail(sized) |
+                      CASE WHEN next[1] < best[1] THEN next ELSE best END) AS best
+RETURN c.cui AS cui, c.name AS name, best[0] AS matched
+ORDER BY score, best[1], cui
 LIMIT $limit
 """
 
-# Stored releases
+# Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
+# node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
 
 SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s
 MATCH (r:Release {number: $release, state: 'complete'})
 SET s.previous = CASE WHEN s.active = r.number THEN s.previous ELSE s.active END
-SET s.active = r.number, s.labelled = CASE WHEN s.labelled = r.number THEN r.number END
+SET s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1
 RETURN s.active AS active
 """
 
-# The label moves by ranges of identifiers, from the old release and to the new one in one transaction each, so that
-# at any instant an identifier leads to one concept and, with its edges, to one whole release.
+STILL_ACTIVE: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s WHERE s.active = $release
+RETURN s.active AS active
+"""
+
 RANGES: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE c.number % $size = 0
 RETURN c.cui AS cui ORDER BY c.number
@@ -231,7 +243,7 @@ SET c:Concept
 """
 
 SET_LABELLED: LiteralString = """
-MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release
+MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release REMOVE s.locked_at
 """
 
 # A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster
@@ -268,9 +280,12 @@ RETURN collect(r.cui) AS cuis, collect(r.relation) AS relations, collect(r.succe
 # Removal. Whoever reads the release looks at its state last, so it is marked first.
 
 MARK_REMOVING: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+SET s.locked_at = timestamp()
+WITH s WHERE coalesce(s.active, -1) <> $release
 MATCH (r:Release {number: $release})
-MATCH (s:CuihopStore {id: 0}) WHERE coalesce(s.active, -1) <> $release
 SET r.state = 'removing', s.previous = CASE s.previous WHEN $release THEN null ELSE s.previous END
+RETURN r.number AS number
 """
 
 REMOVE_CONCEPTS: LiteralString = """

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, LiteralString
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +28,7 @@ __all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000
 _BLOCK_SECONDS = 600.0
+_READERS = 2  # the server answers each from one core; more only wait for this side
 
 
 def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
@@ -79,8 +83,26 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     )
 
 
-def _block(connection: Neo4jConnection, text: Any, **parameters: Any) -> list[neo4j.Record]:
+def _block(connection: Neo4jConnection, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
     return connection.read(lambda tx: list(tx.run(text, parameters)), timeout=_BLOCK_SECONDS)
+
+
+def _blocks(
+    connection: Neo4jConnection, text: LiteralString, number: int, cuis: list[str]
+) -> Iterator[list[neo4j.Record]]:
+    """The rows of each block of concepts, in order; the server is asked for the next blocks while one is used."""
+
+    def ask(bound: tuple[str, str]) -> list[neo4j.Record]:
+        return _block(connection, text, release=number, first=bound[0], last=bound[1])
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        coming: deque[Future[list[neo4j.Record]]] = deque()
+        for bound in _bounds(cuis):
+            coming.append(pool.submit(ask, bound))
+            if len(coming) > _READERS:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +149,8 @@ def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -
     children: list[npt.NDArray[np.int64]] = []
     parents: list[npt.NDArray[np.int64]] = []
     sab_sets: list[npt.NDArray[np.int64]] = []
-    for first, last in _bounds(concepts.cuis):
-        for row in _block(connection, cypher.EDGES_BETWEEN, release=number, first=first, last=last):
+    for rows in _blocks(connection, cypher.EDGES_BETWEEN, number, concepts.cuis):
+        for row in rows:
             children.append(np.array(row["children"], dtype=np.int64))
             parents.append(np.array(row["parents"], dtype=np.int64))
             place = places.setdefault(tuple(row["sabs"] or ()), len(places))
@@ -168,8 +190,7 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
     texts: list[str] = []
     counts: list[int] = []
     codes: list[list[str]] = []
-    for first, last in _bounds(cuis):
-        row = _block(connection, cypher.NAMES_BETWEEN, release=number, first=first, last=last)[0]
+    for (row,) in _blocks(connection, cypher.NAMES_BETWEEN, number, cuis):
         for name, synonyms in zip(row["names"], row["synonyms"], strict=True):
             if name:
                 texts.append(name[0])

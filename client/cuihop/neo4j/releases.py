@@ -28,7 +28,7 @@ __all__ = [
 _SWITCH_SECONDS = 3600.0
 
 CONCEPTS_A_SWITCH = 100_000
-"""The most concepts of a release that get their label in one transaction."""
+"""The most concepts that get their label in one transaction: what that costs is in decision 0004."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +84,46 @@ def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
     raise InputError("no such release", found=str(number), expected="a number that `cuihop releases list` shows")
 
 
-def switch_to(connection: Neo4jConnection, number: int) -> None:
+def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = CONCEPTS_A_SWITCH) -> None:
     """Make a complete release the one that readers get.
 
-    A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too: at the same
-    instant where the release has no more than `CONCEPTS_A_SWITCH` concepts, else in that many at a time. A switch that
-    was killed in between is finished by calling again.
+    A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too, in ranges of
+    identifiers. A switch that was killed in between is finished by calling again.
+
+    Args:
+        connection: to the server.
+        number: of the release.
+        most_at_once: concepts that get their label in one transaction.
 
     Raises:
         InputError: there is no such release.
-        ReleaseMismatch: it is not complete.
+        ReleaseMismatch: it is not complete, or somebody else switches to another one meanwhile.
     """
     if stored_release(connection, number).state != "complete":
         raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")
-
+    # From here to SET_LABELLED the label is on its way, and whoever asks for it can see so. The mark has a transaction
+    # of its own: a server shows what a transaction wrote piece by piece while it applies it.
+    if connection.write(lambda tx: tx.run(cypher.SWITCH, release=number).single()) is None:
+        raise ReleaseMismatch(f"release {number} is not complete any more")
     starts = connection.read(
-        lambda tx: tx.run(cypher.RANGES, release=number, size=CONCEPTS_A_SWITCH).value(), timeout=_SWITCH_SECONDS
+        lambda tx: tx.run(cypher.RANGES, release=number, size=most_at_once).value(), timeout=_SWITCH_SECONDS
     )
     # The first range also takes what comes before it, the last what comes after: the old release is not cut alike.
-    bounds = pairwise(["", *starts[1:], None])
-    for first, last in bounds:
+    for first, last in pairwise(["", *starts[1:], None]):
+        _move_label(connection, number, first, last)
+    connection.write(lambda tx: tx.run(cypher.SET_LABELLED, release=number).consume())
 
-        def move(tx: neo4j.ManagedTransaction, first: str | None = first, last: str | None = last) -> None:
-            if first == "" and tx.run(cypher.SWITCH, release=number).single() is None:
-                raise ReleaseMismatch(f"release {number} is not complete any more")
-            tx.run(cypher.UNLABEL, release=number, first=first, last=last).consume()
-            tx.run(cypher.LABEL, release=number, first=first, last=last).consume()
-            if last is None:
-                tx.run(cypher.SET_LABELLED, release=number).consume()
 
-        connection.write(move, timeout=_SWITCH_SECONDS)
+def _move_label(connection: Neo4jConnection, number: int, first: str | None, last: str | None) -> None:
+    """Take the label from other releases and give it to this one, for identifiers from ``first`` up to ``last``."""
+
+    def move(tx: neo4j.ManagedTransaction) -> None:
+        if tx.run(cypher.STILL_ACTIVE, release=number).single() is None:
+            raise ReleaseMismatch(f"readers were switched to another release while the label moved to {number}")
+        tx.run(cypher.UNLABEL, release=number, first=first, last=last).consume()
+        tx.run(cypher.LABEL, release=number, first=first, last=last).consume()
+
+    connection.write(move, timeout=_SWITCH_SECONDS)
 
 
 def roll_back(connection: Neo4jConnection) -> int:
@@ -135,11 +145,11 @@ def remove(connection: Neo4jConnection, number: int) -> None:
     Raises:
         InputError: there is none, or readers get it.
     """
-    if stored_release(connection, number).active:
+    stored_release(connection, number)
+    if connection.write(lambda tx: tx.run(cypher.MARK_REMOVING, release=number).single()) is None:
         raise InputError(
             "the active release cannot be removed", found=str(number), advice="Switch to another one first."
         )
-    connection.write(lambda tx: tx.run(cypher.MARK_REMOVING, release=number).consume())
     for text in (cypher.REMOVE_CONCEPTS, cypher.REMOVE_RETIRED, cypher.REMOVE_TYPES, cypher.REMOVE_VOCABULARIES):
         connection.run_alone(text, release=number)
     connection.write(lambda tx: tx.run(cypher.REMOVE_RELEASE, release=number).consume())

@@ -2,7 +2,7 @@
 //
 // What a database of cuihop holds. Each statement may be run again and then changes nothing.
 //
-//   (:CuihopStore {schema, active, previous})                 one node: the version of this schema, the active release
+//   (:CuihopStore {schema, active, previous, labelled})       one node: the version of this schema, the active release
 //   (:Release {number, name, digest, state, …})               what was loaded; state: loading, complete, removing
 //   (:StoredConcept {release, cui, number, component,         every concept of every stored release
 //                    name, synonyms, folded, semantic_types})

@@ -27,12 +27,14 @@ class Store:
 
     Attributes:
         active, previous: number of the release that readers get, and of the one before; ``None`` if there is none.
-        labelled: the release whose concepts carry the label ``Concept``.
+        labelled: the release whose concepts carry the label ``Concept``; ``None`` while the label is on its way.
+        switches: how often readers were switched.
     """
 
     active: int | None
     previous: int | None
     labelled: int | None
+    switches: int
 
 
 def schema_text() -> str:
@@ -75,7 +77,7 @@ def _checked(row: neo4j.Record) -> Store:
             f"the database has cuihop schema {row['schema']}, and this version reads schema {SCHEMA_VERSION}. "
             "Load the release anew, into an empty database, with this version."
         )
-    return Store(row["active"], row["previous"], row["labelled"])
+    return Store(row["active"], row["previous"], row["labelled"], row["switches"])
 
 
 def check_schema(connection: Neo4jConnection) -> Store:

@@ -1,0 +1,38 @@
+"""A guard of the service under test that notes who asked for what, and refuses everybody when it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuihop.errors import CuihopError
+from cuihop_service.callers import ANONYMOUS, Caller
+from cuihop_service.front import Asked
+
+__all__ = ["NotingGuard"]
+
+
+class NotingGuard:
+    """Lets everybody in.
+
+    Attributes:
+        error: raised instead, if there is one.
+        credentials: what came with each question.
+        asked: the questions.
+        then: called with each question.
+    """
+
+    def __init__(self, then: Callable[[Asked], None] = lambda asked: None) -> None:
+        self.error: CuihopError | None = None
+        self.credentials: list[str | None] = []
+        self.asked: list[Asked] = []
+        self.then = then
+
+    def caller(self, credentials: str | None, subject: str | None) -> Caller:
+        self.credentials.append(credentials)
+        if self.error is not None:
+            raise self.error
+        return ANONYMOUS
+
+    def admit(self, caller: Caller, asked: Asked) -> None:
+        self.asked.append(asked)
+        self.then(asked)

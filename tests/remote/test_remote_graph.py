@@ -1,0 +1,517 @@
+"""A remote graph gives what the snapshot behind the service gives, whatever happens in between."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import random
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cuihop
+from cuihop import SnapshotGraph, connect
+from cuihop.errors import (
+    ConceptNotFound,
+    GraphUnavailable,
+    InputError,
+    LimitExceeded,
+    NotAllowed,
+    QueryTimedOut,
+    ReleaseMismatch,
+)
+from cuihop.graph import DIRECTIONS, ConceptGraph
+from cuihop.remote import graph as remote_graph
+from cuihop.remote.cui_numbers import cui_numbers
+from cuihop.remote.graph import RemoteGraph
+from cuihop.remote.port import Call
+from cuihop.remote.settings import RemoteSettings
+from cuihop_server import RunningService, running_service
+from cuihop_service.front import Asked
+from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.limits import Limits
+from example_graph import EDGES, RETIRED, example_graph
+from remote.noting_guard import NotingGuard
+
+KEY = "chk_0123456789abcdef"
+CUIS = [f"C{number:07d}" for number in sorted({int(cui[1:]) for edge in EDGES for cui in edge})]
+OLD = [cui for cui, relation, _ in RETIRED if relation == "SY" and cui in {"C9000901", "C9000904"}]
+SCHEMES = ("grpc", "http")
+
+
+def address(running: RunningService, scheme: str) -> str:
+    return running.grpc if scheme == "grpc" else running.http
+
+
+def other_graph() -> SnapshotGraph:
+    return SnapshotGraph.of([*EDGES, ("C0006121", "C0018670")], name="next", identifiers="cui")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    with running_service(example_graph()) as running:
+        yield running
+
+
+@pytest.fixture(params=SCHEMES)
+def scheme(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+# Batches
+
+
+def test_blocks_within_small_limits_give_the_answer_to_one_batch(scheme: str) -> None:
+    limits = Limits(pairs=7, concepts=3, neighbours=30)
+    offline = example_graph()
+    guard = NotingGuard()
+    cuis = [*CUIS, *OLD, *CUIS[:5]]
+    pairs = list(itertools.product(cuis, cuis))
+    with running_service(offline, limits=limits, guard=guard) as running, connect(address(running, scheme)) as graph:
+        for direction in DIRECTIONS:
+            for bound in (None, 2):
+                here = offline.distances(pairs, direction=direction, max_hops=bound)
+                there = graph.distances(pairs, direction=direction, max_hops=bound)
+                assert there == here
+                assert (there.direction, there.max_hops) == (direction, bound)
+                assert list(there.merged.items()) == list(here.merged.items())
+        assert max(asked.size for asked in guard.asked) <= 7
+        assert graph.neighbours(cuis, hops=2) == offline.neighbours(cuis, hops=2)
+        assert graph.neighbours(cuis, hops=None, limit=4) == offline.neighbours(cuis, hops=None, limit=4)
+        assert graph.names(cuis) == offline.names(cuis)
+        assert graph.concepts(cuis) == offline.concepts(cuis)
+        texts = [*cuis, "x", "", "C9999999", "C9000903", "C\ud800"]
+        assert graph.resolve(texts) == offline.resolve(texts)
+
+
+def test_a_question_larger_than_allowed_is_told(scheme: str) -> None:
+    limits = Limits(neighbours=2, pack_concepts=3, hits=5)
+    with (
+        running_service(example_graph(), limits=limits) as running,
+        RemoteGraph.open(address(running, scheme)) as graph,
+    ):
+        with pytest.raises(LimitExceeded, match="neighbours"):
+            graph.neighbours(["C0005847", "C0006121"], hops=2)
+        assert [hood.total for hood in graph.neighbours(["C0006121"] * 9)] == [1] * 9
+        with pytest.raises(LimitExceeded, match="concepts"):
+            graph._ask(graph.served, lambda transport, call: transport.pack(CUIS[:4], 1, "any", call))
+        with pytest.raises(LimitExceeded, match="hits"):
+            graph.search("b", limit=6)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 13, 14, 15, 100])
+def test_a_pack_of_more_concepts_than_the_service_packs_at_once_is_the_same(scheme: str, limit: int) -> None:
+    offline, guard = example_graph(), NotingGuard()
+    cuis = random.Random(limit).sample([cui for cui in CUIS if cui not in {"C0042449", "C0005847"}] + OLD, 14)
+    with (
+        running_service(offline, limits=Limits(pack_concepts=limit), guard=guard) as running,
+        connect(address(running, scheme)) as graph,
+    ):
+        if limit == 1:
+            with pytest.raises(LimitExceeded, match="pack concepts"):
+                graph.pack(cuis, hops=1)
+            return
+        for direction in DIRECTIONS:
+            here, there = (g.pack(cuis, hops=2, direction=direction) for g in (offline, graph))
+            assert (there.cuis, there.bound, there.direction, there.digest) == (
+                here.cuis, here.bound, here.direction, here.digest,
+            )  # fmt: skip
+            for found, expected in (
+                (there.indptr, here.indptr),
+                (there.indices, here.indices),
+                (there.hops, here.hops),
+            ):
+                assert found.dtype == expected.dtype
+                assert found.tolist() == expected.tolist()
+        assert max(asked.size for asked in guard.asked) <= limit
+        with pytest.raises(InputError, match="twice"):
+            graph.pack([*cuis, cuis[0]], hops=1)
+        with pytest.raises(ConceptNotFound) as told:
+            graph.pack(["C9999997", *cuis, "C9999999"], hops=1)
+        assert told.value.cuis == ("C9999997", "C9999999")
+
+
+def test_no_more_blocks_are_on_their_way_than_allowed(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 100)
+    offline = example_graph()
+    running_now, most, lock = 0, 0, threading.Lock()
+
+    class Counting(SnapshotGraph):
+        def distances(self, pairs, **options):  # type: ignore[no-untyped-def]
+            nonlocal running_now, most
+            with lock:
+                running_now += 1
+                most = max(most, running_now)
+            time.sleep(0.002)
+            with lock:
+                running_now -= 1
+            return super().distances(pairs, **options)
+
+    pairs = list(itertools.product(CUIS, CUIS)) * 20
+    with running_service(Counting(offline.sections)) as running:
+        for allowed in (1, 3):
+            most = 0
+            with RemoteGraph(RemoteSettings(address(running, scheme), in_flight=allowed)) as graph:
+                assert graph.distances(pairs) == offline.distances(pairs)
+            assert 1 <= most <= allowed
+
+
+def test_bounds_beyond_any_path_are_no_bounds(service: RunningService, scheme: str) -> None:
+    with connect(address(service, scheme)) as graph:
+        huge = 10**30
+        answer = graph.distances([("C0006121", "C0018670")], max_hops=huge)
+        assert (answer[0], answer.max_hops) == (3, huge)
+        assert graph.neighbours(["C0005847"], hops=huge, limit=huge)[0].total == 4
+        path = graph.path("C0006121", "C0018670", max_hops=huge)
+        assert path is not None
+        assert path.hops == 3
+
+
+def test_hidden_names_are_none_and_search_is_not_allowed(scheme: str) -> None:
+    with (
+        running_service(example_graph(), names=False) as running,
+        RemoteGraph.open(address(running, scheme)) as graph,
+    ):
+        assert not graph.served.names
+        assert graph.names(["C0006121"]) == [None]
+        concept = graph.concepts(["C0005847"])[0]
+        assert (concept.name, concept.synonyms, concept.children) == (None, (), 2)
+        with pytest.raises(NotAllowed, match="names"):
+            graph.search("brain")
+
+
+@given(
+    st.lists(
+        st.one_of(st.from_regex(r"C[0-9]{7}", fullmatch=True), st.text(max_size=9), st.just("C000612C")), max_size=5
+    )
+)
+def test_cuis_and_only_cuis_are_numbers(cuis: list[str]) -> None:
+    numbers = cui_numbers(cuis)
+    if all(re.fullmatch(r"C[0-9]{7}", cui) for cui in cuis):
+        assert numbers is not None
+        assert [f"C{number:07d}" for number in numbers] == cuis
+    else:
+        assert numbers is None
+
+
+# One release
+
+
+ASKED: list[Callable[[ConceptGraph], object]] = [
+    lambda graph: graph.distance("C0006121", "C0018670"),
+    lambda graph: graph.distances([("C0006121", "C0018670")] * 20_000),
+    lambda graph: graph.path("C0006121", "C0018670"),
+    lambda graph: graph.path("C0006121", "C0003483"),
+    lambda graph: graph.neighbours(["C0006121"]),
+    lambda graph: graph.pack(["C0006121", "C0018670"], hops=3),
+    lambda graph: graph.resolve(["C0006121"]),
+    lambda graph: graph.names(["C0006121"]),
+    lambda graph: graph.concepts(["C0006121"]),
+    lambda graph: graph.search("C0006121"),
+]
+
+
+def test_another_release_is_refused_with_both_digests_until_it_is_accepted(scheme: str) -> None:
+    before, after = example_graph(), other_graph()
+    with (
+        running_service(before) as running,
+        RemoteGraph.open(address(running, scheme)) as graph,
+    ):
+        assert graph.distance("C0006121", "C0018670") == 3
+        running.holder.serve(ServedGraph(after.release, index=after))
+        for ask in ASKED:
+            with pytest.raises(ReleaseMismatch) as told:
+                ask(graph)
+            assert before.release.digest in str(told.value)
+            assert after.release.digest in str(told.value)
+        assert graph.release == before.release
+        assert graph.refresh() == after.release
+        assert graph.release == after.release
+        assert graph.distance("C0006121", "C0018670") == 1
+        for ask in ASKED:
+            ask(graph)
+
+
+def test_a_batch_is_never_of_two_releases(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 10)
+    before, after = example_graph(), other_graph()
+    guard = NotingGuard()
+    with (
+        running_service(before, guard=guard) as running,
+        RemoteGraph.open(address(running, scheme)) as graph,
+    ):
+
+        def switch(asked: Asked) -> None:
+            if len(guard.asked) == 20:
+                running.holder.serve(ServedGraph(after.release, index=after))
+
+        guard.then = switch
+        with pytest.raises(ReleaseMismatch):
+            graph.distances([("C0006121", "C0018670")] * 1000)
+
+
+def test_a_pickled_graph_is_opened_again_without_its_key(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = example_graph(), other_graph()
+    with running_service(before) as running:
+        settings = RemoteSettings(address(running, scheme), key=KEY, timeout=7.0)
+        with RemoteGraph(settings) as graph:
+            assert KEY not in repr(graph)
+            packed = pickle.dumps(graph)
+        assert KEY.encode() not in packed
+        monkeypatch.setenv("CUIHOP_API_KEY", "chk_of_this_place")
+        with pickle.loads(packed) as copy:  # noqa: S301 - made here
+            assert copy.distance("C0006121", "C0018670") == 3
+            assert copy._settings.key == "chk_of_this_place"
+            assert copy._settings.timeout == 7.0
+        running.holder.serve(ServedGraph(after.release, index=after))
+        with pytest.raises(ReleaseMismatch, match=before.release.digest):
+            pickle.loads(packed)  # noqa: S301 - made here
+
+
+FORK = """
+import os, sys, cuihop
+graph = cuihop.connect(sys.argv[1])
+pairs = [("C0006121", "C0018670")] * 30_000
+assert graph.distances(pairs) == [3] * 30_000
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        try:
+            right = all(graph.distances(pairs) == [3] * 30_000 for _ in range(3))
+            graph.close()
+        finally:
+            os._exit(0 if right else 1)
+    children.append(child)
+right = all(graph.distances(pairs) == [3] * 30_000 for _ in range(3))
+print(right, [os.waitpid(child, 0)[1] for child in children], graph.distance("C0006121", "C0018670"))
+"""
+
+
+def test_after_a_fork_parent_and_children_answer_rightly(service: RunningService, scheme: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, address(service, scheme)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.stdout, done.returncode) == ("True [0, 0, 0] 3\n", 0), done.stderr
+
+
+# When the service goes, and comes back
+
+
+class Relay:
+    """A port before a service's that can be cut off and mended."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self.bytes_sent = 0
+        self._open: list[socket.socket] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self.mend()
+
+    def mend(self) -> None:
+        if self._listening.fileno() < 0:
+            self._listening = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
+
+    def cut(self) -> None:
+        for connection in (self._listening, *self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+        self._open.clear()
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                near, _ = listening.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._target))
+            self._open += [near, far]
+            for source, sink, counted in ((near, far, True), (far, near, False)):
+                threading.Thread(target=self._copy, args=(source, sink, counted), daemon=True).start()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self.bytes_sent += len(data) if counted else 0
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+
+@pytest.fixture
+def relay(service: RunningService, scheme: str) -> Iterator[Relay]:
+    made = Relay(service.grpc_port if scheme == "grpc" else service.http_port)
+    yield made
+    made.cut()
+
+
+def test_a_service_that_comes_back_is_asked_again(relay: Relay, scheme: str) -> None:
+    with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph, ThreadPoolExecutor(1) as pool:
+        assert graph.distance("C0006121", "C0018670") == 3
+        for _ in range(3):
+            relay.cut()
+            answer = pool.submit(graph.distance, "C0006121", "C0018670")
+            time.sleep(0.3)
+            relay.mend()
+            assert answer.result(60) == 3
+
+
+def test_a_batch_outlives_broken_connections(relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 64)
+    pairs = list(itertools.product(CUIS, CUIS)) * 60
+    done = threading.Event()
+
+    def disturb() -> None:
+        while not done.wait(0.2):
+            relay.cut()
+            relay.mend()
+
+    with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph:
+        disturber = threading.Thread(target=disturb)
+        disturber.start()
+        try:
+            assert graph.distances(pairs) == example_graph().distances(pairs)
+        finally:
+            done.set()
+            disturber.join()
+
+
+def test_questions_to_another_machine_are_compressed(
+    relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = list(itertools.product(CUIS, CUIS)) * 20
+    sizes = []
+    for loopback in (True, False):
+        monkeypatch.setattr(RemoteSettings, "loopback", loopback)
+        with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph:
+            before = relay.bytes_sent
+            assert graph.distances(pairs) == example_graph().distances(pairs)
+            sizes.append(relay.bytes_sent - before)
+    assert sizes[1] < sizes[0] / 4
+
+
+def test_a_service_that_stays_away_is_told_when_the_time_is_over(relay: Relay, scheme: str) -> None:
+    settings = RemoteSettings(f"{scheme}://127.0.0.1:{relay.port}", retry_time=1.0)
+    with RemoteGraph(settings) as graph:
+        relay.cut()
+        begun = time.monotonic()
+        with pytest.raises(GraphUnavailable, match=f"127.0.0.1:{relay.port}: "):
+            graph.distance("C0006121", "C0018670")
+        assert time.monotonic() - begun < 10
+        relay.mend()
+
+
+def test_an_answer_that_takes_too_long_is_given_up(scheme: str) -> None:
+    class Slow(SnapshotGraph):
+        def path(self, *ends, **options):  # type: ignore[no-untyped-def]
+            time.sleep(3)
+            return super().path(*ends, **options)
+
+    with (
+        running_service(Slow(example_graph().sections)) as running,
+        RemoteGraph(RemoteSettings(address(running, scheme), timeout=0.5)) as graph,
+    ):
+        begun = time.monotonic()
+        with pytest.raises(QueryTimedOut):
+            graph.path("C0006121", "C0018670")
+        assert time.monotonic() - begun < 2.5
+        assert graph.distance("C0006121", "C0018670") == 3
+
+
+def test_a_closed_graph_says_so(service: RunningService, scheme: str) -> None:
+    graph = connect(address(service, scheme))
+    graph.close()
+    graph.close()
+    for ask in ASKED:
+        with pytest.raises(GraphUnavailable, match="the graph is closed"):
+            ask(graph)
+
+
+# Measures
+
+
+def random_images(count: int, seed: int) -> dict[str, list[str]]:
+    rng = random.Random(seed)
+    return {f"image{i:03d}": rng.sample([*CUIS, *OLD, "C9999999"], rng.randint(0, 6)) for i in range(count)}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_an_evaluation_is_that_of_the_snapshot_to_the_last_bit(scheme: str, direction: cuihop.Direction) -> None:
+    images, offline, guard = random_images(60, 4), example_graph(), NotingGuard()
+    ranking = cuihop.random_ranking(images, 30, seed=1)
+    options = {"unknown": "isolated", "n": 2, "direction": direction, "measures": ["nn-CUI@5,10", "CUI@30"]}
+    here = cuihop.evaluate(images, ranking, offline, **options)  # type: ignore[arg-type]
+    with running_service(offline, guard=guard) as running, connect(address(running, scheme)) as graph:
+        del guard.asked[:]
+        there = cuihop.evaluate(images, ranking, graph, **options)  # type: ignore[arg-type]
+        assert [asked.operation for asked in guard.asked] == ["resolve", "pack"]
+    assert there.values.tobytes() == here.values.tobytes()
+    assert there.summary() == here.summary()
+
+
+def test_the_measures_of_two_images_are_those_of_the_snapshot(service: RunningService, scheme: str) -> None:
+    images, offline = list(random_images(12, 9).values()), example_graph()
+    with connect(address(service, scheme)) as graph:
+        for a, b in itertools.combinations(images, 2):
+            here = cuihop.nn_iou(a, b, offline, n=2, unknown="isolated")
+            assert cuihop.nn_iou(a, b, graph, n=2, unknown="isolated") == here
+
+
+# What is imported, and what goes along
+
+
+def in_a_new_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_each_transport_imports_its_own_packages_only(service: RunningService, scheme: str) -> None:
+    code = (
+        "import sys, cuihop\n"
+        "before = {'grpc', 'urllib3', 'google.protobuf', 'cuihop_api'} & set(sys.modules)\n"
+        "print(before, cuihop.connect(sys.argv[1]).distance('C0006121', 'C0018670'))\n"
+        "print(sorted({'grpc', 'urllib3', 'numba', 'pandas'} & set(sys.modules)))\n"
+    )
+    done = in_a_new_process(code, address(service, scheme))
+    assert done.stdout == f"set() 3\n['{'grpc' if scheme == 'grpc' else 'urllib3'}']\n", done.stderr
+    assert done.stderr == ""
+
+
+def test_without_the_extra_the_error_names_it(scheme: str) -> None:
+    package = "grpc" if scheme == "grpc" else "urllib3"
+    code = f"import sys; sys.modules[{package!r}] = None; import cuihop; cuihop.connect('{scheme}://127.0.0.1:1')"
+    assert "pip install 'cuihop[remote]'" in in_a_new_process(code).stderr
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['search', 'x', '-g', '{scheme}://127.0.0.1:1']\n"
+        "from cuihop.cli import main; main()"
+    )
+    done = in_a_new_process(code)
+    assert (done.returncode, done.stdout) == (8, "")
+    assert (
+        done.stderr == f"cuihop: this needs the package {package}, which is not installed: "
+        "pip install 'cuihop[remote]'\n"
+    )
+
+
+def test_a_trace_goes_on_in_the_service() -> None:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+
+    assert "traceparent" not in Call(1.0).headers(None)
+    with TracerProvider().get_tracer("test").start_as_current_span("asking") as span:
+        headers = Call(1.0).headers(None)
+    assert trace.format_trace_id(span.get_span_context().trace_id) in headers["traceparent"]
