@@ -14,12 +14,11 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from cuihop import connect
 from cuihop.errors import GraphUnavailable
 from cuihop.neo4j.graph import Neo4jGraph
 from cuihop.neo4j.local_server import LocalServer
-from cuihop.remote.trace_context import current_traceparent
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
@@ -70,7 +69,7 @@ def is_below(span: ReadableSpan, parent: ReadableSpan) -> bool:
 
 
 def ask(service: RunningService, transport: str, traceparent: str | None) -> None:
-    """A path and a distance, asked as a client in another process would: only the header carries the trace."""
+    """A path and a distance, with a header that a caller of any kind may have sent."""
     headers = {} if traceparent is None else {"traceparent": traceparent}
     if transport == "http":
         for operation in ("path", "distance"):
@@ -90,11 +89,13 @@ def test_caller_service_and_database_are_one_trace(transport: str, traces: Trace
         served = ServedGraph(graph.release, database=graph)
         with (
             running_service(served, observer=Tracing(traces.tracer)) as service,
+            connect(service.grpc if transport == "grpc" else service.http) as remote,
             traces.tracer.start_as_current_span("evaluation"),
         ):
-            ask(service, transport, current_traceparent())
+            remote.path(A, B)
+            remote.distances([(A, B)])
     client = traces.one("evaluation")
-    for operation in ("path", "distance"):
+    for operation in ("path", "distances"):
         question = traces.one(f"cuihop {operation}")
         assert is_below(question, client)
         assert question.kind is trace.SpanKind.SERVER
@@ -178,26 +179,14 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
     assert "C0006121" not in str(span.to_json())
 
 
-def test_the_callers_trace_is_the_current_span_or_none(traces: Traces) -> None:
-    assert current_traceparent() is None
-    with traces.tracer.start_as_current_span("evaluation") as span:
-        context = span.get_span_context()
-        header = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
-        assert current_traceparent() == header
-        read = trace.get_current_span(TraceContextTextMapPropagator().extract({"traceparent": header}))
-        assert read.get_span_context().span_id == context.span_id
-
-
 def test_without_the_packages_of_the_extra_everything_else_works() -> None:
     program = (
         "import sys; sys.modules['opentelemetry.sdk'] = sys.modules['opentelemetry.exporter'] = None\n"
         "from cuihop.errors import InputError\n"
-        "from cuihop.remote.trace_context import current_traceparent\n"
         "from cuihop_service import worker, servers\n"
         "from cuihop_service.graph_holder import GraphHolder\n"
         "from cuihop_service.observe.observation import Observation\n"
         "Observation(GraphHolder())\n"
-        "assert current_traceparent() is None\n"
         "try:\n"
         "    Observation(GraphHolder(), traces=True)\n"
         "except InputError as error:\n"
@@ -214,7 +203,7 @@ def test_without_traces_the_packages_that_make_them_are_not_imported() -> None:
         "from cuihop_service.graph_holder import GraphHolder\n"
         "from cuihop_service.observe.observation import Observation\n"
         "Observation(GraphHolder())\n"
-        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk.trace', 'opentelemetry.exporter'))])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
