@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import urllib3
 from opentelemetry import trace
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -25,6 +31,7 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.front import Asked, Finished
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.traces import TracedConnection, Tracing
+from example_graph import example_graph
 from neo4j_server import open_release, settings_of, stored_graph
 
 A, B = "C0018787", "C0024109"  # heart, lung
@@ -203,7 +210,46 @@ def test_without_traces_the_packages_that_make_them_are_not_imported() -> None:
         "from cuihop_service.graph_holder import GraphHolder\n"
         "from cuihop_service.observe.observation import Observation\n"
         "Observation(GraphHolder())\n"
-        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk.trace', 'opentelemetry.exporter'))])"
+        "made_by = ('opentelemetry.sdk.trace', 'opentelemetry.exporter')\n"
+        "print([name for name in sys.modules if name.startswith(made_by)])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+class Collector(trace_service_pb2_grpc.TraceServiceServicer):
+    """Takes spans by OTLP."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    def Export(self, request: Any, context: Any) -> Any:
+        self.requests.append(request)
+        return trace_service_pb2.ExportTraceServiceResponse()
+
+
+def test_spans_reach_a_collector_before_the_service_ends(tmp_path: Path) -> None:
+    example_graph().save(tmp_path / "example.cuihop")
+    collector, server = Collector(), grpc.server(ThreadPoolExecutor(2))
+    trace_service_pb2_grpc.add_TraceServiceServicer_to_server(collector, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    command = ["cuihop", "serve", "--store", "example.cuihop", "--traces", "--http-port", "0", "--grpc-port", "0"]
+    process = subprocess.Popen(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        cwd=tmp_path,
+        env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    address = next(found[1] for line in process.stderr if (found := re.search(r"serving (http://\S+)", line)))
+    assert urllib3.request("GET", f"{address}/v1/distance?a=C0006121&b=C0018670").status == 200
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    server.stop(5).wait()
+    (spans,) = [scoped for request in collector.requests for scoped in request.resource_spans]
+    about = {attribute.key: attribute.value.string_value for attribute in spans.resource.attributes}
+    assert about["service.name"] == "cuihop"
+    assert [span.name for scope in spans.scope_spans for span in scope.spans] == ["cuihop distance"]
+    assert b"C0006121" not in spans.SerializeToString()
