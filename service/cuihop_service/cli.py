@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from pydantic import SecretStr
@@ -16,7 +14,7 @@ from pydantic.fields import FieldInfo
 from cuihop.cli.output import note
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
 
-__all__ = ["configure_logs", "serve"]
+__all__ = ["serve"]
 
 
 def _serve(**given: Any) -> None:
@@ -25,13 +23,18 @@ def _serve(**given: Any) -> None:
     A setting is taken from its flag, else from its variable in the environment, else from the file, else it has its
     default.
     """
+    from cuihop_service.guard.exposure import check_exposure
+    from cuihop_service.observe.logs import configure_logs
     from cuihop_service.servers import listening_socket
     from cuihop_service.supervisor import supervise
     from cuihop_service.worker import Addresses, run_worker
 
     file: Path | None = given.pop("config")
     settings = read_settings({name: value for name, value in given.items() if value not in (None, [])}, file)
-    configure_logs()
+    configure_logs(settings.log_format)
+    warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
+    if warning is not None:
+        note(warning)
     http = listening_socket(settings.host, settings.http_port)
 
     def tell(addresses: Addresses) -> None:
@@ -47,28 +50,21 @@ def _serve(**given: Any) -> None:
         raise typer.Exit(code)
 
 
-def configure_logs() -> None:
-    """Logs go to standard error."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True
-    )
-
-
 def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:
     """The type and the description of a setting's flag."""
     kind: Any = field.annotation
     flag = f"--{name.replace('_', '-')}"
     if kind is bool:
         kind, flag = bool, f"{flag}/--no-{name.replace('_', '-')}"
-    if SecretStr in get_args(kind):
+    if SecretStr in get_args(kind) or get_origin(kind) is dict:
         kind = str
     shown: bool | str = False
-    if field.default is not None and not field.is_required() and field.default != []:
+    if field.default is not None and not field.is_required() and field.default not in ([], {}):
         shown = (
             {True: "on", False: "off"}.get(field.default, str(field.default)) if kind is bool else str(field.default)
         )
     optional = kind if kind == list[str] else kind | None
-    help_text = f"{field.description} [env var: {ENVIRONMENT_PREFIX}{name.upper()}]"
+    help_text = f"{field.description} ({ENVIRONMENT_PREFIX}{name.upper()})"
     return optional, typer.Option(flag, help=help_text, show_default=shown)
 
 

@@ -262,6 +262,8 @@ class Front:
                 retry_after=1.0,
             )
         self._waiting += 1
+        if self._room.locked():
+            self.observer.waiting(self._running, self._waiting)
         try:
             await asyncio.wait_for(self._room.acquire(), call.remaining)
         except TimeoutError:

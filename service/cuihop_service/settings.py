@@ -5,15 +5,19 @@ A flag wins over the environment, the environment over the file, the file over t
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from cuihop.errors import InputError
+from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.limits import Limits
 
 __all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]
@@ -65,6 +69,50 @@ class ServiceSettings(BaseSettings):
     redis: SecretStr | None = Field(
         None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
     )
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="How log lines look. auto: text on a terminal, JSON elsewhere."
+    )
+    log_requests: bool = Field(
+        False, description="Log every question, not only slow ones and faults. Concepts are never logged."
+    )
+    slow_seconds: Annotated[float, Gt(0)] = Field(1.0, description="An answer that takes longer is logged.")
+    traces: bool = Field(
+        False, description="Send traces by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT says. Needs the extra traces."
+    )
+    keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop keys create.")
+    issuer: str | None = Field(None, description="Who signs tokens: the claim iss. Needs audience and jwks.")
+    audience: list[str] = Field([], description="Names of this service; the claim aud must hold one of them.")
+    jwks: str | None = Field(None, description="The issuer's public keys: an https:// address, or a file.")
+    scope_claim: str = Field("scope", description="The claim that says what a token opens, as in realm_access.roles.")
+    token_scopes: dict[str, tuple[str, ...]] = Field(
+        {}, description="From values of that claim to scopes, as JSON. Empty: cuihop:read opens read, and so on."
+    )
+    leeway: Annotated[float, Ge(0)] = Field(30.0, description="Seconds that the issuer's clock may differ.")
+    certificate_scopes: list[str] = Field(
+        [], description="Scopes of whoever shows a certificate that the callers' authority signed."
+    )
+    certificate_callers: dict[str, tuple[str, ...]] = Field(
+        {}, description="Scopes by the name in a caller's certificate, as JSON."
+    )
+    rate_requests: Annotated[float, Gt(0)] | None = Field(None, description="Requests a second of one caller.")
+    rate_burst: Annotated[int, Ge(1)] | None = Field(None, description="Requests of one caller at once, after a pause.")
+    rate_pairs: Annotated[int, Ge(1)] | None = Field(
+        None, description="Pairs, concepts or sets a minute of one caller. With Redis, replicas count together."
+    )
+    audit: str | None = Field(
+        None, description="A file that gets one JSON line for each question; - for standard output."
+    )
+    audit_concepts: bool = Field(
+        False, description="Write the questions' content into the audit too: it may be patients' findings."
+    )
+    cypher: bool = Field(
+        False, description="Answer curators' read-only Cypher at /v1/cypher, for keys with the scopes cypher and names."
+    )
+    cypher_user: str | None = Field(None, description="A Neo4j user that may only read, for these queries.")
+    cypher_password: SecretStr | None = Field(None, description="The password of that user.")
+    cypher_seconds: Annotated[float, Gt(0)] = Field(10.0, description="Seconds that one such query may take.")
+    cypher_rows: Annotated[int, Ge(1)] = Field(1_000, description="Rows that one such query may return.")
+    cypher_running: Annotated[int, Ge(1)] = Field(4, description="Such queries at a time, in one worker.")
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )
@@ -99,6 +147,20 @@ class ServiceSettings(BaseSettings):
         return Limits(
             **{name.removeprefix(prefix): getattr(self, name) for name in type(self).model_fields if prefix in name}
         )
+
+    @property
+    def guard(self) -> GuardSettings:
+        """Who may ask.
+
+        Raises:
+            InputError: two settings do not go together.
+        """
+        own = {field.name for field in dataclasses.fields(GuardSettings)} & set(type(self).model_fields)
+        values = {name: getattr(self, name) for name in own}
+        values["audience"] = tuple(self.audience)
+        values["certificate_scopes"] = tuple(self.certificate_scopes)
+        values["cypher_password"] = _revealed(self.cypher_password)
+        return GuardSettings(**values, rates_redis=_revealed(self.redis))
 
     @classmethod
     def settings_customise_sources(
@@ -143,7 +205,7 @@ def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSet
             raise InputError("the settings cannot be read", file=file, found=str(error), expected="TOML") from None
     _File.values = values
     try:
-        return ServiceSettings(**flags)
+        return ServiceSettings(**_as_values(flags))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
@@ -162,5 +224,23 @@ def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSet
         _File.values = {}
 
 
+def _revealed(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()
+
+
 def _shown(name: str, value: object) -> str:
-    return "a value that is not shown" if name == "redis" else repr(value)[:100]
+    kind = ServiceSettings.model_fields[name].annotation if name in ServiceSettings.model_fields else None
+    return "a value that is not shown" if SecretStr in get_args(kind) else repr(value)[:100]
+
+
+def _as_values(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags as values: those of settings that are no plain text or number are JSON."""
+    values = dict(flags)
+    for name, text in flags.items():
+        field = ServiceSettings.model_fields.get(name)
+        if field is not None and get_origin(field.annotation) is dict and isinstance(text, str):
+            try:
+                values[name] = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise InputError("not JSON", column=name, found=repr(text)[:100], expected=str(error)) from None
+    return values

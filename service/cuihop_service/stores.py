@@ -55,7 +55,9 @@ class Store(Protocol):
         """Give back what the store holds open; not what it opened."""
 
 
-def store_at(address: str, *, index: bool, index_folder: Path, caching: Caching, timeout: float = 30.0) -> Store:
+def store_at(
+    address: str, *, index: bool, index_folder: Path, caching: Caching, timeout: float = 30.0, traces: bool = False
+) -> Store:
     """The store at an address.
 
     Args:
@@ -64,12 +66,13 @@ def store_at(address: str, *, index: bool, index_folder: Path, caching: Caching,
         index_folder: where its index file lies, shared by the workers.
         caching: puts a cache before what answers by Cypher.
         timeout: seconds for one question to Neo4j.
+        traces: whether questions to Neo4j are spans of the trace that they belong to.
 
     Raises:
         InputError: no such kind of store, or a snapshot without an index.
     """
     if is_neo4j_address(address):
-        return Neo4jStore(address, index=index, folder=index_folder, caching=caching, timeout=timeout)
+        return Neo4jStore(address, index=index, folder=index_folder, caching=caching, timeout=timeout, traces=traces)
     if not index:
         raise InputError(
             "a snapshot is an index: it cannot be served without",
@@ -129,14 +132,18 @@ class Neo4jStore:
         folder: where index files lie.
         caching: puts a cache before what answers by Cypher.
         timeout: seconds for one question.
+        traces: whether questions to the database are spans.
     """
 
-    def __init__(self, address: str, *, index: bool, folder: Path, caching: Caching, timeout: float) -> None:
+    def __init__(
+        self, address: str, *, index: bool, folder: Path, caching: Caching, timeout: float, traces: bool = False
+    ) -> None:
         self._address = address
         self._index = index
         self._folder = folder
         self._caching = caching
         self._timeout = timeout
+        self._traces = traces
         self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
 
     def open(self) -> ServedGraph:
@@ -187,7 +194,12 @@ class Neo4jStore:
         settings = Neo4jSettings.from_environment(
             self._address, timeout=self._timeout, retry_time=min(5.0, self._timeout), acquisition_timeout=5.0
         )
-        connection = Neo4jConnection(settings)
+        if self._traces:
+            from cuihop_service.observe.traces import TracedConnection
+
+            connection: Neo4jConnection = TracedConnection(settings)
+        else:
+            connection = Neo4jConnection(settings)
         try:
             return Neo4jGraph(connection)
         except BaseException:

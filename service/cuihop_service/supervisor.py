@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from cuihop.errors import CuihopError, InputError
+from cuihop_service.observe.metrics_folder import MetricsFolder
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.worker import Addresses
 
@@ -111,6 +112,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
         for worker in workers:
             _send(worker, signal.SIGHUP)
 
+    accounts = MetricsFolder()
     workers: list[_Worker] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
@@ -132,6 +134,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
                 worker.deaths = worker.deaths + 1 if young else 0
                 pause = min(_SLOWEST_RESTART, 0.1 * 2**worker.deaths)
                 worker.next_start = now + pause
+                accounts.forget(worker.process.pid)
                 _log.error("a worker ended with code %d; another starts in %.1f s", ended, pause)
             if now >= worker.next_start:
                 workers[place] = start()
@@ -146,6 +149,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
             worker.process.kill()
             code = code or 1
     held.close()
+    accounts.remove()
     return code
 
 
@@ -163,12 +167,12 @@ def worker_main() -> None:
     """The program of a worker: its settings come through standard input."""
     from cuihop.cli.exit_codes import exit_code
     from cuihop.cli.output import complain
-    from cuihop_service.cli import configure_logs
+    from cuihop_service.observe.logs import configure_logs
     from cuihop_service.worker import run_worker
 
     handed = json.load(sys.stdin)
     settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
-    configure_logs()
+    configure_logs(settings.log_format)
     parent = os.getppid()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     http = socket.socket(fileno=handed["http"])

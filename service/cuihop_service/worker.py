@@ -12,14 +12,22 @@ from dataclasses import dataclass
 
 import uvloop
 
+from starlette.routing import BaseRoute
+
+from cuihop.connection import is_neo4j_address
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop.graph import ConceptGraph
+from cuihop.neo4j.connection import Neo4jSettings
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front
+from cuihop_service.front import Front, Observers
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_service.guard.audit import AuditLog
+from cuihop_service.guard.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
+from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
@@ -85,6 +93,7 @@ async def _answer(
         index_folder=settings.index_folder.expanduser(),
         caching=caching(settings),
         timeout=settings.limit_seconds,
+        traces=settings.traces,
     )
     watch = ReleaseWatch(holder, store, settings.watch_seconds)
     try:
@@ -94,7 +103,13 @@ async def _answer(
         _log.warning("starting without a release: %s", error)
         holder.settle("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
-    front = Front(settings.limits)
+    observation = Observation(
+        holder, log_requests=settings.log_requests, slow_seconds=settings.slow_seconds, traces=settings.traces
+    )
+    guard = settings.guard.guard()
+    audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
+    observer = observation.observer if audit is None else Observers(observation.observer, audit)
+    front = Front(settings.limits, guard, observer)
     tls = tls_files(settings)
     servers = Servers(
         core,
@@ -103,7 +118,8 @@ async def _answer(
         grpc_address=(settings.host, grpc_port),
         tls=tls,
         shared_port=shared_port,
-        hosts=settings.hosts or LOOPBACK_HOSTS,
+        hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
+        more_routes=[observation.route, *curators_routes(settings, core, front)],
     )
 
     def settled(state: State) -> None:
@@ -123,6 +139,7 @@ async def _answer(
     await servers.tell_health(holder.state in ("ready", "degraded"))
     holder.when_settled(settled)
     watch.start()
+    refreshing = asyncio.ensure_future(observation.keep_fresh())
     tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
@@ -136,8 +153,38 @@ async def _answer(
     if not stopped.done():
         await servers.stop(0.0)
     hurried.cancel()
+    refreshing.cancel()
     front.close()
+    await guard.close()
+    observation.close()
+    if audit is not None:
+        audit.close()
     holder.close()
+
+
+def curators_routes(settings: ServiceSettings, core: ConceptService, front: Front) -> list[BaseRoute]:
+    """The route for curators' Cypher; none where it is off.
+
+    Raises:
+        InputError: the store is no database, or nobody could be known to be a curator.
+    """
+    if not settings.cypher:
+        return []
+    if not is_neo4j_address(settings.store):
+        raise InputError("curators' Cypher needs a Neo4j server as the store", column="cypher", found=settings.store)
+    if not settings.guard.authenticates:
+        raise InputError(
+            "curators' Cypher needs a way to know curators", column="cypher", expected="keys, tokens or certificates"
+        )
+    guard = settings.guard
+    return cypher_routes(
+        Exchange(core, front),
+        cypher_connection(guard, Neo4jSettings.from_environment(settings.store)),
+        names=not settings.hide_names,
+        seconds=guard.cypher_seconds,
+        rows=guard.cypher_rows,
+        running=guard.cypher_running,
+    )
 
 
 def tls_files(settings: ServiceSettings) -> TlsFiles | None:

@@ -27,8 +27,8 @@ class NotingGuard:
         self.asked: list[Asked] = []
         self.then = then
 
-    def caller(self, credentials: str | None, subject: str | None) -> Caller:
-        self.credentials.append(credentials)
+    def caller(self, asked: Asked) -> Caller:
+        self.credentials.append(asked.credentials)
         if self.error is not None:
             raise self.error
         return ANONYMOUS

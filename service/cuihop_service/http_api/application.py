@@ -62,7 +62,9 @@ def application(
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
         openapi_url="/openapi.json",
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
+    app.state.front = front  # for further routes
     app.include_router(routes(exchange))
 
     @app.get("/health/live", include_in_schema=False)

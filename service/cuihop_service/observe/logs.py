@@ -1,0 +1,129 @@
+"""Logs: one JSON object a line, or readable text on a terminal. Everything that logs goes through here.
+
+A line never holds a concept list, a credential or a parameter of Cypher. What a caller may choose (request ids, names
+of tokens) cannot start a new line, nor write to a terminal: every character that is not printable is shown escaped. A
+traceback has its frames and the type of the error, not its message, which may repeat the question.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from collections.abc import MutableMapping
+from types import TracebackType
+from typing import Any, Literal, TextIO
+
+import orjson
+import structlog
+from structlog.typing import Processor
+
+__all__ = ["LogStyle", "configure_logs"]
+
+LogStyle = Literal["auto", "json", "text"]
+
+Event = MutableMapping[str, Any]
+
+_LONGEST = 2_000
+
+
+def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> None:
+    """Send all logs of the process to one stream.
+
+    Args:
+        style: ``auto`` is text on a terminal, JSON elsewhere.
+        stream: standard error where it is not given.
+    """
+    stream = sys.stderr if stream is None else stream
+    text = style == "text" or (style == "auto" and stream.isatty())
+    if text:
+        render: Processor = structlog.dev.ConsoleRenderer(colors=stream.isatty(), sort_keys=False)
+    else:
+        render = structlog.processors.JSONRenderer(serializer=_json)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.add_log_level,
+                structlog.stdlib.add_logger_name,
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _trace_id,
+                structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+                _frames_only,
+                _printable,
+                render,
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    for name, level in (
+        ("uvicorn", logging.WARNING),  # its starts and stops are told by the service itself
+        ("grpc", logging.WARNING),
+        ("neo4j", logging.ERROR),  # the driver's retries: the service tells when the database is away
+        ("opentelemetry", logging.WARNING),
+    ):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = []
+        logger.propagate = True
+        logger.setLevel(level)
+
+
+def _json(told: Any, **_: Any) -> str:
+    return orjson.dumps(told, default=str).decode()
+
+
+def _trace_id(logger: Any, method: str, event: Event) -> Event:
+    """Which trace the line belongs to, where traces are on."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is not None:
+        span = trace.get_current_span().get_span_context()
+        if span.is_valid:
+            event["trace_id"] = f"{span.trace_id:032x}"
+    return event
+
+
+def _frames_only(logger: Any, method: str, event: Event) -> Event:
+    """A traceback without the messages of its errors."""
+    found = event.pop("exc_info", None)
+    event.pop("stack_info", None)
+    if found is True:
+        found = sys.exc_info()
+    error = found[1] if isinstance(found, tuple) else found
+    if isinstance(error, BaseException):
+        event["exception"] = _frames(error)
+    return event
+
+
+def _frames(error: BaseException) -> str:
+    parts: list[str] = []
+    link: BaseException | None = error
+    while link is not None and len(parts) < 5:
+        frames: TracebackType | None = link.__traceback__
+        told = "".join(traceback.format_tb(frames, limit=-20))
+        parts.append(f"{told}{type(link).__module__}.{type(link).__qualname__}")
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return "\nduring\n".join(parts)
+
+
+def _printable(logger: Any, method: str, event: Event) -> Event:
+    """Nothing that ends a line or talks to a terminal, and no text without end. Only tracebacks have lines."""
+    first = {key: event.pop(key) for key in ("time", "level", "logger", "event") if key in event}
+    event = {**first, **event}
+    for key, value in event.items():
+        if key == "exception":
+            event[key] = "\n".join("    " + _escaped(line) for line in str(value).splitlines())
+        elif isinstance(value, str):
+            event[key] = _escaped(value if len(value) <= _LONGEST else value[:_LONGEST] + "…")
+        elif not isinstance(value, (int, float, bool, type(None))):
+            event[key] = _escaped(str(value)[:_LONGEST])
+    return event
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "replace").decode("ascii") for c in text)

@@ -1,0 +1,254 @@
+"""The metrics of the service, for Prometheus.
+
+Labels have few values, and a caller chooses none of them: operations, transports, tiers and reasons are the service's
+own words. Names and digests of releases come from the operator.
+
+Several workers behind one port give one account: each writes into files of a folder that they share (`MetricsFolder`),
+and whichever is asked adds all of them up. Without the folder a process tells of itself alone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import cuihop
+from cuihop_service.front import Asked, Finished
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Gauge, Histogram
+
+__all__ = ["STATES", "Metrics"]
+
+STATES = ("starting", "ready", "degraded", "unavailable", "stopping")
+
+_SECONDS = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+_DISTANCES = frozenset({"distance", "distances", "stream_distances"})
+_CACHE_SOURCES = {"memory_hits": "memory", "shared_hits": "redis", "collapsed": "collapsed", "misses": "computed"}
+_CACHE_REDIS = {
+    "shared_reads": "read",
+    "shared_writes": "written",
+    "shared_errors": "failed",
+    "shared_held_back": "held_back",
+    "shared_refused": "refused",
+}
+
+
+class Metrics:
+    """An `Observer` that counts.
+
+    Args:
+        holder: whose state and release are told; None for neither.
+        cache: what the cache has done since it was made, by the names of `CacheStatistics` (those of its shared level
+            with ``shared_`` before them); None for no cache.
+    """
+
+    def __init__(
+        self, holder: GraphHolder | None = None, cache: Callable[[], Mapping[str, float]] | None = None
+    ) -> None:
+        # Only here: the package looks at the folder's variable once, when it is imported.
+        from prometheus_client import (
+            CollectorRegistry,
+            Counter,
+            Gauge,
+            Histogram,
+            ProcessCollector,
+            disable_created_metrics,
+        )
+
+        disable_created_metrics()  # several workers have none, and one shall tell the same
+        self._holder = holder
+        self._cache = cache
+        self._folder = os.environ.get(FOLDER_VARIABLE)
+        self._registry = registry = CollectorRegistry()
+        self._seconds = Histogram(
+            "cuihop_answer_seconds",
+            "Time from a question's arrival to its answer, of questions that were answered.",
+            ["operation", "transport", "tier"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._questions = Counter(
+            "cuihop_questions",
+            "Questions that ended, by outcome: OK, CANCELLED, or the reason of the error.",
+            ["operation", "transport", "outcome"],
+            registry=registry,
+        )
+        self._pairs = Counter("cuihop_pairs", "Distances answered.", ["transport"], registry=registry)
+        self._running = Gauge(
+            "cuihop_questions_running", "Questions in threads now.", multiprocess_mode="livesum", registry=registry
+        )
+        self._waiting = Gauge(
+            "cuihop_questions_waiting", "Questions waiting for one.", multiprocess_mode="livesum", registry=registry
+        )
+        self._workers = Gauge(
+            "cuihop_workers", "Workers in each state.", ["state"], multiprocess_mode="livesum", registry=registry
+        )
+        self._release_workers = Gauge(
+            "cuihop_release_workers",
+            "Workers that serve a release; two releases while one takes the other's place.",
+            ["digest", "name"],
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
+        self._indexed_workers = Gauge(
+            "cuihop_indexed_workers",
+            "Workers that have the index in memory.",
+            multiprocess_mode="livesum",
+            registry=registry,
+        )
+        self._concepts = Gauge(
+            "cuihop_release_concepts", "Concepts of the release.", multiprocess_mode="livemax", registry=registry
+        )
+        self._edges = Gauge(
+            "cuihop_release_edges", "is_a edges of the release.", multiprocess_mode="livemax", registry=registry
+        )
+        Gauge("cuihop_build_info", "The version.", ["version"], multiprocess_mode="livemax", registry=registry).labels(
+            cuihop.__version__
+        ).set(1)
+        self._cache_pairs = Counter(
+            "cuihop_cache_pairs",
+            "Distances from the cache, by where it had them.",
+            ["source"],
+            registry=registry,
+        )
+        self._cache_redis = Counter(
+            "cuihop_cache_redis_calls", "Calls to the Redis that replicas share.", ["outcome"], registry=registry
+        )
+        self._cache_entries = Gauge(
+            "cuihop_cache_entries", "Distances kept in the workers.", multiprocess_mode="livesum", registry=registry
+        )
+        self._of_process = ProcessCollector(registry=None)
+        self._process = {
+            "process_resident_memory_bytes": Gauge(
+                "cuihop_worker_resident_bytes",
+                "Memory of a worker; workers share the pages of the release.",
+                multiprocess_mode="liveall",
+                registry=registry,
+            ),
+            "process_cpu_seconds_total": Gauge(
+                "cuihop_worker_cpu_seconds",
+                "Processor time of a worker.",
+                multiprocess_mode="liveall",
+                registry=registry,
+            ),
+            "process_open_fds": Gauge(
+                "cuihop_worker_open_files",
+                "Files and sockets that a worker has open.",
+                multiprocess_mode="liveall",
+                registry=registry,
+            ),
+            "process_start_time_seconds": Gauge(
+                "cuihop_worker_start_time_seconds",
+                "When a worker started, since 1970.",
+                multiprocess_mode="liveall",
+                registry=registry,
+            ),
+        }
+        # One look-up in a dict instead of the package's own way from label values to a child, which takes longer than
+        # the counting itself.
+        self._seconds_of: dict[tuple[str, str, str | None], Histogram] = {}
+        self._questions_of: dict[tuple[str, str, str], Counter] = {}
+        self._answered: dict[str, int] = {}  # pairs, handed on when the metrics are refreshed
+        self._handed_on: dict[str, int] = {}
+        self._refreshing = threading.Lock()
+        self._last_waiting = 0
+        self._last_cache: dict[str, float] = {}
+        self._last_release: Gauge | None = None
+
+    def started(self, asked: Asked) -> None:
+        """See `Observer`."""
+
+    def finished(self, finished: Finished, token: object) -> None:
+        """See `Observer`."""
+        asked = finished.asked
+        operation, transport, outcome = asked.operation, asked.transport, finished.reason
+        counted = self._questions_of.get((operation, transport, outcome))
+        if counted is None:
+            counted = self._questions.labels(operation, transport, outcome)
+            self._questions_of[operation, transport, outcome] = counted
+        counted.inc()
+        if outcome != "OK":
+            return
+        tier = finished.tier
+        timed = self._seconds_of.get((operation, transport, tier))
+        if timed is None:
+            timed = self._seconds.labels(operation, transport, tier or "none")
+            self._seconds_of[operation, transport, tier] = timed
+        timed.observe(finished.seconds)
+        if operation in _DISTANCES:
+            self._answered[transport] = self._answered.get(transport, 0) + asked.size
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """See `Observer`."""
+        self._running.set(running)
+        if waiting != self._last_waiting:
+            self._waiting.set(waiting)
+            self._last_waiting = waiting
+
+    def refresh(self) -> None:
+        """Bring what is not counted at each question up to date: pairs, state, release, cache, process.
+
+        Each worker calls this now and then, so that whichever worker is asked for the metrics has news of all.
+        """
+        with self._refreshing:
+            for transport, pairs in list(self._answered.items()):
+                self._pairs.labels(transport).inc(pairs - self._handed_on.get(transport, 0))
+                self._handed_on[transport] = pairs
+            if self._holder is not None:
+                self._refresh_release(self._holder)
+            if self._cache is not None:
+                self._refresh_cache(self._cache())
+        for metric in self._of_process.collect():
+            for sample in metric.samples:
+                if sample.name in self._process:
+                    self._process[sample.name].set(sample.value)
+
+    def _refresh_release(self, holder: GraphHolder) -> None:
+        for state in STATES:
+            self._workers.labels(state).set(state == holder.state)
+        served = holder.current
+        release = None if served is None else self._release_workers.labels(served.digest, served.release.name)
+        if self._last_release is not None and self._last_release is not release:
+            self._last_release.set(0)
+        if release is not None:
+            release.set(1)
+        self._last_release = release
+        self._indexed_workers.set(holder.indexed)
+        self._concepts.set(0 if served is None else served.release.concepts)
+        self._edges.set(0 if served is None else served.release.edges)
+
+    def _refresh_cache(self, numbers: Mapping[str, float]) -> None:
+        for names, counter in ((_CACHE_SOURCES, self._cache_pairs), (_CACHE_REDIS, self._cache_redis)):
+            for name, label in names.items():
+                now, before = numbers.get(name, 0.0), self._last_cache.get(name, 0.0)
+                # A new release has a new cache, which counts from nothing.
+                counter.labels(label).inc(now - before if now >= before else now)
+                self._last_cache[name] = now
+        self._cache_entries.set(numbers.get("entries", 0.0))
+
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """All metrics of all workers, and their media type.
+
+        Args:
+            accept: the ``Accept`` header of who asks: Prometheus' text, or OpenMetrics.
+        """
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import choose_encoder
+        from prometheus_client.multiprocess import MultiProcessCollector
+
+        self.refresh()
+        encode, media_type = choose_encoder(accept)
+        if self._folder is None:
+            return encode(self._registry), media_type
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, path=self._folder)
+        with reading(self._folder):
+            return encode(registry), media_type

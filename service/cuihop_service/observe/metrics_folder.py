@@ -1,0 +1,70 @@
+"""The folder through which the workers of one service share their metrics: one for each start of the service."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["FOLDER_VARIABLE", "MetricsFolder", "reading"]
+
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""Where `prometheus_client` looks for the folder. It must be set before a worker starts."""
+
+_NOBODY = "0"  # the process that what the dead have counted is credited to
+
+
+class MetricsFolder:
+    """Made by whoever starts the workers, before the first one.
+
+    Args:
+        parent: where; None for the folder for temporary files.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="cuihop-metrics-", dir=parent))
+        os.environ[FOLDER_VARIABLE] = str(self.path)
+
+    def forget(self, process: int) -> None:
+        """Close the account of a process that has ended.
+
+        Its gauges go. What it has counted stays, or the totals would fall; but it is added to one file for all the
+        dead, or a service that runs for years would have ever more of them.
+        """
+        from prometheus_client.mmap_dict import MmapedDict
+
+        with _locked(self.path, fcntl.LOCK_EX):
+            for file in self.path.glob(f"gauge_*_{process}.db"):
+                file.unlink()
+            for kind in ("counter", "histogram"):
+                file = self.path / f"{kind}_{process}.db"
+                if not file.exists():
+                    continue
+                total = MmapedDict(str(self.path / f"{kind}_{_NOBODY}.db"))
+                for key, value, *_ in MmapedDict.read_all_values_from_file(str(file)):
+                    total.write_value(key, total.read_value(key)[0] + value, 0.0)
+                total.close()
+                file.unlink()
+
+    def remove(self) -> None:
+        """End the account."""
+        os.environ.pop(FOLDER_VARIABLE, None)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@contextmanager
+def reading(folder: str) -> Iterator[None]:
+    """While nobody closes an account: nothing is counted twice, or not at all."""
+    with _locked(Path(folder), fcntl.LOCK_SH):
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    with (folder / "lock").open("a") as file:
+        fcntl.flock(file, how)
+        yield

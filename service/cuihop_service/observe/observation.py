@@ -1,0 +1,102 @@
+"""What one worker tells of itself, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from cuihop.errors import InputError
+from cuihop_service.front import Observer, Observers
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.observe.metrics import Metrics
+from cuihop_service.observe.metrics_route import metrics_route
+from cuihop_service.observe.request_log import RequestLog
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+__all__ = ["Observation"]
+
+_log = logging.getLogger("cuihop.service")
+
+_REFRESH_SECONDS = 2.0
+
+
+class Observation:
+    """Metrics, the log of requests and, where asked for, traces.
+
+    Args:
+        holder: who has the release.
+        log_requests: whether each question leaves a line.
+        slow_seconds: an answer that takes longer leaves a line anyway.
+        traces: whether spans are sent to where the ``OTEL_…`` variables say.
+
+    Raises:
+        InputError: traces are wanted, and the extra ``traces`` is not installed.
+    """
+
+    def __init__(
+        self,
+        holder: GraphHolder,
+        *,
+        log_requests: bool = False,
+        slow_seconds: float = 1.0,
+        traces: bool = False,
+    ) -> None:
+        self.metrics = Metrics(holder, lambda: _cache_numbers(holder))
+        self.log = RequestLog(every=log_requests, slow_seconds=slow_seconds)
+        observers: list[Observer] = [self.metrics]
+        self._provider = _exporting_provider() if traces else None
+        if self._provider is not None:
+            from cuihop_service.observe.traces import Tracing
+
+            observers.append(Tracing(self._provider.get_tracer("cuihop")))
+        self.observer = Observers(*observers, self.log)
+
+    @property
+    def route(self) -> Route:
+        """``/metrics``: see `metrics_route`."""
+        return metrics_route(self.metrics)
+
+    async def keep_fresh(self) -> None:
+        """Refresh the metrics for whichever worker is asked for them; without end."""
+        while True:
+            try:
+                self.metrics.refresh()
+            except Exception:  # the worker outlives it
+                _log.exception("the metrics could not be refreshed")
+            await asyncio.sleep(_REFRESH_SECONDS)
+
+    def close(self) -> None:
+        """Send the last spans. May take some seconds where nobody takes them."""
+        if self._provider is not None:
+            self._provider.shutdown()
+
+
+def _cache_numbers(holder: GraphHolder) -> Mapping[str, float]:
+    """What the cache of the served release has done; nothing where there is none."""
+    served = holder.current
+    if served is None or served.cached is None:
+        return {}
+    told = asdict(served.cached.statistics)
+    shared = told.pop("shared") or {}
+    return told | {f"shared_{name}": value for name, value in shared.items()}
+
+
+def _exporting_provider() -> TracerProvider:
+    try:
+        from cuihop_service.observe.traces import exporting_provider
+
+        return exporting_provider()
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "traces need packages that are not installed",
+            column="traces",
+            found=f"no {error.name}",
+            advice="Install cuihop[service,traces].",
+        ) from None

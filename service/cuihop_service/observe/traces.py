@@ -1,0 +1,115 @@
+"""Spans of OpenTelemetry: one for each question, one for each transaction that it needs in Neo4j.
+
+Needs the extra ``traces``. Nothing here is imported where traces are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Token
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+import cuihop
+from cuihop.neo4j.connection import Neo4jConnection
+from cuihop_service.front import Asked, Finished
+from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+    import neo4j
+
+__all__ = ["TracedConnection", "Tracing", "exporting_provider"]
+
+Result = TypeVar("Result")
+Opened: TypeAlias = tuple[Span, Token[contexts.Context]]
+
+_PROPAGATOR = TraceContextTextMapPropagator()
+_TRACER = contexts.create_key("cuihop-tracer")
+"""In the context of a question: who makes spans below it. There is no tracer for the whole process, which packages that
+trace on their own would use, and some show what was asked."""
+
+
+def exporting_provider() -> TracerProvider:
+    """Sends spans by OTLP. Where to, how many and under which name: the ``OTEL_…`` variables of OpenTelemetry."""
+    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = Resource({"service.name": "cuihop", "service.version": cuihop.__version__})
+    provider = TracerProvider(resource=Resource.create().merge(named).merge(OTELResourceDetector().detect()))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
+
+
+class Tracing:
+    """An `Observer` that opens a span for each question, below the caller's own where ``traceparent`` names one.
+
+    Args:
+        tracer: makes the spans.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def started(self, asked: Asked) -> Opened:
+        """See `Observer`. The span is the current one for whatever the question has done, in threads too."""
+        span = self._tracer.start_span(
+            f"cuihop {asked.operation}",
+            contexts.Context() if asked.trace is None else _PROPAGATOR.extract({"traceparent": asked.trace}),
+            kind=SpanKind.SERVER,
+            attributes={
+                "cuihop.operation": asked.operation,
+                "cuihop.transport": asked.transport,
+                "cuihop.size": asked.size,
+            },
+        )
+        context = contexts.set_value(_TRACER, self._tracer, trace.set_span_in_context(span))
+        return span, contexts.attach(context)
+
+    def finished(self, finished: Finished, token: Opened) -> None:
+        """See `Observer`."""
+        span, attached = token
+        contexts.detach(attached)
+        span.set_attribute("cuihop.outcome", finished.reason)
+        if finished.tier is not None:
+            span.set_attribute("cuihop.tier", finished.tier)
+        if finished.digest is not None:
+            span.set_attribute("cuihop.release", finished.digest)
+        if finished.reason in FAULTS_OF_THE_SERVICE:
+            span.set_status(Status(StatusCode.ERROR, finished.reason))
+        span.end()
+
+    def waiting(self, running: int, waiting: int) -> None:
+        """See `Observer`."""
+
+
+class TracedConnection(Neo4jConnection):
+    """A connection whose read transactions are spans, where they belong to a question.
+
+    The spans show neither statement nor parameters.
+    """
+
+    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """See `Neo4jConnection.read`."""
+        tracer = contexts.get_value(_TRACER)
+        if not isinstance(tracer, Tracer):  # the service's own look at its store
+            return super().read(work, timeout=timeout)
+        with tracer.start_as_current_span(
+            "neo4j read",
+            kind=SpanKind.CLIENT,
+            attributes={"db.system.name": "neo4j", "db.namespace": self.settings.database or ""},
+            record_exception=False,  # its message may hold identifiers
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                return super().read(work, timeout=timeout)
+            except Exception as error:
+                span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+                raise

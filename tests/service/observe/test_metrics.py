@@ -1,0 +1,330 @@
+"""What Prometheus reads: right, complete, of all workers, and of few series."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from cuihop.errors import NotAuthenticated
+from cuihop.remote.statuses import STATUSES
+from cuihop_server import RunningService, running_service
+from cuihop_service.callers import Caller
+from cuihop_service.front import Asked, Finished, OpenGuard
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.limits import Limits
+from cuihop_service.observe.metrics import Metrics
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
+from cuihop_service.observe.metrics_route import metrics_route
+from example_graph import example_graph
+from neo4j_server import open_release, typed_graph
+from service_askers import GrpcAsker, HttpAsker, Refused
+
+Labels = frozenset[tuple[str, str]]
+
+
+def samples(text: str) -> dict[tuple[str, Labels], float]:
+    """Every sample of an exposition, read by Prometheus' own reader."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def value(text: str, name: str, /, **labels: str) -> float:
+    return samples(text)[name, frozenset(labels.items())]
+
+
+def scraped(service: RunningService) -> str:
+    answer = urllib3.request("GET", f"{service.http}/metrics")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    return answer.data.decode()
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def service(metrics: Metrics) -> Iterator[RunningService]:
+    with running_service(open_release(), observer=metrics, more_routes=[metrics_route(metrics)]) as running:
+        yield running
+
+
+A, B = "C0018787", "C0024109"  # heart, lung
+
+
+def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: RunningService) -> None:
+    http, grpc = HttpAsker(service), GrpcAsker(service)
+    http.distance(A, B)
+    http.distance(A, B)
+    grpc.distance(A, B)
+    http.distances([(A, B)] * 7)
+    grpc.distances([(A, B)] * 100)
+    http.path(A, B)
+    grpc.neighbourhoods([A], 1)
+    with pytest.raises(Refused):
+        grpc.distance(A, "C9999999")
+    with pytest.raises(Refused):
+        http.distance(A, "not a CUI")
+    text = scraped(service)
+    for transport, operation, number in (
+        ("http", "distance", 2),
+        ("grpc", "distance", 1),
+        ("http", "distances", 1),
+        ("grpc", "distances", 1),
+        ("http", "path", 1),
+        ("grpc", "neighbourhood", 1),
+    ):
+        of = {"transport": transport, "operation": operation}
+        assert value(text, "cuihop_questions_total", outcome="OK", **of) == number
+        assert value(text, "cuihop_answer_seconds_count", tier="index", **of) == number
+        assert 0 < value(text, "cuihop_answer_seconds_sum", tier="index", **of) < 60
+        assert value(text, "cuihop_answer_seconds_bucket", tier="index", le="+Inf", **of) == number
+    missed = {"transport": "grpc", "operation": "distance", "outcome": "CONCEPT_NOT_FOUND"}
+    assert value(text, "cuihop_questions_total", **missed) == 1
+    assert value(text, "cuihop_questions_total", **missed | {"transport": "http", "outcome": "INVALID_CUI"}) == 1
+    assert value(text, "cuihop_pairs_total", transport="http") == 9
+    assert value(text, "cuihop_pairs_total", transport="grpc") == 101
+    http.close()
+    grpc.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["a", "cui", "text"]))))
+def test_no_caller_makes_a_series(asked: list[tuple[str, str, str]]) -> None:
+    metrics = Metrics()
+    outcomes = [status.reason for status in STATUSES]
+    for place, (request_id, credentials, trace) in enumerate(asked):
+        question = Asked("distance", "http", credentials, request_id, size=place, trace=trace, subject=credentials)
+        caller = Caller(credentials, frozenset({request_id}))
+        metrics.finished(Finished(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
+    found = {labels for name, labels in samples(metrics.text()[0].decode()) if name == "cuihop_questions_total"}
+    assert len(found) == min(3, len(asked))
+
+
+def test_what_is_asked_over_the_wire_makes_no_series(service: RunningService) -> None:
+    before = set(samples(scraped(service)))
+    http = urllib3.PoolManager()
+    for place in range(20):
+        headers = {"X-Request-Id": f"r{place}", "traceparent": f"00-{place:032x}-{place:016x}-01", "X-Odd": "x" * place}
+        http.request("GET", f"{service.http}/v1/distance?a=C{place}&b=\x1b[31m{place}", headers=headers)
+        http.request("GET", f"{service.http}/v1/odd{place}")
+        http.request("POST", f"{service.http}/metrics", body=b"x" * place)
+    new = set(samples(scraped(service))) - before
+    assert {name for name, labels in new if ("operation", "metrics") not in labels} == {"cuihop_questions_total"}
+    assert len({labels for name, labels in new if ("operation", "distance") in labels}) == 1
+
+
+class BusyGraph:
+    """Answers paths when it is told to."""
+
+    def __init__(self) -> None:
+        self._graph = example_graph()
+        self.over = threading.Event()
+        self.asked = threading.Semaphore(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)
+
+    def path(self, *args: Any, **options: Any) -> Any:
+        self.asked.release()
+        assert self.over.wait(20)
+        return self._graph.path(*args, **options)
+
+
+def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Metrics) -> None:
+    graph: Any = BusyGraph()
+    served = ServedGraph(graph.release, database=graph)
+    limits, routes = Limits(running=1, waiting=5), [metrics_route(metrics)]
+    with running_service(served, limits=limits, observer=metrics, more_routes=routes) as service:
+        with ThreadPoolExecutor(3) as threads:
+            asked = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
+            assert graph.asked.acquire(timeout=10)
+            while value(text := scraped(service), "cuihop_questions_waiting") != 2:
+                time.sleep(0.01)
+            assert value(text, "cuihop_questions_running") == 1
+            graph.over.set()
+            assert len({str(question.result(10)) for question in asked}) == 1
+        text = scraped(service)
+        assert value(text, "cuihop_questions_running") == 0
+        assert value(text, "cuihop_questions_waiting") == 0
+        assert value(text, "cuihop_answer_seconds_count", operation="path", transport="grpc", tier="cypher") == 3
+
+
+class KeyGuard(OpenGuard):
+    """Knows two keys."""
+
+    def caller(self, asked: Asked) -> Caller:
+        credentials = asked.credentials
+        if credentials == "Bearer scraper":
+            return Caller("scraper", frozenset({"metrics"}))
+        if credentials == "Bearer reader":
+            return Caller("reader", frozenset({"read", "names"}))
+        raise NotAuthenticated("no valid key")
+
+
+@pytest.mark.parametrize(
+    ("credentials", "status"), [(None, 401), ("Bearer nobody", 401), ("Bearer reader", 403), ("Bearer scraper", 200)]
+)
+def test_a_scraper_needs_its_scope(credentials: str | None, status: int, metrics: Metrics) -> None:
+    guard = KeyGuard()
+    routes = [metrics_route(metrics)]
+    with running_service(example_graph(), guard=guard, observer=metrics, more_routes=routes) as service:
+        headers = {} if credentials is None else {"Authorization": credentials}
+        answer = urllib3.request("GET", f"{service.http}/metrics", headers=headers)
+        assert answer.status == status
+        assert answer.headers["Cache-Control"] == "no-store"
+        if status != 200:
+            assert answer.headers["Content-Type"] == "application/problem+json"
+            assert b"cuihop_" not in answer.data
+
+
+def test_open_metrics_is_spoken_to_who_asks_for_it(service: RunningService) -> None:
+    accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    answer = urllib3.request("GET", f"{service.http}/metrics", headers=accept)
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert answer.data.endswith(b"# EOF\n")
+
+
+def test_state_and_release_are_told_and_change() -> None:
+    holder = GraphHolder()
+    metrics = Metrics(holder)
+    text = metrics.text()[0].decode()
+    assert value(text, "cuihop_workers", state="starting") == 1
+    assert value(text, "cuihop_indexed_workers") == 0
+    first, second = example_graph(), typed_graph()
+    for graph in (first, second):
+        holder.serve(ServedGraph(graph.release, index=graph))
+        holder.settle("ready")
+        text = metrics.text()[0].decode()
+        of = {"digest": graph.release.digest, "name": graph.release.name}
+        assert value(text, "cuihop_release_workers", **of) == 1
+        assert value(text, "cuihop_release_concepts") == graph.release.concepts
+        assert value(text, "cuihop_release_edges") == graph.release.edges
+        assert value(text, "cuihop_indexed_workers") == 1
+    old = {"digest": first.release.digest, "name": first.release.name}
+    assert value(text, "cuihop_release_workers", **old) == 0
+    holder.settle("degraded", "the database is away")
+    text = metrics.text()[0].decode()
+    assert value(text, "cuihop_workers", state="degraded") == 1
+    assert value(text, "cuihop_workers", state="ready") == 0
+
+
+def test_the_cache_is_told_and_a_new_cache_does_not_take_back_what_the_old_one_counted() -> None:
+    numbers = {"memory_hits": 5.0, "misses": 2.0, "entries": 2.0, "shared_errors": 1.0}
+    metrics = Metrics(cache=lambda: numbers)
+    metrics.refresh()
+    numbers.update(memory_hits=9.0, entries=4.0)
+    text = metrics.text()[0].decode()
+    assert value(text, "cuihop_cache_pairs_total", source="memory") == 9
+    assert value(text, "cuihop_cache_pairs_total", source="computed") == 2
+    assert value(text, "cuihop_cache_redis_calls_total", outcome="failed") == 1
+    assert value(text, "cuihop_cache_entries") == 4
+    numbers.update(memory_hits=1.0, misses=0.0, entries=1.0)
+    text = metrics.text()[0].decode()
+    assert value(text, "cuihop_cache_pairs_total", source="memory") == 10
+    assert value(text, "cuihop_cache_pairs_total", source="computed") == 2
+    assert value(text, "cuihop_cache_entries") == 1
+
+
+def test_the_process_tells_what_it_uses() -> None:
+    text = Metrics().text()[0].decode()
+    assert value(text, "cuihop_worker_resident_bytes") > 1_000_000
+    assert value(text, "cuihop_worker_cpu_seconds") > 0
+    assert value(text, "cuihop_worker_open_files") > 0
+    assert value(text, "cuihop_worker_start_time_seconds") > 1e9
+
+
+WORKER = """
+import sys, time
+from cuihop_service.front import Asked, Finished
+from cuihop_service.observe.metrics import Metrics
+metrics = Metrics()
+for _ in range(int(sys.argv[1])):
+    metrics.finished(Finished(Asked("distance", "grpc"), None, 0.002, "OK", "index"), None)
+metrics.waiting(int(sys.argv[2]), 1)
+metrics.refresh()
+print("counted", flush=True)
+sys.stdin.readline()
+print(metrics.text()[0].decode(), flush=True)
+"""
+
+
+class Worker:
+    """A process that counts."""
+
+    def __init__(self, questions: int, running: int) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(questions), str(running)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "counted\n"
+
+    def told(self) -> str:
+        return self.process.communicate("\n", timeout=30)[0]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[MetricsFolder]:
+    made = MetricsFolder(tmp_path)
+    yield made
+    made.remove()
+    assert FOLDER_VARIABLE not in os.environ
+    assert not made.path.exists()
+
+
+COUNT = {"operation": "distance", "transport": "grpc", "tier": "index"}
+
+
+def test_any_worker_tells_of_all_and_what_the_dead_have_counted_stays(folder: MetricsFolder) -> None:
+    first, second, third = Worker(5, 1), Worker(7, 2), Worker(11, 4)
+    text = first.told()
+    assert value(text, "cuihop_answer_seconds_count", **COUNT) == 23
+    assert value(text, "cuihop_answer_seconds_bucket", le="0.0025", **COUNT) == 23
+    assert value(text, "cuihop_pairs_total", transport="grpc") == 23
+    folder.forget(first.process.pid)
+    second.kill()
+    folder.forget(second.process.pid)
+    text = third.told()
+    assert value(text, "cuihop_answer_seconds_count", **COUNT) == 23
+    assert value(text, "cuihop_answer_seconds_sum", **COUNT) == pytest.approx(23 * 0.002)
+    assert value(text, "cuihop_questions_total", operation="distance", transport="grpc", outcome="OK") == 23
+    assert value(text, "cuihop_questions_running") == 4
+    pids = {dict(labels)["pid"] for name, labels in samples(text) if name == "cuihop_worker_resident_bytes"}
+    assert pids == {str(third.process.pid)}
+
+
+def test_workers_that_come_and_go_leave_no_more_files(folder: MetricsFolder) -> None:
+    sizes = []
+    for _ in range(3):
+        worker = Worker(3, 0)
+        worker.kill()
+        folder.forget(worker.process.pid)
+        sizes.append(sorted(file.name for file in folder.path.iterdir()))
+    assert sizes[0] == sizes[1] == sizes[2]
+    folder.forget(999_999)  # never counted: nothing to close
+    last = Worker(1, 0)
+    assert value(last.told(), "cuihop_answer_seconds_count", **COUNT) == 10

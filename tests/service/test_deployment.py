@@ -1,0 +1,341 @@
+"""What is deployed: checked as far as it can be without a container engine and a cluster."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from cuihop.remote.statuses import STATUSES
+from cuihop_server import running_service
+from cuihop_service.answers import Answer
+from cuihop_service.callers import ANONYMOUS
+from cuihop_service.front import Asked, Finished
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.observe.metrics import STATES, Metrics
+from cuihop_service.settings import ServiceSettings
+from example_graph import example_graph
+from shared_data import ROOT
+
+PROGRAMS = Path(sys.executable).parent
+DOCKERFILE = ROOT / "Dockerfile"
+MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
+SETTINGS = {f"CUIHOP_{name.upper()}" for name in ServiceSettings.model_fields} | {"CUIHOP_CONFIG", "CUIHOP_KEYS_FILE"}
+CLIENT = {"NEO4J_PASSWORD"}
+
+
+def run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def seconds(text: str) -> float:
+    return float(text.removesuffix("s"))
+
+
+# The image
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's instructions, continued lines joined."""
+    joined = re.sub(r"\\\n\s*", " ", re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.M))
+    return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in joined.splitlines() if line.strip()]
+
+
+def image_environment() -> dict[str, str]:
+    last = max(i for i, (name, _) in enumerate(instructions()) if name == "FROM")
+    pairs = [shlex.split(rest) for name, rest in instructions()[last:] if name == "ENV"]
+    return dict(pair.split("=", 1) for line in pairs for pair in line)
+
+
+def test_the_dockerfile_has_no_fault_that_its_linter_knows() -> None:
+    done = run(str(PROGRAMS / "hadolint"), "Dockerfile")
+    assert done.returncode == 0, done.stdout
+
+
+def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
+    rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    kept = {rule[1:] for rule in rules if rule.startswith("!")}
+    copied = set()
+    for name, rest in instructions():
+        if name == "COPY" and "--from" not in rest:
+            copied |= set(rest.split()[:-1])
+    assert copied == kept
+    assert all((ROOT / source).exists() for source in copied)
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = {built["project"]["readme"], *built["project"]["license-files"]}
+    needed |= {path.split("/")[0] for path in built["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    assert needed <= copied
+    extras = set(re.findall(r"--extra (\w+)", DOCKERFILE.read_text()))
+    assert extras == {"service", "traces"} <= set(built["project"]["optional-dependencies"])
+    assert not any(fnmatch("keys/keys.json", pattern) for pattern in kept)
+
+
+def test_the_image_runs_the_service_as_nobody_special_and_holds_no_secret() -> None:
+    found = dict(instructions())
+    user, group = found["USER"].split(":")
+    assert int(user) >= 1000
+    assert int(group) >= 1000
+    assert yaml.safe_load(found["ENTRYPOINT"]) == ["cuihop"]
+    assert run(str(PROGRAMS / "cuihop"), *yaml.safe_load(found["CMD"]), "--help").returncode == 0
+    environment = image_environment()
+    assert {name for name in environment if name.startswith("CUIHOP_")} <= SETTINGS
+    assert not any(re.search("password|secret|token|redis", name, re.I) for name in environment)
+    written = [value for name, value in environment.items() if name.endswith(("_DIR", "_FOLDER"))]
+    assert written
+    assert all(value.startswith(found["VOLUME"] + "/") for value in written)
+    assert found["EXPOSE"].split() == [
+        str(ServiceSettings.model_fields["http_port"].default),
+        str(ServiceSettings.model_fields["grpc_port"].default),
+    ]
+
+
+def test_the_probe_of_the_image_tells_ready_from_not_ready() -> None:
+    (check,) = [rest for name, rest in instructions() if name == "HEALTHCHECK"]
+    command = yaml.safe_load(check[check.index("[") :])
+    assert command[0] == "python"
+    with running_service(example_graph()) as service:
+        program = [sys.executable, *command[1:]]
+        environment = {"CUIHOP_HTTP_PORT": str(service.http_port)}
+        assert subprocess.run(program, env=environment, check=False, capture_output=True).returncode == 0
+        service.holder.settle("unavailable", "the database is away")
+        assert subprocess.run(program, env=environment, check=False, capture_output=True).returncode != 0
+
+
+# Compose
+
+
+def compose_services() -> dict[str, Any]:
+    services: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    return services
+
+
+def test_the_compose_file_is_as_its_specification_says() -> None:
+    done = run(str(PROGRAMS / "check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "docker-compose.yml")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_profile_is_confined_and_checked() -> None:
+    services = compose_services()
+    assert {name for name, service in services.items() if service.get("profiles") == ["service"]} == {
+        "service",
+        "redis",
+    }
+    for name, service in services.items():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
+        assert "healthcheck" in service or service.get("build") == ".", name  # the image has one of its own
+    for name in ("service", "redis"):
+        assert services[name]["read_only"] is True
+        assert services[name]["cap_drop"] == ["ALL"]
+        assert services[name]["security_opt"] == ["no-new-privileges:true"]
+        assert services[name]["tmpfs"]
+        assert "privileged" not in services[name]
+    service = services["service"]
+    assert set(service["environment"]) <= SETTINGS | CLIENT
+    assert set(service["depends_on"]) == {"neo4j", "redis"}
+    grace = seconds(service["stop_grace_period"])
+    assert grace > 10 + float(service["environment"]["CUIHOP_DRAIN_SECONDS"])
+    keys_folder = str(Path(service["environment"]["CUIHOP_KEYS_FILE"]).parent)
+    assert any(volume.endswith(f":{keys_folder}:ro") for volume in service["volumes"])
+
+
+def test_compose_passes_passwords_on_and_holds_none() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for name, service in compose_services().items():
+        for variable, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|AUTH|REDIS", variable):
+                assert re.search(r"\$\{(NEO4J|REDIS)_PASSWORD:[?-]", value), f"{name}: {variable}"
+    assert 'requirepass "$${REDIS_PASSWORD:?' in text
+
+
+def test_redis_starts_only_with_a_password() -> None:
+    shell, flag, script = compose_services()["redis"]["command"]
+    script = script.replace("$$", "$").replace("exec redis-server", "echo redis-server")
+    refused = subprocess.run([shell, flag, script], env={"REDIS_PASSWORD": ""}, capture_output=True, check=False)
+    assert refused.returncode != 0
+    assert b"set REDIS_PASSWORD" in refused.stderr
+    started = subprocess.run([shell, flag, script], env={"REDIS_PASSWORD": "abc"}, capture_output=True, check=False)
+    assert started.stdout.startswith(b"redis-server --requirepass abc ")
+
+
+# Kubernetes
+
+
+def manifests() -> dict[str, dict[str, Any]]:
+    found = [part for path in MANIFESTS for part in yaml.safe_load_all(path.read_text())]
+    return {f"{part['kind']}/{part['metadata']['name']}": part for part in found}
+
+
+def pod() -> dict[str, Any]:
+    spec: dict[str, Any] = manifests()["Deployment/cuihop"]["spec"]["template"]["spec"]
+    return spec
+
+
+def test_the_manifests_are_as_their_schemas_say() -> None:
+    done = run(str(PROGRAMS / "kubernetes-validate"), "--strict", *map(str, MANIFESTS))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(manifests()) == {
+        "ConfigMap/cuihop",
+        "Deployment/cuihop",
+        "Service/cuihop",
+        "Service/cuihop-grpc",
+        "PodDisruptionBudget/cuihop",
+        "HorizontalPodAutoscaler/cuihop",
+        "NetworkPolicy/cuihop",
+    }
+
+
+def test_the_manifests_agree_with_one_another() -> None:
+    found = manifests()
+    deployment = found["Deployment/cuihop"]
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    (container,) = pod()["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    for name in ("cuihop", "cuihop-grpc"):
+        spec = found[f"Service/{name}"]["spec"]
+        assert spec["selector"].items() <= labels.items()
+        assert all(ports[port["targetPort"]] == port["port"] for port in spec["ports"])
+    assert found["Service/cuihop-grpc"]["spec"]["clusterIP"] == "None"
+    assert found["PodDisruptionBudget/cuihop"]["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert found["NetworkPolicy/cuihop"]["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    scaled = found["HorizontalPodAutoscaler/cuihop"]["spec"]
+    assert scaled["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    assert scaled["minReplicas"] >= 2 > found["PodDisruptionBudget/cuihop"]["spec"]["minAvailable"]
+    volumes = {volume["name"] for volume in pod()["volumes"]}
+    assert volumes == {mount["name"] for mount in container["volumeMounts"]}
+
+
+def test_the_settings_of_the_manifests_are_settings_of_the_service() -> None:
+    data = manifests()["ConfigMap/cuihop"]["data"]
+    (container,) = pod()["containers"]
+    assert set(data) <= SETTINGS
+    assert {variable["name"] for variable in container["env"]} <= SETTINGS | CLIENT
+    assert all("valueFrom" in variable for variable in container["env"])  # secrets are referred to, never written
+    given = {name.removeprefix("CUIHOP_").lower(): value for name, value in data.items()}
+    settings = ServiceSettings(**{name: given[name] for name in given if name in ServiceSettings.model_fields})
+    # The supervisor gives its workers ten seconds more.
+    assert pod()["terminationGracePeriodSeconds"] > settings.drain_delay + settings.drain_seconds + 10
+    readiness = container["readinessProbe"]
+    assert settings.drain_delay > 0
+    assert run(str(PROGRAMS / "cuihop"), *container["args"], "--help").returncode == 0
+    assert readiness["httpGet"]["path"] == "/health/ready"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
+    mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert {str(Path(data["CUIHOP_KEYS_FILE"]).parent), "/tmp", dict(instructions())["VOLUME"]} <= mounted  # noqa: S108
+
+
+def test_the_pods_satisfy_the_restricted_standard() -> None:
+    spec = pod()
+    (container,) = spec["containers"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert (
+        f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}"
+        == dict(instructions())["USER"]
+    )
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert not any("hostPath" in volume for volume in spec["volumes"])
+    assert spec["automountServiceAccountToken"] is False
+    (keys,) = [volume["secret"] for volume in spec["volumes"] if "secret" in volume]
+    assert not keys["defaultMode"] & 0o007  # the service refuses keys that everybody can read
+    assert "limits" in container["resources"]
+    assert "requests" in container["resources"]
+
+
+# systemd
+
+
+def test_the_unit_is_one_and_starts_the_service() -> None:
+    text = (ROOT / "deploy" / "systemd" / "cuihop.service").read_text()
+    lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    program, *arguments = lines["ExecStart"].split()
+    assert program.endswith("/cuihop")
+    assert run(str(PROGRAMS / "cuihop"), *arguments, "--help").returncode == 0
+    assert float(lines["TimeoutStopSec"]) > ServiceSettings.model_fields["drain_seconds"].default + 10
+    assert set(re.findall(r"CUIHOP_\w+", lines["Environment"])) <= SETTINGS
+    assert "NoNewPrivileges" in lines
+
+
+# Metrics in documentation and alerts
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, set[str]]:
+    """The label names of every sample that the service can tell."""
+    graph, holder = example_graph(), GraphHolder()
+    holder.serve(ServedGraph(graph.release, index=graph))
+    metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "entries": 1.0})
+    answer = Answer(1, graph.release.digest, "index", {})
+    metrics.finished(Finished(Asked("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None)
+    families = text_string_to_metric_families(metrics.text()[0].decode())
+    found: dict[str, set[str]] = {"up": {"job", "instance"}}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, {"instance"}).update(sample.labels)
+    return found
+
+
+def expressions() -> list[str]:
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text())
+    alerts = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    page = (ROOT / "docs" / "operations.md").read_text()
+    return alerts + re.findall(r"^```promql\n(.*?)^```$", page, re.M | re.S)
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_every_expression_is_promql_over_metrics_that_there_are(expression: str, told: dict[str, set[str]]) -> None:
+    promql_parser.parse(expression)
+    names = re.findall(r"\b(cuihop_\w+|up)\b", expression)
+    assert names
+    for name in names:
+        assert name in told, name
+    labels = {label for name in names for label in told[name]}
+    grouped = [part.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for part in group.split(",")]
+    matched = re.findall(r"(\w+)=~?\"([^\"]*)\"", expression)
+    assert set(grouped) | {label for label, _ in matched} <= labels
+    known = {
+        "state": set(STATES),
+        "outcome": {"OK", "CANCELLED", "failed"} | {status.reason for status in STATUSES},
+        "source": {"memory", "redis", "collapsed", "computed"},
+        "operation": {"distance"},
+        "job": {"cuihop"},
+    }
+    for label, values in matched:
+        assert set(values.split("|")) <= known[label]
+
+
+def test_every_alert_has_its_line_of_what_to_do() -> None:
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text())
+    page = (ROOT / "docs" / "operations.md").read_text()
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    assert alerts == set(re.findall(r"^\| `(Cuihop\w+)` \|", page, re.M))
+
+
+def test_every_metric_is_documented_and_no_other(told: dict[str, set[str]]) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    table = page[page.index("| metric |") : page.index("No label holds")]
+    documented = set(re.findall(r"`(cuihop_\w+)`", table))
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told if name != "up"}
+    assert documented == families
+
+
+def test_the_scrape_of_the_example_needs_no_more_than_there_is() -> None:
+    (job,) = yaml.safe_load((ROOT / "deploy" / "prometheus" / "scrape.yaml").read_text())
+    assert job["metrics_path"] == "/metrics"
+    assert all(rule in ("cuihop", job["job_name"]) for rule in re.findall(r'job="(\w+)"', "".join(expressions())))
