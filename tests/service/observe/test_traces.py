@@ -168,7 +168,7 @@ def test_only_a_fault_of_the_service_is_an_error_of_the_span(reason: str, error:
 def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_looks_are_none(
     traces: Traces, neo4j_server: LocalServer
 ) -> None:
-    settings = settings_of(neo4j_server, timeout=5.0)
+    settings = settings_of(neo4j_server)
     tracing, asked = Tracing(traces.tracer), Asked("path", "grpc")
     with TracedConnection(settings) as connection:
         connection.read(lambda tx: tx.run("RETURN 1").consume())
