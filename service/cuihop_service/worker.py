@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import uvloop
-
 from starlette.routing import BaseRoute
 
 from cuihop.connection import is_neo4j_address

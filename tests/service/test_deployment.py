@@ -30,7 +30,7 @@ from shared_data import ROOT
 PROGRAMS = Path(sys.executable).parent
 DOCKERFILE = ROOT / "Dockerfile"
 MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
-SETTINGS = {f"CUIHOP_{name.upper()}" for name in ServiceSettings.model_fields} | {"CUIHOP_CONFIG", "CUIHOP_KEYS_FILE"}
+SETTINGS = {f"CUIHOP_{name.upper()}" for name in ServiceSettings.model_fields} | {"CUIHOP_CONFIG"}
 CLIENT = {"NEO4J_PASSWORD"}
 
 
