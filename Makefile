@@ -29,7 +29,6 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -q tests/docs
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

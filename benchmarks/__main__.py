@@ -22,6 +22,12 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("How long does it take to read is_a rows?", "load.py", (), ("--rows", "200000")),
     ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--rows", "400000")),
     ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
+    (
+        "How many questions a second does the service answer?",
+        "service.py",
+        (),
+        ("--concepts", "20000", "--rows", "400000", "--seconds", "1"),
+    ),
     ("What does knowing the caller cost?", "guard.py", (), ("--calls", "500")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),
     ("How long does a Neo4j server take?", "neo4j_store.py", (), ("--concepts", "2000", "--rows", "40000")),

@@ -77,6 +77,7 @@ def running_service(
         yield RunningService(http.getsockname()[1], servers.grpc_port, core, front, holder)
     finally:
         asyncio.run_coroutine_threadsafe(servers.stop(5), loop).result(30)
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(30)  # failed handshakes close their sockets
         front.close()
         holder.close()
         loop.call_soon_threadsafe(loop.stop)

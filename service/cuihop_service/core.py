@@ -70,7 +70,7 @@ class ConceptService:
         self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
     ) -> Answer[int | None]:
         """The distance of one pair: see `ConceptGraph.distances`."""
-        way, bound = checked_direction(direction), checked_hops(max_hops)
+        way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
         with self.holder.lent() as served:
             if served.index is not None and served.cached is None:
@@ -84,7 +84,7 @@ class ConceptService:
         self, pairs: Sequence[tuple[str, str]], *, direction: str = "any", max_hops: int | None = None, call: Call
     ) -> Answer[Distances]:
         """The distances of many pairs: all or none."""
-        way, bound = checked_direction(direction), checked_hops(max_hops)
+        way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check("pairs", len(pairs))
         for a, b in pairs:
             self._check_identifiers((a, b))
@@ -117,7 +117,7 @@ class ConceptService:
         self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
-        way, bound = checked_direction(direction), checked_hops(max_hops)
+        way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
         call.check()
         with self.holder.lent() as served:
@@ -141,7 +141,7 @@ class ConceptService:
         call: Call,
     ) -> Answer[list[Neighbourhood]]:
         """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
-        way, bound, most = checked_direction(direction), checked_hops(hops, "hops"), checked_hops(limit, "limit")
+        way, bound, most = checked_direction(direction), self._checked_bound(hops, "hops"), checked_hops(limit, "limit")
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         left = self.limits.neighbours
@@ -163,7 +163,7 @@ class ConceptService:
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: str = "any", call: Call) -> Answer[DistancePack]:
         """All distances up to a bound among distinct concepts."""
-        way, bound = checked_direction(direction), checked_hops(hops, "hops")
+        way, bound = checked_direction(direction), self._checked_bound(hops, "hops")
         if bound is None:
             raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
         self.limits.check("pack_concepts", len(cuis))
@@ -194,6 +194,7 @@ class ConceptService:
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
         self.limits.check("comparisons", len(a) * len(b))
+        self.limits.check_hops(checked_n(n))
         call.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
@@ -214,6 +215,7 @@ class ConceptService:
         """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
         self.limits.check("sets", len(corpus))
+        self.limits.check_hops(n)
         for concepts in (query, *corpus):
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
@@ -291,6 +293,11 @@ class ConceptService:
             return Answer(found, served.digest, tier, _merged(found))
 
     # What a question may hold
+
+    def _checked_bound(self, hops: int | None, name: str = "max_hops") -> int | None:
+        bound = checked_hops(hops, name)
+        self.limits.check_hops(bound)
+        return bound
 
     def _check_identifiers(self, cuis: Sequence[str]) -> None:
         longest = self.limits.text

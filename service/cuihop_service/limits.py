@@ -25,6 +25,7 @@ class Limits:
         comparisons: pairs of concepts, one of each set, that one relevance request needs.
         hits: hits of one search.
         pack_concepts: concepts in one distance pack; its answer may hold the square of that.
+        hops: the largest bound on hops; a question without a bound is refused then. None: any, and none.
         text: characters in a text to search for, or in an identifier.
         message_bytes: bytes of one request.
         seconds: for one answer.
@@ -40,6 +41,7 @@ class Limits:
     comparisons: Annotated[int, Ge(1)] = 2_000_000
     hits: Annotated[int, Ge(1)] = 100
     pack_concepts: Annotated[int, Ge(1)] = 5_000
+    hops: Annotated[int, Ge(0)] | None = None
     text: Annotated[int, Ge(64)] = 512
     message_bytes: Annotated[int, Ge(1024)] = 16 << 20
     seconds: Annotated[float, Ge(0.001)] = 30.0
@@ -55,3 +57,13 @@ class Limits:
         allowed = getattr(self, name)
         if found > allowed:
             raise LimitExceeded(f"too many {name.replace('_', ' ')}: found {found:,}; this service allows {allowed:,}")
+
+    def check_hops(self, bound: int | None) -> None:
+        """Refuse a search that may go farther than allowed.
+
+        Raises:
+            LimitExceeded: names the limit.
+        """
+        if self.hops is not None and (bound is None or bound > self.hops):
+            found = "no bound" if bound is None else f"{bound:,}"
+            raise LimitExceeded(f"too many hops: found {found}; this service allows a bound of at most {self.hops:,}")

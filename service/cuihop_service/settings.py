@@ -128,6 +128,9 @@ class ServiceSettings(BaseSettings):
     limit_pack_concepts: Annotated[int, Ge(1)] = Field(
         _DEFAULTS.pack_concepts, description="Concepts in one distance pack."
     )
+    limit_hops: Annotated[int, Ge(0)] | None = Field(
+        _DEFAULTS.hops, description="The largest bound on hops; questions without a bound are refused then."
+    )
     limit_text: Annotated[int, Ge(64)] = Field(_DEFAULTS.text, description="Characters of a search or an identifier.")
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
         _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."

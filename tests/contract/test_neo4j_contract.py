@@ -10,8 +10,8 @@ from neo4j_server import stored_graph
 
 
 class TestNeo4j(ConceptGraphContract):
-    random_graphs = 40
-    pairs_a_thread = 25
+    random_graphs = 25
+    pairs_a_thread = 15
 
     @pytest.fixture(scope="class")
     @classmethod

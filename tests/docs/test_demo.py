@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstration, for all of them
+
 
 def program(*arguments: str | Path, folder: Path) -> str:
     done = subprocess.run(

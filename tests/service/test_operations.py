@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -14,7 +15,7 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.calls import Call
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph
-from service_askers import ASKERS, Asker, CoreAsker, Refused
+from service_askers import ASKERS, Asker, CoreAsker, GrpcAsker, HttpAsker, Refused
 
 LIMITS = Limits(pairs=5, concepts=4, neighbours=6, sets=3, set_concepts=3, hits=3, pack_concepts=3, comparisons=5)
 HTTP_STATUS = {status.reason: str(status.http) for status in STATUSES}
@@ -224,6 +225,28 @@ def test_limits_are_named(ask: Asker) -> None:
         assert refused.value.reason == "LIMIT_EXCEEDED"
         assert refused.value.status in ("413", "RESOURCE_EXHAUSTED")
         assert "retry_after" not in refused.value.details
+
+
+def test_a_limit_on_hops_holds_for_every_search(graph: SnapshotGraph) -> None:
+    with running_service(graph, limits=Limits(hops=2)) as bounded:
+        for make in (HttpAsker, GrpcAsker):
+            asker = make(bounded)
+            assert asker.distance("C0006121", "C0018670", max_hops=2)["hops"] is None
+            assert asker.neighbourhoods(["C0006121"], hops=2)["around"][0][2] == 2
+            calls: list[Callable[[], Any]] = [
+                partial(asker.distance, "C0006121", "C0018670"),
+                partial(asker.distances, [("C0006121", "C0018670")], max_hops=3),
+                partial(asker.path, "C0006121", "C0018670", max_hops=3),
+                partial(asker.neighbourhoods, ["C0006121"], hops=None),
+                partial(asker.pack, ["C0006121"], 3),
+                partial(asker.relevance, ["C0006121"], ["C0018670"], n=3),
+                partial(asker.relevances, ["C0006121"], [["C0018670"]], n=3),
+            ]
+            for call in calls:
+                with pytest.raises(Refused, match="this service allows a bound of at most 2") as refused:
+                    call()
+                assert refused.value.reason == "LIMIT_EXCEEDED"
+            asker.close()
 
 
 def test_a_limit_on_neighbours_counts_what_would_be_sent(ask: Asker) -> None:
