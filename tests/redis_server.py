@@ -37,7 +37,7 @@ class RedisServer:
     def __init__(self, home: Path, *settings: str) -> None:
         self.home = home
         self.socket_path = Path(os.path.relpath(home / "redis.sock"))  # a socket's path may not be long
-        self.password = secrets.token_urlsafe(24)
+        self.password = secrets.token_hex(24)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]

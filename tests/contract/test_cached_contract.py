@@ -29,6 +29,7 @@ class TestCachedInFourEntries(ConceptGraphContract):
         return lambda snapshot: CachedGraph(snapshot, entries=4)
 
 
+@pytest.mark.xdist_group("cached-in-redis")  # in one process, so that there is something to count at the end
 class TestCachedInRedis(ConceptGraphContract):
     random_graphs = 20
     pairs_a_thread = 20

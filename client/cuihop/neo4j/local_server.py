@@ -149,7 +149,7 @@ class LocalServer:
         kept = self.home / "password"
         if kept.exists():
             return kept.read_text(encoding="utf-8").strip()
-        password = secrets.token_urlsafe(24)
+        password = secrets.token_hex(24)  # not one that begins with '-': the server's tool takes that for an option
         with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(password + "\n")
         try:
