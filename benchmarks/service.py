@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,13 +77,15 @@ def running(*command: str, port: int, **environment: str) -> Iterator[None]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(600):
+        deadline = time.monotonic() + 120
+        while True:  # a port may be open before its server is ready: an answer counts
             try:
-                socket.create_connection(("127.0.0.1", port)).close()
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live").close()
                 break
             except OSError:
+                if time.monotonic() > deadline:
+                    raise
                 time.sleep(0.1)
-        time.sleep(0.5)
         yield
     finally:
         process.send_signal(signal.SIGTERM)
@@ -149,7 +152,8 @@ def grpc_rates(port: int, pairs: list[tuple[str, str]], seconds: float) -> Itera
 def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, list[tuple[str, str]]]:
     """A synthetic graph, and pairs of it at most two hops apart: such as an evaluation asks for."""
     edges = tables(SyntheticRelease(concepts=concepts, rows=rows)).edges("isa")
-    graph = SnapshotGraph.of([(f"C{child:07d}", f"C{parent:07d}") for child, parent in edges.tolist()])
+    named = [(f"C{child:07d}", f"C{parent:07d}") for child, parent in edges.tolist()]
+    graph = SnapshotGraph.of(named, identifiers="cui")
     random = np.random.default_rng(1)
     pairs = []
     for child in edges[random.integers(0, len(edges), 2_000), 0].tolist():

@@ -14,6 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel
 
 from cuihop_server import RunningService, running_service
+from cuihop_service.http_api.quick_distance import plain_question
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
 
@@ -71,6 +72,38 @@ def test_an_answer_can_be_kept_and_asked_again(call: Caller) -> None:
     other = call.get("/v1/distance?a=C0006121&b=C0006104", if_none_match=first.headers["etag"])
     assert other.status == 200
     assert other.headers["etag"] != first.headers["etag"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a=C0006121&b=C0018670",
+        "a=C0006121&b=C0018670&max_hops=2&direction=up",
+        "direction=down&b=C0018670&a=C9000901",
+        f"a=C0006121&b={UNKNOWN}",
+        "a=brain&b=C9000902",
+        "a=C9000903&b=C0006121",
+    ],
+)
+def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, query: str) -> None:
+    short = call.get(f"/v1/distance?{query}", x_request_id="same")
+    documented = call.get(f"/v1/distance?{query.replace('a=', '%61=', 1)}", x_request_id="same")
+    assert (short.status, short.data) == (documented.status, documented.data)
+    tag = short.headers.get("etag")
+    assert {n.lower(): v for n, v in short.headers.items() if n != "etag"} == {
+        n.lower(): v for n, v in documented.headers.items() if n != "etag"
+    }
+    if tag is not None:
+        assert call.get(f"/v1/distance?{query}", if_none_match=tag).status == 304
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["a=C1&a=C2&b=C3", "a=C1", "a=C1&b=C2&c=3", "a=C1&b=", "a=C1&b=C2&max_hops=x", "a=C%31&b=C2", "a=C1&b=C2&release=0",
+     "a=C1&b=C2&max_hops=9999999999", "a=C1&b=C2&direction=sideways", "", "&", "a=C1&b=C2&", "a=C1&b=C\u00b2"],
+)  # fmt: skip
+def test_only_plain_questions_take_the_short_way(query: str) -> None:
+    assert plain_question(query) is None
 
 
 def test_an_answer_of_a_named_release_never_changes(call: Caller) -> None:

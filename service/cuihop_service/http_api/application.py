@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -23,6 +22,7 @@ from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
 from cuihop_service.http_api.known_callers import KnownCallers
 from cuihop_service.http_api.problems import PROBLEM, input_error, problem_response
+from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.routes import routes
 
 __all__ = ["LOOPBACK_HOSTS", "application"]
@@ -106,10 +106,18 @@ def application(
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
     app.add_middleware(KnownCallers, front=front)
+    app.add_middleware(QuickDistance, exchange=exchange)
     app.add_middleware(SafeHeaders)
     if "*" not in hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     return app
+
+
+_SAFE_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
 
 
 class SafeHeaders:
@@ -123,10 +131,9 @@ class SafeHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.setdefault("X-Content-Type-Options", "nosniff")
-                headers.setdefault("Referrer-Policy", "no-referrer")
-                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+                headers = list(message["headers"])
+                known = {name.lower() for name, _ in headers}
+                message["headers"] = headers + [header for header in _SAFE_HEADERS if header[0] not in known]
             await send(message)
 
         await self._app(scope, receive, with_headers)

@@ -75,12 +75,13 @@ class Exchange:
         known = request.headers.get("if-none-match") if request.method == "GET" else None
 
         def made(call: Call) -> tuple[bytes | None, str]:
-            tag = self._tag(request, call)
             served = self.core.holder.current
-            if known is not None and served is not None and tag in known:
-                return None, tag
+            if known is not None and served is not None:
+                tag = self._tag(request, served.digest, call)
+                if tag in known:
+                    return None, tag
             answer = call.answer = work(call)
-            return written(answer, fields(answer)), tag
+            return written(answer, fields(answer)), self._tag(request, answer.digest, call)
 
         question = None if request.method == "GET" else await request.json()  # the framework has read it before
         asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
@@ -136,11 +137,10 @@ class Exchange:
         if served is not None and served.digest != release:
             raise ReleaseMismatch(f"asked for release {release[:64]}, and release {served.digest} is served")
 
-    def _tag(self, request: Request, call: Call) -> str:
+    def _tag(self, request: Request, digest: str, call: Call) -> str:
         """Changes whenever another answer may come of the same request."""
-        served = self.core.holder.current
-        digest = "" if served is None else served.digest
-        told = f"{digest} {request.url.path} {request.url.query} {self.core.sees_names(call)} {cuihop.__version__}"
+        asked = request.scope["query_string"].decode("latin-1")
+        told = f"{digest} {request.scope['path']} {asked} {self.core.sees_names(call)} {cuihop.__version__}"
         return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
 
 
