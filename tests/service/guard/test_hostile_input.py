@@ -302,17 +302,21 @@ def test_connections_beyond_the_allowed_are_closed(hurried: RunningService) -> N
     held = []
     for _ in range(80):
         held.append(socket.create_connection(("127.0.0.1", hurried.http_port), timeout=5))
-    closed = 0
-    time.sleep(0.2)
-    for connection in held:
-        connection.setblocking(False)
-        try:
-            closed += connection.recv(1) == b""
-        except ConnectionResetError:
-            closed += 1
-        except BlockingIOError:
-            pass
-    assert closed >= 30
+    closed: set[int] = set()
+    deadline = time.monotonic() + 10.0
+    while len(closed) < 30 and time.monotonic() < deadline:  # a busy machine takes its time to accept them
+        time.sleep(0.05)
+        for number, connection in enumerate(held):
+            connection.setblocking(False)
+            try:
+                if connection.recv(1) == b"":
+                    closed.add(number)
+            except ConnectionResetError:
+                closed.add(number)
+            except BlockingIOError:
+                pass
+    assert len(closed) >= 30
+    assert len(closed) < len(held)  # the others were let in
     for connection in held:
         connection.close()
     time.sleep(0.2)
