@@ -169,7 +169,9 @@ class CoreAsker(Asker):
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
         return self._told(
             lambda call: self._core.concepts(cuis, names_only=names_only, call=call),
-            lambda found: {"concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in found]},
+            lambda known: {
+                "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in known.concepts]
+            },
         )
 
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:

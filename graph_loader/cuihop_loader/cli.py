@@ -155,10 +155,13 @@ def load(
 
     from cuihop_loader.loading import load as load_files
     from cuihop_loader.loading import load_to
-    from cuihop_loader.neo4j_command import check_server, store_online
+    from cuihop_loader.neo4j_command import store_online
 
-    if to is not None:
-        check_server(to)
+    if to is not None:  # reading the files may take minutes: what is wrong with the server is told before
+        from cuihop.neo4j.connection import Neo4jSettings
+        from cuihop.neo4j.schema import check_server
+
+        check_server(Neo4jSettings.from_environment(to))
     with _progress() as told:
         loaded = load_files(sources, options, told) if output is None else load_to(output, sources, options, told)
     outcome = None if to is None else store_online(loaded.sections, to, switch=switch, changes=changes)

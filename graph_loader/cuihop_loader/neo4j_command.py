@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cuihop.neo4j.releases import StoredRelease
     from cuihop.release_difference import ReleaseDifference
 
-__all__ = ["StoreOutcome", "check_server", "store", "store_online"]
+__all__ = ["StoreOutcome", "store", "store_online"]
 
 
 def store(
@@ -102,20 +102,6 @@ class StoreOutcome:
             for change, count in self.difference.counts().items():
                 shown.add_row(change, f"{count:,}")
             console().print(shown)
-
-
-def check_server(server: str) -> None:
-    """See at once whether a release could be stored there: reading the files may take minutes.
-
-    Raises:
-        GraphUnavailable, SchemaMismatch: it could not.
-        InputError: no password, or not the address of a Neo4j server.
-    """
-    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-    from cuihop.neo4j.schema import store as store_of
-
-    with Neo4jConnection(Neo4jSettings.from_environment(server, retry_time=2.0)) as connection:
-        store_of(connection)
 
 
 def store_online(sections: Sections, server: str, *, switch: bool, changes: Path | None) -> StoreOutcome:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeAlias, TypeVar
 
-__all__ = ["Answer", "RelevanceRow", "Tier"]
+from cuihop.graph import Concept
+
+__all__ = ["Answer", "KnownConcepts", "RelevanceRow", "Tier"]
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
 """Which part of the service gave an answer: a cache, the index in memory, or the database by Cypher."""
@@ -31,6 +33,19 @@ class Answer(Generic[T]):
     tier: Tier
     merged: Mapping[str, str]
     from_cache: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownConcepts:
+    """What the release knows of concepts.
+
+    Attributes:
+        concepts: one for each identifier, in the order asked.
+        names_hidden: whether names and synonyms were left out because the caller may not see them.
+    """
+
+    concepts: tuple[Concept, ...]
+    names_hidden: bool
 
 
 @dataclass(frozen=True, slots=True)

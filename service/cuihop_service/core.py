@@ -24,7 +24,7 @@ from cuihop.graph import (
 )
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
-from cuihop_service.answers import Answer, RelevanceRow
+from cuihop_service.answers import Answer, KnownConcepts, RelevanceRow
 from cuihop_service.calls import Call
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.limits import Limits
@@ -189,16 +189,16 @@ class ConceptService:
         call: Call,
     ) -> Answer[ConceptOverlap]:
         """How two concept sets overlap, and why: see `cuihop.measures.nn_iou.concept_overlap`."""
-        way = checked_direction(direction)
+        n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
         for concepts in (a, b):
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
         self.limits.check("comparisons", len(a) * len(b))
-        self.limits.check_hops(checked_n(n))
+        self.limits.check_hops(n)
         call.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
-            overlap = concept_overlap(a, b, graph, checked_n(n), checked_lam(lam), way, unknown=unknown)
+            overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown)
             return Answer(overlap, served.digest, tier, overlap.resolved.merged)
 
     def relevances(
@@ -261,7 +261,7 @@ class ConceptService:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
-    def concepts(self, cuis: Sequence[str], *, names_only: bool = False, call: Call) -> Answer[list[Concept]]:
+    def concepts(self, cuis: Sequence[str], *, names_only: bool = False, call: Call) -> Answer[KnownConcepts]:
         """What the release knows of concepts; names and synonyms only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
@@ -280,7 +280,8 @@ class ConceptService:
                     found += graph.concepts(part)
             if not named:
                 found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children) for c in found]
-            return Answer(found, served.digest, tier, _merged(resolutions))
+            known = KnownConcepts(tuple(found), names_hidden=not named)
+            return Answer(known, served.digest, tier, _merged(resolutions))
 
     def resolve(self, cuis: Sequence[str], *, call: Call) -> Answer[list[Resolution]]:
         """What became of identifiers."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.image_concepts import check_image
 from cuihop.evaluation.result import MeasuredQueries, versions
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
@@ -211,17 +212,7 @@ def _checked(
             found=f"{len(fields)} in {shown(','.join(fields))}",
             expected=_EXPECTED,
         )
-    if not image:
-        raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
-    if image in lines:
-        raise InputError(
-            "an image stands twice",
-            file=path,
-            line=line,
-            column=1,
-            found=f"{shown(image)}, as in line {lines[image]:,}",
-            expected="each image once",
-        )
+    check_image(image, lines, path, line)
     if len(fields) == 1:
         return ()
     concepts = tuple(concept.strip().upper() for concept in fields[1].split(";"))

@@ -15,7 +15,7 @@ from cuihop.evaluation.content_digest import content_digest
 from cuihop.identifiers import EXPECTED, concept_set, is_identifier
 from cuihop.text_lines import decoded_lines, shown
 
-__all__ = ["ImageConcepts"]
+__all__ = ["ImageConcepts", "check_image"]
 
 _EXPECTED = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
 
@@ -81,7 +81,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         for line, fields in rows:
             image, concepts = _checked_columns(fields, path, line)
             listed = [part.strip() for part in concepts.split(";")] if concepts.strip() else []
-            _check_image(image, listed, lines, path, line)
+            _check_image_and_concepts(image, listed, lines, path, line)
             sets[image] = frozenset(listed)
             lines[image] = line
             repeated += len(listed) - len(sets[image])
@@ -103,7 +103,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
             if not text.strip() or (line == 1 and concepts and not any(map(str.isdigit, "".join(concepts)))):
                 continue  # an empty line, or a header: names of columns hold no digit, identifiers do
             listed = [part.strip() for field in concepts for part in field.split(";")]
-            _check_image(image, listed, lines, path, line)
+            _check_image_and_concepts(image, listed, lines, path, line)
             sets[image], lines[image] = frozenset(listed), line
             repeated += len(listed) - len(sets[image])
         if not sets:
@@ -183,7 +183,17 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
 
 
-def _check_image(image: str, concepts: list[str], lines: Mapping[str, int], path: Path, line: int) -> None:
+def check_image(image: str, lines: Mapping[str, int], path: Path, line: int) -> None:
+    """Refuse an image without a name, or with one that an earlier line has.
+
+    Args:
+        image: its name.
+        lines: where each image before it stands.
+        path, line: where this one stands.
+
+    Raises:
+        InputError: names the file and the line.
+    """
     if not image:
         raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
     if image in lines:
@@ -195,6 +205,10 @@ def _check_image(image: str, concepts: list[str], lines: Mapping[str, int], path
             found=f"{shown(image)}, as in line {lines[image]:,}",
             expected="each image once",
         )
+
+
+def _check_image_and_concepts(image: str, concepts: list[str], lines: Mapping[str, int], path: Path, line: int) -> None:
+    check_image(image, lines, path, line)
     for concept in concepts:
         if not is_identifier(concept, "any"):
             raise _not_a_concept(concept, path, line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, LiteralString, TypeVar
 
 import numpy as np
@@ -31,7 +30,7 @@ from cuihop.identifiers import is_identifier
 from cuihop.neo4j import cypher
 from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.layered_path import first_shortest_path
-from cuihop.neo4j.schema import check_schema, store
+from cuihop.neo4j.schema import check_schema, check_server
 from cuihop.resolutions import LONGEST_CHAIN, absent_resolution
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
@@ -46,7 +45,6 @@ _CENTRES_A_TRANSACTION = 100
 _CONCEPTS_A_TRANSACTION = 10_000
 _LISTED_PATHS = 1_000
 _LARGEST_PACK = 255
-_OPENING_RETRY_SECONDS = 2.0
 _LONGEST_WORD = 255  # the full-text index cuts longer words
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 
@@ -101,8 +99,7 @@ class Neo4jGraph(ConceptGraph):
         A server that cannot be reached is told within seconds. Later outages are waited for as the settings say.
         """
         settings = Neo4jSettings.from_environment(address)
-        with Neo4jConnection(replace(settings, retry_time=min(_OPENING_RETRY_SECONDS, settings.retry_time))) as first:
-            store(first)
+        check_server(settings)
         connection = Neo4jConnection(settings)
         try:
             return cls(connection, release=release)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import LiteralString
 
 import neo4j
 from cuihop.errors import SchemaMismatch
 from cuihop.neo4j import cypher
-from cuihop.neo4j.connection import Neo4jConnection
+from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 
-__all__ = ["SCHEMA_VERSION", "Store", "check_schema", "install_schema", "schema_text", "store"]
+__all__ = ["SCHEMA_VERSION", "Store", "check_schema", "check_server", "install_schema", "schema_text", "store"]
 
 SCHEMA_VERSION = 1
 """Raised whenever a database must be loaded anew; ``schema.cypher`` begins with the same number."""
 
 _NAME = re.compile(r"^CREATE (?:CONSTRAINT|INDEX|FULLTEXT INDEX) (\w+)", re.MULTILINE)
 _INDEX_PATIENCE_SECONDS = 3600
+_OPENING_RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,17 @@ def schema_text() -> str:
 def _statements() -> list[LiteralString]:
     without_comments = re.sub(r"^\s*//.*$", "", schema_text(), flags=re.MULTILINE)
     return [part.strip() for part in without_comments.split(";") if part.strip()]
+
+
+def check_server(settings: Neo4jSettings) -> None:
+    """See within seconds whether the server can be reached: the settings' own patience is for later outages.
+
+    Raises:
+        GraphUnavailable: it cannot.
+        SchemaMismatch: the database was written by another schema.
+    """
+    with Neo4jConnection(replace(settings, retry_time=min(_OPENING_RETRY_SECONDS, settings.retry_time))) as first:
+        store(first)
 
 
 def install_schema(connection: Neo4jConnection) -> None:

@@ -75,21 +75,12 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             await context.abort_with_status(grpc_status_of(error, request_id))
             raise
 
-    async def _asked(self, context: Context, read: Callable[[], T]) -> T:
-        """What a message asks; one that asks nothing possible ends the call with its status."""
-        try:
-            return read()
-        except CuihopError as error:
-            await context.abort_with_status(grpc_status_of(error))
-            raise
-
     async def Distance(self, request: pb.DistanceRequest, context: Context) -> pb.DistanceResponse:
-        bounds = await self._asked(context, lambda: messages.bounds(request.bounds))
         answer = await self._answer(
             context,
             request,
             "distance",
-            lambda call: self._core.distance(request.a, request.b, **bounds, call=call),
+            lambda call: self._core.distance(request.a, request.b, **messages.bounds(request.bounds), call=call),
             quick=self._core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
@@ -118,12 +109,11 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
 
     async def Path(self, request: pb.PathRequest, context: Context) -> pb.PathResponse:
-        bounds = await self._asked(context, lambda: messages.bounds(request.bounds))
         answer = await self._answer(
             context,
             request,
             "path",
-            lambda call: self._core.path(request.a, request.b, **bounds, call=call),
+            lambda call: self._core.path(request.a, request.b, **messages.bounds(request.bounds), call=call),
         )
         return messages.path_message(answer)
 
@@ -181,14 +171,13 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         )
 
     async def GetConcept(self, request: pb.GetConceptRequest, context: Context) -> pb.GetConceptResponse:
-        hidden = True
-
-        def work(call: Call) -> Any:
-            nonlocal hidden
-            hidden = not self._core.sees_names(call)
-            return self._core.concepts(list(request.cuis), names_only=request.names_only, call=call)
-
-        answer = await self._answer(context, request, "get_concept", work, size=len(request.cuis))
+        answer = await self._answer(
+            context,
+            request,
+            "get_concept",
+            lambda call: self._core.concepts(list(request.cuis), names_only=request.names_only, call=call),
+            size=len(request.cuis),
+        )
         return pb.GetConceptResponse(
             concepts=[
                 pb.Concept(
@@ -199,9 +188,9 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     parents=concept.parents,
                     children=concept.children,
                 )
-                for concept in answer.value
+                for concept in answer.value.concepts
             ],
-            names_hidden=hidden,
+            names_hidden=answer.value.names_hidden,
             merged=answer.merged,
             provenance=messages.provenance(answer),
         )

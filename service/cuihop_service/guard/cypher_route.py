@@ -119,7 +119,7 @@ def cypher_routes(
                 raise LimitExceeded(f"the answer is larger than {_LARGEST_ANSWER:,} bytes; ask for less")
             return body
 
-        asked = exchange.asked(request, "cypher", scope="cypher", question=question.model_dump())
+        asked = exchange.asked(request, "cypher", scope="cypher", question=question.model_dump)
         body = await until_gone(request, exchange.front.answer(asked, work))
         headers = {"Cache-Control": "no-store", "X-Request-Id": asked.request_id}
         return Response(body, headers=headers, media_type="application/json")

@@ -70,20 +70,20 @@ class Exchange:
             quick: whether it is answered without a thread.
             release: the digest that the caller wants the answer from; None for whichever is served.
         """
-        if release is not None:
-            self._check_release(release)
         known = request.headers.get("if-none-match") if request.method == "GET" else None
 
         def made(call: Call) -> tuple[bytes | None, str]:
             served = self.core.holder.current
-            if known is not None and served is not None:
-                tag = self._tag(request, served.digest, call)
-                if tag in known:
+            if served is not None:
+                _check_release(release, served.digest)
+                if known is not None and (tag := self._tag(request, served.digest, call)) in known:
                     return None, tag
             answer = call.answer = work(call)
+            _check_release(release, answer.digest)  # another one may have taken its place meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, call)
 
-        question = None if request.method == "GET" else await request.json()  # the framework has read it before
+        read = None if request.method == "GET" else await request.json()  # the framework has read it before
+        question = None if read is None else lambda: read
         asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
         body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
         headers = {"X-Request-Id": asked.request_id}
@@ -107,7 +107,7 @@ class Exchange:
         size: int = 1,
         scope: Scope = "read",
         quick: bool = False,
-        question: Mapping[str, Any] | None = None,
+        question: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Asked:
         """What the request tells of a question. Without the question's fields, they are the query string's.
 
@@ -129,19 +129,19 @@ class Exchange:
             subject=request.scope.get(SUBJECT),
             peer=None if request.client is None else request.client.host,
             caller=request.scope.get(CALLER),
-            question=lambda: dict(request.query_params) if question is None else question,
+            question=question or (lambda: dict(request.query_params)),
         )
-
-    def _check_release(self, release: str) -> None:
-        served = self.core.holder.current
-        if served is not None and served.digest != release:
-            raise ReleaseMismatch(f"asked for release {release[:64]}, and release {served.digest} is served")
 
     def _tag(self, request: Request, digest: str, call: Call) -> str:
         """Changes whenever another answer may come of the same request."""
         asked = request.scope["query_string"].decode("latin-1")
         told = f"{digest} {request.scope['path']} {asked} {self.core.sees_names(call)} {cuihop.__version__}"
         return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+
+
+def _check_release(asked: str | None, served: str) -> None:
+    if asked is not None and asked != served:
+        raise ReleaseMismatch(f"asked for release {asked}, and release {served} is served")
 
 
 def _seconds(text: str) -> float:

@@ -100,18 +100,28 @@ class NeighbourhoodsQuestion(Question):
     ] = None
 
 
-class RelevanceQuestion(Question):
-    """The concept sets of two images."""
+class RuleQuestion(Question):
+    """How near counts."""
 
-    a: Annotated[CuiList, Field(description="The concepts of one image.", examples=[["C0042449"]])]
-    b: Annotated[CuiList, Field(description="The concepts of the other.", examples=[["C0005847"]])]
     n: N = 1
     lam: Lambda = 0.5
     direction: DirectionField = "any"
     unknown: Unknown = "error"
 
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The same, as the core takes it."""
+        return {"n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown}
 
-class RelevancesQuestion(Question):
+
+class RelevanceQuestion(RuleQuestion):
+    """The concept sets of two images."""
+
+    a: Annotated[CuiList, Field(description="The concepts of one image.", examples=[["C0042449"]])]
+    b: Annotated[CuiList, Field(description="The concepts of the other.", examples=[["C0005847"]])]
+
+
+class RelevancesQuestion(RuleQuestion):
     """The concept set of a query image, and those of many others."""
 
     query: Annotated[CuiList, Field(description="The concepts of the query image.", examples=[["C0042449"]])]
@@ -120,10 +130,6 @@ class RelevancesQuestion(Question):
         FailFast(),
         Field(description="The concepts of each other image.", examples=[[["C0005847"], ["C0006121", "C0042449"]]]),
     ]
-    n: N = 1
-    lam: Lambda = 0.5
-    direction: DirectionField = "any"
-    unknown: Unknown = "error"
 
 
 class ConceptsQuestion(Question):

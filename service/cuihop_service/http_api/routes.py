@@ -13,7 +13,6 @@ from starlette.types import Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError
 from cuihop.graph import Direction
-from cuihop_service.answers import Answer
 from cuihop_service.calls import Call
 from cuihop_service.http_api import bodies
 from cuihop_service.http_api.exchange import CALLER, Exchange, request_id_of
@@ -194,15 +193,7 @@ def routes(exchange: Exchange) -> APIRouter:
         return await exchange.answer(
             request,
             "set_relevance",
-            lambda call: core.set_relevance(
-                question.a,
-                question.b,
-                n=question.n,
-                lam=question.lam,
-                direction=question.direction,
-                unknown=question.unknown,
-                call=call,
-            ),
+            lambda call: core.set_relevance(question.a, question.b, **question.rule, call=call),
             lambda answer: bodies.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
@@ -213,15 +204,7 @@ def routes(exchange: Exchange) -> APIRouter:
         return await exchange.answer(
             request,
             "relevances",
-            lambda call: core.relevances(
-                question.query,
-                question.corpus,
-                n=question.n,
-                lam=question.lam,
-                direction=question.direction,
-                unknown=question.unknown,
-                call=call,
-            ),
+            lambda call: core.relevances(question.query, question.corpus, **question.rule, call=call),
             lambda answer: bodies.row_fields(answer.value),
             size=len(question.corpus),
         )
@@ -246,26 +229,27 @@ def routes(exchange: Exchange) -> APIRouter:
     @router.get("/concept", response_model=bodies.ConceptBody, tags=["concepts"])
     async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
         """What the release knows of one concept."""
-        seen = _Names(exchange)
         return await exchange.answer(
             request,
             "get_concept",
-            lambda call: seen.by(call, core.concepts([cui], call=call)),
-            lambda answer: {**bodies.concept_fields(answer.value[0]), "names_hidden": seen.hidden},
+            lambda call: core.concepts([cui], call=call),
+            lambda answer: {
+                **bodies.concept_fields(answer.value.concepts[0]),
+                "names_hidden": answer.value.names_hidden,
+            },
             release=release,
         )
 
     @router.post("/concepts", response_model=bodies.ConceptsBody, tags=["concepts"])
     async def concepts(request: Request, question: ConceptsQuestion) -> Response:
         """What the release knows of each concept."""
-        seen = _Names(exchange)
         return await exchange.answer(
             request,
             "get_concept",
-            lambda call: seen.by(call, core.concepts(question.cuis, names_only=question.names_only, call=call)),
+            lambda call: core.concepts(question.cuis, names_only=question.names_only, call=call),
             lambda answer: {
-                "concepts": [bodies.concept_fields(found) for found in answer.value],
-                "names_hidden": seen.hidden,
+                "concepts": [bodies.concept_fields(found) for found in answer.value.concepts],
+                "names_hidden": answer.value.names_hidden,
             },
             size=len(question.cuis),
         )
@@ -314,18 +298,6 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-class _Names:
-    """Whether names were hidden from the one who asked."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-        self.hidden = True
-
-    def by(self, call: Call, answer: Answer[Any]) -> Answer[Any]:
-        self.hidden = not self._exchange.core.sees_names(call)
-        return answer
-
-
 async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes]:
     """One answer for each line. The next line is taken when the answer before has been handed on."""
     number = 0
@@ -360,7 +332,7 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     asked = exchange.asked(
-        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump()
+        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump
     )
     return await exchange.front.answer(asked, work)
 
