@@ -78,3 +78,8 @@ def test_scales_that_are_none(scale: int) -> None:
 def test_near_concepts_need_a_graph() -> None:
     with pytest.raises(InputError, match="or n=0"):
         to_integer_gains({"a": "C0000001"}, None, 10)
+
+
+def test_why_it_is_needed() -> None:
+    with pytest.raises(TypeError, match="integer"):
+        pytrec_eval.RelevanceEvaluator({"q": {"a": 0.9}}, {"ndcg"})
