@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -66,6 +65,11 @@ def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
+def written(notebook: nbformat.NotebookNode) -> str:
+    """The text of the notebook's file."""
+    return str(nbformat.writes(notebook)) + "\n"
+
+
 def texts(notebook: nbformat.NotebookNode) -> list[list[dict[str, Any]]]:
     """The outputs of each cell but for pictures, of which only that they are there."""
     return [[_text(output) for output in cell.outputs] for cell in notebook.cells if cell.cell_type == "code"]
@@ -81,8 +85,7 @@ def _text(output: Any) -> dict[str, Any]:
 
 def main() -> None:
     """Write the notebook anew."""
-    text = json.dumps(executed(), indent=1, ensure_ascii=False, sort_keys=True)
-    NOTEBOOK.write_text(text + "\n", encoding="utf-8")
+    NOTEBOOK.write_text(written(executed()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,4 +82,4 @@ def test_near_concepts_need_a_graph() -> None:
 
 def test_why_it_is_needed() -> None:
     with pytest.raises(TypeError, match="integer"):
-        pytrec_eval.RelevanceEvaluator({"q": {"a": 0.9}}, {"ndcg"})
+        pytrec_eval.RelevanceEvaluator({"q": {"a": 0.9}}, {"ndcg"})  # type: ignore[dict-item]

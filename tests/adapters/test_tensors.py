@@ -146,6 +146,7 @@ WRONG: list[tuple[Any, str]] = [
     (np.ones((9, 2), dtype=int), "not embeddings; found dtype int64"),
     (np.zeros((9, 2)), "row 0.*a zero vector"),
     (None, "not numbers; found dtype object"),
+    (np.ma.masked_equal(np.ones((9, 2)), 1.0), "values are masked"),
 ]
 
 

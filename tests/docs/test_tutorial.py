@@ -8,12 +8,12 @@ import re
 import nbformat
 import pytest
 
-from tutorial_notebook import NOTEBOOK, cleaned, executed, texts
+from tutorial_notebook import NOTEBOOK, cleaned, executed, texts, written
 
 
 @pytest.fixture(scope="module")
 def committed() -> nbformat.NotebookNode:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook: nbformat.NotebookNode = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     return notebook
 
@@ -27,7 +27,7 @@ def test_every_cell_runs_and_gives_what_is_shown(committed: nbformat.NotebookNod
 
 def test_it_holds_nothing_of_the_run_that_made_it(committed: nbformat.NotebookNode) -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")
-    assert text == json.dumps(cleaned(committed), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    assert text == written(cleaned(committed))
     assert not re.search(r"/(home|root|work|tmp|usr)/|\d+(\.\d+)? ?(ms|seconds)\b", text)
     assert all(output.get("name") != "stderr" for cell in committed.cells for output in cell.get("outputs", []))
 

@@ -31,6 +31,8 @@ def numpy_array(values: object, name: str) -> npt.NDArray[Any]:
     Raises:
         InputError: it holds no numbers, or lies where it cannot be reached.
     """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError("values are masked", column=name, found="a masked array", expected="a number in every place")
     for step in ("detach", "cpu", "toarray"):  # the first two of torch, the last of SciPy
         if callable(method := getattr(values, step, None)) and not isinstance(values, np.ndarray):
             values = method()
