@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.cores import in_threads
-from cuihop.errors import InputError
+from cuihop.distance_index import DistanceIndex, Tables, index_path
+from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
     Concept,
@@ -55,13 +56,15 @@ _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
+_SEARCHED_HOPS = 2  # within so few hops a search is faster than the index
 
 
 class SnapshotGraph(ConceptGraph):
     """A `ConceptGraph` on a snapshot file, or on one held in memory.
 
     Open a file with `SnapshotGraph.open`; make one from edges with `SnapshotGraph.of`. The file is mapped read-only:
-    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes.
+    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes. Where an index
+    stands beside the file (`cuihop index`), distances are read from it; they are the same.
 
     >>> graph = SnapshotGraph.of([("C0006121", "C0006104"), ("C0006104", "C0926510"), ("C0926510", "C0018670")])
     >>> graph.distance("C0006121", "C0018670")
@@ -82,6 +85,8 @@ class SnapshotGraph(ConceptGraph):
         self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
+        self._index: DistanceIndex | None = None
+        self._index_problem: str | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -91,7 +96,17 @@ class SnapshotGraph(ConceptGraph):
             SnapshotError: missing, not a snapshot, truncated, damaged.
             SnapshotTooNew: written in a later format.
         """
-        return cls(Sections.open(FilePath(path)))
+        sections = Sections.open(FilePath(path))
+        if "release" not in sections.meta:
+            raise SnapshotError(f"{path}: not a snapshot; found {sections.meta.get('holds', 'something else')}")
+        graph = cls(sections)
+        beside = index_path(path)
+        if beside.exists():
+            try:
+                graph.use_index(DistanceIndex.open(beside, digest=graph.release.digest))
+            except (ReleaseMismatch, SnapshotError) as error:
+                graph._index_problem = str(error)  # the answers are the same without it
+        return graph
 
     @classmethod
     def of(
@@ -151,6 +166,35 @@ class SnapshotGraph(ConceptGraph):
     def sections(self) -> Sections:
         """The arrays behind the graph: what a loader stores elsewhere."""
         return self._sections
+
+    @property
+    def index(self) -> DistanceIndex | None:
+        """The index that distances are read from, where there is one."""
+        return self._index
+
+    @property
+    def index_problem(self) -> str | None:
+        """Why the index file beside the snapshot is not used; ``None`` where it is, or where there is none."""
+        return self._index_problem
+
+    def use_index(self, index: DistanceIndex) -> None:
+        """Read distances from this index from now on.
+
+        Raises:
+            ReleaseMismatch: it is the index of another graph.
+        """
+        if index.facts["digest"] != self._release.digest:
+            raise ReleaseMismatch(
+                f"the index of another graph; found digest {index.facts['digest'][:12]}, "
+                f"expected {self._release.digest[:12]}"
+            )
+        self._index = index
+
+    def _labels(self, direction: Direction, bound: int | None) -> Tables | None:
+        """The tables to read such distances from; ``None`` where they are to be searched."""
+        if self._index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
+            return None
+        return self._index.tables
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -241,9 +285,13 @@ class SnapshotGraph(ConceptGraph):
         starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         rows = self._both_rows(direction)
+        tables = self._labels(direction, bound)
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
+            if tables is not None:
+                _label_kernels().distances(*tables, starts[part], targets[part], _limit(bound), hops[part])
+                return
             with self._scratch.lent() as scratch:
                 epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
                 bfs.distances(
@@ -274,12 +322,16 @@ class SnapshotGraph(ConceptGraph):
         keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
         if keys is None or start is None or end is None:
             return None
-        scratch = self._scratch.borrow()
-        hops = bfs.distance_of_keys(
-            keys, start, end, *rows, _limit(bound),
-            scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
-        )  # fmt: skip
-        self._scratch.give_back(scratch)
+        tables = self._labels(direction, bound)
+        if tables is not None:
+            hops = _label_kernels().distance_of_keys(keys, start, end, *tables, _limit(bound))
+        else:
+            scratch = self._scratch.borrow()
+            hops = bfs.distance_of_keys(
+                keys, start, end, *rows, _limit(bound),
+                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
+            )  # fmt: skip
+            self._scratch.give_back(scratch)
         if hops == bfs.UNKNOWN:
             return None
         return (None,) if hops == bfs.NO_PATH else (hops,)
@@ -492,6 +544,14 @@ def _bfs() -> ModuleType:
     from cuihop._kernels import bfs
 
     return bfs
+
+
+@functools.cache
+def _label_kernels() -> ModuleType:
+    """The compiled readers of the index, likewise."""
+    from cuihop._kernels import labels
+
+    return labels
 
 
 def _limit(bound: int | None) -> int:
