@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_hierarchy import made_hierarchy, shape
 
 from cuihop import SnapshotGraph
 from cuihop.index_builder import build_index, check_index
+from made_hierarchy import made_hierarchy, shape
 
 Pairs = list[tuple[str, str]]
 Ask = Callable[[list[tuple[int, int]]], list[int | None]]

@@ -35,6 +35,7 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
 from cuihop.snapshot_format import Sections
@@ -56,6 +57,7 @@ _CONCEPTS_A_CALL = 1 << 18
 _PACK_ROWS = 256
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
+_PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
 _SEARCHED_HOPS = 2  # within so few hops a search is faster than the index
 
 
@@ -87,6 +89,7 @@ class SnapshotGraph(ConceptGraph):
         self._names_table: StringTable | None = None
         self._index: DistanceIndex | None = None
         self._index_problem: str | None = None
+        self._plain = PlainTurns(_PLAIN_QUESTIONS)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -214,6 +217,7 @@ class SnapshotGraph(ConceptGraph):
         """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
         if not len(self._cuis):
             return
+        _bfs()
         cui = self._cuis[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
@@ -277,7 +281,6 @@ class SnapshotGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         ends = [cui for a, b in pairs for cui in (a, b)]
@@ -286,6 +289,11 @@ class SnapshotGraph(ConceptGraph):
         hops = np.empty(len(starts), dtype=np.int32)
         rows = self._both_rows(direction)
         tables = self._labels(direction, bound)
+        if self._plain.take(len(starts)):
+            found = plain_distances(rows, tables, places, _limit(bound))
+            hops[:] = [-1 if distance is None else distance for distance in found]
+            return Distances(hops, hops >= 0, direction, bound, merged)
+        bfs = _bfs()
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
@@ -316,13 +324,16 @@ class SnapshotGraph(ConceptGraph):
 
         ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
         """
-        bfs = _bfs()
         rows = self._both_rows(checked_direction(direction))
         bound = checked_hops(max_hops)
         keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
         if keys is None or start is None or end is None:
             return None
         tables = self._labels(direction, bound)
+        if self._plain.take(1):
+            places = self._cuis.positions([a, b])
+            return None if (places < 0).any() else (plain_distances(rows, tables, places, _limit(bound))[0],)
+        bfs = _bfs()
         if tables is not None:
             hops = _label_kernels().distance_of_keys(keys, start, end, *tables, _limit(bound))
         else:
