@@ -221,7 +221,7 @@ def main() -> None:
     children = np.repeat(np.arange(graph.release.concepts, dtype=np.int32), np.diff(rows["up_indptr"]))
     results += compared(graph, kinds, np.stack([children, rows["up_indices"]], axis=1))
     show(results, list(kinds))
-    print(f"Python {platform.python_version()}, numba {version('numba')}; peak memory of the whole run, peers included: "
+    print(f"Python {platform.python_version()}, numba {version('numba')}; peak memory of the run, peers included: "
           f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")  # fmt: skip
     if options.json:
         options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")

@@ -35,6 +35,7 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.packing import packed
 from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
@@ -54,7 +55,6 @@ Int32 = npt.NDArray[np.int32]
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _CONCEPTS_A_CALL = 1 << 18
-_PACK_ROWS = 256
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
@@ -428,47 +428,21 @@ class SnapshotGraph(ConceptGraph):
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
-        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
             raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
         places, merged = self._places(cuis)
-        local = np.full(len(self._cuis), -1, dtype=np.int32)
-        local[places] = np.arange(len(places), dtype=np.int32)
-        repeated = np.flatnonzero(local[places] != np.arange(len(places)))
-        if len(repeated):
-            cui = cuis[int(repeated[0])]
+        distinct, first = np.unique(places, return_index=True)
+        if len(distinct) < len(places):
+            cui = cuis[int(np.setdiff1d(np.arange(len(places)), first)[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
-        columns: list[Int32] = []
-        packed_hops: list[npt.NDArray[np.uint8]] = []
-        lengths: list[npt.NDArray[np.int64]] = []
-        done = 0
-        capacity = max(1 << 16, 2 * len(places))
-        rows = self._rows(direction)
-        while done < len(places):
-            centres = places[done : done + _PACK_ROWS]
-            column_part = np.empty(capacity, dtype=np.int32)
-            hops_part = np.empty(capacity, dtype=np.uint8)
-            ends = np.empty(len(centres), dtype=np.int64)
-            with self._scratch.lent() as scratch:
-                count = bfs.pack(
-                    *rows, centres, local, bound, scratch.mark, scratch.queue, scratch.levels,
-                    scratch.stamps(len(centres)), column_part, hops_part, ends,
-                )  # fmt: skip
-            filled = int(ends[count - 1])
-            columns.append(column_part[:filled].copy())
-            packed_hops.append(hops_part[:filled].copy())
-            lengths.append(np.diff(ends[:count], prepend=0))
-            done += count
-        indptr = np.zeros(len(places) + 1, dtype=np.int64)
-        if len(places):
-            np.cumsum(np.concatenate(lengths), out=indptr[1:])
+        indptr, indices, within = packed(*self._rows(direction), places, bound, self._scratch)
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,
-            indices=np.concatenate(columns) if columns else np.empty(0, dtype=np.int32),
-            hops=np.concatenate(packed_hops) if packed_hops else np.empty(0, dtype=np.uint8),
+            indices=indices,
+            hops=within,
             bound=bound,
             direction=direction,
             digest=self._release.digest,
