@@ -23,12 +23,12 @@ _NEAR = 3  # within so few hops each centre is searched for itself; beyond, sear
 
 
 def packed(
-    indptr: Int32, indices: Int32, places: Int32, bound: int, scratch: ScratchPool
+    forwards: tuple[Int32, Int32], backwards: tuple[Int32, Int32], places: Int32, bound: int, scratch: ScratchPool
 ) -> tuple[Int64, Int32, UInt8]:
     """The distances up to a bound among some nodes.
 
     Args:
-        indptr, indices: the graph in compressed rows.
+        forwards, backwards: the graph in compressed rows, for hops from the row's node and to it.
         places: the nodes, distinct.
         bound: 0 to 255.
         scratch: memory for searches.
@@ -36,6 +36,7 @@ def packed(
     Returns:
         ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as `cuihop.graph.DistancePack` has them.
     """
+    indptr, indices = forwards
     local = np.full(len(indptr) - 1, -1, dtype=np.int32)
     local[places] = np.arange(len(places), dtype=np.int32)
     firsts = range(0, len(places), _CENTRES_A_CALL)
@@ -69,7 +70,7 @@ def packed(
         sources = places[first : first + _CENTRES_A_CALL]
         hops = np.empty((len(sources), len(places)), dtype=np.uint8)
         seen, here, there = memory.words
-        many_sources.hops_among(indptr, indices, sources, local, bound, seen, here, there, hops)
+        many_sources.hops_among(*forwards, *backwards, sources, local, bound, seen, here, there, hops)
         within = hops != many_sources.BEYOND
         rows, columns = np.nonzero(within)
         counts = np.bincount(rows, minlength=len(sources)).astype(np.int64)

@@ -437,7 +437,9 @@ class SnapshotGraph(ConceptGraph):
         if len(distinct) < len(places):
             cui = cuis[int(np.setdiff1d(np.arange(len(places)), first)[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
-        indptr, indices, within = packed(*self._rows(direction), places, bound, self._scratch)
+        indptr, indices, within = packed(
+            self._rows(direction), self._rows(_BACKWARDS[direction]), places, bound, self._scratch
+        )
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,
