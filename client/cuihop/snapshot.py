@@ -433,9 +433,9 @@ class SnapshotGraph(ConceptGraph):
         if bound is None or bound > _LARGEST_PACK:
             raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
         places, merged = self._places(cuis)
-        distinct, first = np.unique(places, return_index=True)
+        distinct, counts = np.unique(places, return_counts=True)
         if len(distinct) < len(places):
-            cui = cuis[int(np.setdiff1d(np.arange(len(places)), first)[0])]
+            cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
         indptr, indices, within = packed(
             self._rows(direction), self._rows(_BACKWARDS[direction]), places, bound, self._scratch
