@@ -114,6 +114,8 @@ def test_heads_that_say_more_are_left_to_the_documented_route(more: tuple[bytes,
     head = [(b"host", b"localhost:80"), (b"user-agent", b"x"), (b"authorization", b"Bearer k"), (b"x-request-id", b"7")]
     assert plain_head(head, [b"localhost"]) == ("Bearer k", "7")
     assert plain_head([*head, more], [b"localhost"]) is None
+    for twice in (head[0], head[2], head[3]):
+        assert plain_head([*head, twice], [b"localhost"]) is None
 
 
 @pytest.mark.parametrize("host", [b"elsewhere", b"localhost.elsewhere", b"localhost:80:90", b"", b"[::2]:80"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -28,6 +29,7 @@ __all__ = ["QuickDistance", "plain_head", "plain_question"]
 _PATH = "/v1/distance"
 _PLAIN = re.compile(r"[A-Za-z0-9:._-]{1,64}")
 _FOR_THE_ROUTE = frozenset({b"if-none-match", b"x-timeout-seconds", b"traceparent", b"origin"})
+_LOOKED_AT = frozenset({b"host", b"authorization", b"x-request-id"})
 _HEADERS = (
     (b"content-type", b"application/json"),
     *((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items()),
@@ -75,17 +77,18 @@ def plain_head(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes])
     >>> plain_head([(b"host", b"elsewhere")], [b"localhost"]) is None
     True
     """
-    credentials, request_id, answered = None, "", b"*" in hosts
+    known: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name in _FOR_THE_ROUTE:
+        if name in _FOR_THE_ROUTE or name in known:
             return None
-        if name == b"host":
-            answered = answered or value.rpartition(b":")[0] in hosts or value in hosts
-        elif name == b"authorization":
-            credentials = value.decode("latin-1")
-        elif name == b"x-request-id":
-            request_id = value.decode("latin-1")
-    return (credentials, usable_request_id(request_id)) if answered else None
+        if name in _LOOKED_AT:
+            known[name] = value
+    host = known.get(b"host", b"")
+    if b"*" not in hosts and host not in hosts and host.rpartition(b":")[0] not in hosts:
+        return None
+    credentials = known.get(b"authorization")
+    request_id = usable_request_id(known.get(b"x-request-id", b"").decode("latin-1"))
+    return None if credentials is None else credentials.decode("latin-1"), request_id
 
 
 class QuickDistance:
@@ -138,7 +141,7 @@ class QuickDistance:
             quick=True,
             subject=scope.get(SUBJECT),
             peer=None if client is None else client[0],
-            question=lambda: question,
+            question=lambda: dict(parse_qsl(scope["query_string"].decode("latin-1"))),
         )
         exchange, tag = self._exchange, ""
 
