@@ -2,6 +2,7 @@
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
+# make docs     the documentation as web pages, in build/docs; works without a network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
@@ -17,7 +18,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench tutorial stubs neo4j clean
+.PHONY: demo test check bench docs tutorial stubs neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -33,6 +34,10 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+docs: $(READY)
+	@$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet --conf-dir docs/site . build/docs
+	@echo "build/docs/index.html"
 
 tutorial: $(READY)
 	@$(BIN)/python tests/tutorial_notebook.py
@@ -56,7 +61,7 @@ else
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cuihop needs Python 3.11 or later; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group bench
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group bench --group docs
 endif
 	@touch $(READY)
 
