@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from markdown_cells import cell, table
 
 from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES
+from markdown_cells import cell, table
 
 __all__ = ["command_reference"]
 

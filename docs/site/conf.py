@@ -16,14 +16,13 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
 
+import cuihop  # noqa: E402
 from command_reference import command_reference  # noqa: E402
 from grpc_reference import grpc_reference  # noqa: E402
 from http_reference import http_reference  # noqa: E402
 from notebook_text import notebook_text  # noqa: E402
 from python_reference import python_reference  # noqa: E402
 from settings_reference import settings_reference  # noqa: E402
-
-import cuihop  # noqa: E402
 
 project = "cuihop"
 author = "the cuihop developers"

@@ -72,12 +72,12 @@ def picture(wide: int, high: int, title: str, parts: Iterable[str]) -> str:
 
 def overview() -> str:
     """What cuihop is."""
-    sources = [
+    sources: list[tuple[str, tuple[str, ...]]] = [
         ("UMLS release", ("MRREL, MRCONSO, …",)),
         ("Ontology", ("OBO files",)),
         ("Neo4j", ("the graph of record",)),
     ]
-    uses = [
+    uses: list[tuple[str, tuple[str, ...]]] = [
         ("Evaluators", ("nn-IoU, nn-CUI@K, CUI@K", "of whole image collections")),
         ("A department", ("one service: HTTP and gRPC", "keys, limits, metrics")),
         ("Curators", ("distances, paths, search,", "read-only Cypher")),

@@ -15,6 +15,7 @@ from google.protobuf.descriptor_pb2 import (
     FileDescriptorSet,
 )
 from grpc_tools import protoc
+
 from markdown_cells import cell, table
 
 __all__ = ["contract", "grpc_reference"]

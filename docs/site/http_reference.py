@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from markdown_cells import cell, table
-
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.http_api.application import application
 from cuihop_service.limits import Limits
+from markdown_cells import cell, table
 
 __all__ = ["http_reference", "openapi_document"]
 
@@ -51,7 +50,10 @@ def openapi_document() -> Schema:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    async def ask() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(ask())
     front.close()
     document: Schema = json.loads(b"".join(message.get("body", b"") for message in sent))
     return document

@@ -36,17 +36,17 @@ def python_reference() -> str:
         parts.append(f"## {chapter}")
         for name in modules:
             module = importlib.import_module(name)
-            parts += [f"### `{name}`", _directive("automodule", name, no_index=False)]
+            parts += [f"### `{name}`", _directive("automodule", name)]
             for public in module.__all__:
                 value = getattr(module, public)
                 if id(value) in told or not (inspect.isclass(value) or inspect.isroutine(value)):
                     continue
                 told.add(id(value))
                 kind = "autoclass" if inspect.isclass(value) else "autofunction"
-                parts.append(_directive(kind, f"{name}.{public}", no_index=False))
+                parts.append(_directive(kind, f"{name}.{public}"))
     return "\n\n".join(parts)
 
 
-def _directive(kind: str, name: str, *, no_index: bool) -> str:
+def _directive(kind: str, name: str) -> str:
     options = "\n   :members:\n   :show-inheritance:" if kind == "autoclass" else ""
     return f"```{{eval-rst}}\n.. {kind}:: {name}{options}\n```"

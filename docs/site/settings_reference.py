@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from markdown_cells import cell, table
 from pydantic_core import PydanticUndefined
 
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings
+from markdown_cells import cell, table
 
 __all__ = ["settings_reference"]
 
