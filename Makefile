@@ -66,4 +66,4 @@ endif
 	@touch $(READY)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

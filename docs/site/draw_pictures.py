@@ -86,13 +86,13 @@ def overview() -> str:
     for number, (title, lines) in enumerate(sources):
         y = 42 + 94 * number
         parts += [box(24, y, 190, 66, title, lines, BLUE), line(216, y + 33, 292, 150 + 18 * (number - 1) + 7)]
-    parts.append(text(276, 90, "load", colour=GREY, size=13, at="middle"))
+    parts.append(text(276, 88, "load", colour=GREY, size=13, at="middle"))
     graph = ("one file: checked,", "mapped, shared", "", "exact hops over is_a,", "every answer names", "its release")
     parts.append(box(296, 72, 210, 166, "graph.cuihop", graph, ORANGE))
     for number, (title, lines) in enumerate(uses):
         y = 32 + 96 * number
         parts += [line(508, 150 + 18 * (number - 1) + 7, 584, y + 38), box(588, y, 228, 76, title, lines, GREEN)]
-    parts.append(text(526, 88, "answer", colour=GREY, size=13, at="middle"))
+    parts.append(text(535, 78, "answer", colour=GREY, size=13, at="middle"))
     return picture(840, 330, "Releases are loaded once into one file, from which everything is answered", parts)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import (
@@ -26,6 +28,9 @@ _FILE = "cuihop_api/v1/concept_graph.proto"
 _MESSAGES, _ENUMS, _SERVICES, _FIELDS, _METHODS, _VALUES, _NESTED, _NESTED_ENUMS, _SYNTAX = 4, 5, 6, 2, 2, 2, 3, 4, 12
 
 Place = tuple[int, ...]
+
+_STATUSES = re.compile(r"[A-Z_]{6,}(, [A-Z_]{6,})*:")
+"""Begins the line of a method's comment that tells its errors."""
 
 
 def contract() -> FileDescriptorProto:
@@ -73,15 +78,19 @@ class _Comments:
         return cell(self._at.get(place, ""))
 
     def block(self, place: Place) -> str:
-        """As paragraphs and lists."""
-        text = "\n".join(line.removeprefix(" ") for line in self._at.get(place, "").splitlines())
-        paragraphs: list[str] = []
-        for paragraph in (part for part in text.split("\n\n") if part.strip()):
-            if any(line.startswith("  ") for line in paragraph.splitlines()):
-                paragraphs.append(f"```text\n{paragraph.strip(chr(10))}\n```")  # a table or a list by its columns
+        """As paragraphs, lists and columns."""
+        lines = [line.removeprefix(" ") for line in self._at.get(place, "").splitlines()]
+        lines = ["\n" + line if _STATUSES.match(line) else line for line in lines]
+        parts: list[str] = []
+        for indented, group in groupby(lines, key=lambda line: line.startswith("  ")):
+            text = "\n".join(group)
+            if indented and text.startswith("  - "):
+                parts.append(re.sub(r"^  ", "", cell(text, lines=True), flags=re.MULTILINE))
+            elif indented:
+                parts.append(f"```text\n{text}\n```")
             else:
-                paragraphs.append(cell(paragraph, lines=True))
-        return "\n\n".join(paragraphs)
+                parts.append(cell(text, lines=True))
+        return "\n\n".join(part for part in parts if part)
 
 
 def _message(message: DescriptorProto, place: Place, comments: _Comments) -> Iterator[str]:

@@ -15,12 +15,12 @@ def cell(text: str, *, lines: bool = False) -> str:
 
     Args:
         text: as it stands in the code.
-        lines: keep paragraphs apart; without it, everything goes on one line.
+        lines: keep lines and their indents; without it, everything goes on one line.
 
     >>> cell("from *.csv to ``out|err``")
     'from \\*.csv to `out\\|err`'
     """
-    text = text.strip() if lines else " ".join(text.split())
+    text = text.strip("\n") if lines else " ".join(text.split())
     parts: list[str] = []
     done = 0
     for found in _CODE.finditer(text):
