@@ -241,7 +241,8 @@ def _best(
         hits = 0
         for i in range(low, high):
             both = np.float32(shared[i])
-            hits += both + single_lam * np.float32(near[i]) >= bar_a + bar * (np.float32(sizes[i]) - both)
+            enough = both + single_lam * np.float32(near[i]) >= bar_a + bar * (np.float32(sizes[i]) - both)
+            hits += int(enough)
         if hits == 0:
             continue
         for i in range(low, high):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,12 @@ import typer
 from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, progress
-from cuihop.errors import ConceptError, InputError
+from cuihop.errors import ConceptError, InputError, OutputError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
 from cuihop.evaluation.relevance_index import Progress
@@ -31,6 +33,8 @@ __all__ = ["evaluate_ranking"]
 
 _FILES = "Files"
 _MEASURES = "Measures"
+_WORK = "The work"
+_RANKING, _EVALUATION = "ranking.blocks", "evaluation.blocks"
 
 
 def evaluate_ranking(
@@ -146,7 +150,24 @@ def evaluate_ranking(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
+        int | None,
+        typer.Option(
+            "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=_WORK
+        ),
+    ] = None,
+    memory: Annotated[
+        str,
+        typer.Option(
+            "--memory", rich_help_panel=_WORK,
+            help="What the work may take beside the files read, such as 500MB. The numbers do not depend on it.",
+        ),
+    ] = DEFAULT_MEMORY,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", rich_help_panel=_WORK,
+            help="A folder for finished blocks: after an interrupt, the same command goes on from there.",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -155,8 +176,8 @@ def evaluate_ranking(
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     if labels is not None and label_concepts is not None:
         raise typer.BadParameter("give either --labels or --label-concepts")
-    if concepts is None and (corpus is not None or corpus_embeddings is not None or baseline is not None):
-        raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
+    if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline, checkpoint)):
+        raise typer.BadParameter("--corpus, --corpus-embeddings, --baseline and --checkpoint go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
     asked = _Asked(
@@ -178,11 +199,14 @@ def evaluate_ranking(
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, threads)
+        work = _Work(threads, memory, checkpoint)
+        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
         ScoreCard.of(evaluation, system).write(card)
+    if checkpoint is not None:
+        _remove(checkpoint)
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
@@ -216,6 +240,37 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
+
+
+@dataclass(frozen=True)
+class _Work:
+    """How the work is done; no number depends on it."""
+
+    threads: int | None
+    memory: str
+    checkpoint: Path | None
+
+    def options(self, file: str) -> dict[str, Any]:
+        """The options of a piece of work whose finished blocks go into a file of this name."""
+        path = None if self.checkpoint is None else self.checkpoint / file
+        return {"threads": self.threads, "memory": self.memory, "checkpoint": path, "keep_checkpoint": True}
+
+
+def _folder_of(checkpoint: Path | None) -> None:
+    """Make the folder of the checkpoint."""
+    if checkpoint is not None:
+        try:
+            checkpoint.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{checkpoint}: not a folder for checkpoints: {error.strerror or error}") from error
+
+
+def _remove(checkpoint: Path) -> None:
+    """Everything is written: no block is needed any more. The folder goes too, if nothing else is in it."""
+    for name in (_RANKING, _EVALUATION):
+        (checkpoint / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        checkpoint.rmdir()
 
 
 def _given(path: Path | None, option: str) -> Path:
@@ -257,10 +312,11 @@ def _by_concepts(
     graph: str | None,
     options: Mapping[str, Any],
     unknown: Unknown,
-    threads: int | None,
+    work: _Work,
 ) -> Evaluation:
     if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    _folder_of(work.checkpoint)
     opened = None if graph is None else opened_graph(graph)
     try:
         with progress() as bar:
@@ -269,12 +325,16 @@ def _by_concepts(
                 task = bar.add_task(what, total=None)
                 return lambda done, total: bar.update(task, completed=done, total=total)
 
-            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, threads, telling)
+            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
             return evaluate(
                 images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"), threads=threads,
-                **options, **asked.options,
+                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
+                **work.options(_EVALUATION), **options, **asked.options,
             )  # fmt: skip
+    except KeyboardInterrupt:
+        if work.checkpoint is not None:
+            note(f"finished blocks are in {work.checkpoint}; the same command goes on from there")
+        raise
     except ConceptError:
         note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
@@ -289,7 +349,7 @@ def _ranked(
     source: _Source,
     graph: ConceptGraph | None,
     options: Mapping[str, Any],
-    threads: int | None,
+    work: _Work,
     telling: Callable[[str], Progress],
 ) -> Ranking:
     """The ranking from its file, or a baseline made here."""
@@ -299,20 +359,26 @@ def _ranked(
         return read_ranking(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties,
             depth=everything if depth is None and source.file.suffix == ".npy" else depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
-        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0))
+        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
     if source.baseline == "iou":
         return top_k(
-            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"], threads=threads,
-            progress=telling("ranked queries"),
+            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"],
+            progress=telling("ranked queries"), **work.options(_RANKING),
         )  # fmt: skip
     if source.baseline == "nn-iou":
         return top_k(
-            queries, graph, depth, corpus=corpus, threads=threads, progress=telling("ranked queries"), **options
+            queries,
+            graph,
+            depth,
+            corpus=corpus,
+            progress=telling("ranked queries"),
+            **work.options(_RANKING),
+            **options,
         )
     raise typer.BadParameter(
         f"no baseline is called {source.baseline!r}; there are iou, nn-iou, random and random:SEED"

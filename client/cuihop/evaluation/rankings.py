@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.text_lines import shown
 
 __all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
@@ -69,6 +72,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     @cached_property
     def _places(self) -> dict[str, int]:
         return places_by_name(self.queries)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of who retrieved what; it depends on the order of queries and corpus."""
+        found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
+        for part in (self.indptr, self.rows, self.listed):
+            found.update(np.ascontiguousarray(part).data)
+        return found.hexdigest()
 
     @property
     def lengths(self) -> Int64:
@@ -207,6 +218,7 @@ def read_ranking(
     corpus_embeddings: str | Path | None = None,
     ties: Ties = "name",
     similarity: Similarity | None = None,
+    memory: int | str = DEFAULT_MEMORY,
 ) -> Ranking:
     """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
 
@@ -221,8 +233,10 @@ def read_ranking(
         ties: the order of equal scores in a text file.
         similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
             ordered by cosine, and one of whole numbers holds row numbers.
+        memory: what ordering an array may take: bytes, or a text such as ``500MB``.
 
     Raises:
+        LimitExceeded: the memory allowed is not enough.
         InputError: names the file, line or row, what was found and what was expected.
     """
     from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
@@ -231,8 +245,9 @@ def read_ranking(
     path, ties = Path(path), checked_ties(ties)
     if is_array(path):
         return ranking_of_array(
-            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity
-        )
+            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity,
+            MemoryBudget.of(memory),
+        )  # fmt: skip
     if similarity is not None:
         raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
     if corpus_embeddings is not None:

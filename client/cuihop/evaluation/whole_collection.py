@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock, open_checkpoint
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress, Scores
+from cuihop.evaluation.relevance_index import Progress, RelevanceIndex, Scores
 from cuihop.evaluation.result import (
     EmptyIdeal,
     Evaluation,
@@ -62,6 +65,9 @@ def evaluate(
     labels: ImageLabels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Evaluation:
     """Measure how well a ranking orders a corpus for each query.
 
@@ -86,10 +92,17 @@ def evaluate(
         qrels, labels: as in `cuihop.evaluation.evaluate_judged`; queries and corpus are still those given here.
         progress: called with the queries done and all queries.
         threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+        memory: what the work may take beside what was given: bytes, or a text such as ``500MB``. The numbers do not
+            depend on it.
+        checkpoint: a file for finished blocks. If it is there already, from a run with the same inputs that was
+            interrupted, its blocks are not computed again; the numbers are the same to the last bit. It is removed at
+            the end, unless ``keep_checkpoint`` is true.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: identifiers cannot be used, and ``unknown`` is ``error``.
-        InputError: a parameter, an image or the ranking is not as expected.
+        InputError: a parameter, an image, the ranking or the checkpoint is not as expected.
+        LimitExceeded: the memory allowed is not enough; says how much would be.
+        OutputError: the checkpoint cannot be written.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
@@ -123,9 +136,22 @@ def evaluate(
     best = {gain.name: np.empty(len(images.queries), dtype=np.float64) for gain in gains.values()}
     empty = 0.0 if empty_ideal == "zero" else np.nan
     depth = min(depth_of(gains) or 0, len(images.corpus))
-    for hops in sorted({gain.hops for gain in gains.values()}):
-        levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
-        _score(images, ranking, graph, levels, gains, wanted, values, best, depth, empty, direction, threads, progress)
+    budget = MemoryBudget.of(memory)
+    budget.take("values of the queries", values.nbytes + sum(column.nbytes for column in best.values()))
+    job: dict[str, object] = {"work": "evaluation"}
+    if checkpoint is not None:
+        job |= {**images.depends(graph), "content of ranking": ranking.digest, "measures": list(map(str, gains))}
+        job |= {"n": n, "lambda": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal}
+    with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+        for hops in sorted({gain.hops for gain in gains.values()}):
+            levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
+            part = _Part(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
+            columns = [wanted.index(measure) for measure in part.measures]
+            index = images.index(graph, hops=hops, direction=direction, memory=budget.copy())
+            found = part.scored(index, images, ranking, threads, progress)
+            values[:, columns] = found[:, : len(columns)]
+            for level, gain in enumerate(levels, start=len(columns)):
+                best[gain.name][:] = found[:, level]
     if missing == "skip":
         values[~ranking.listed] = np.nan
     looked_at = depth_of(wanted)
@@ -197,43 +223,66 @@ def _gain(measure: Measure, n: int, lam: float) -> _Gain:
     )
 
 
-def _score(
-    images: ImageCollection,
-    ranking: Ranking,
-    graph: ConceptGraph | None,
-    levels: Sequence[_Gain],
-    gains: Mapping[Measure, _Gain],
-    wanted: Sequence[Measure],
-    values: npt.NDArray[np.float64],
-    best: Mapping[str, npt.NDArray[np.float64]],
-    depth: int,
-    empty: float,
-    direction: Direction,
-    threads: int | None,
-    progress: Progress | None,
-) -> None:
-    """Fill the columns of ``values`` and ``best`` whose gains have one n."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """All that one n gives: the values of some measures, and the best gain of each of their levels.
 
-    def receive(scores: Scores) -> None:
-        for level, gain in enumerate(levels):
-            found, _ = scores.best_others(level, images.own_rows[scores.queries])
-            best[gain.name][scores.queries] = found[:, 0]
-            ideal, gained = cumulated_gains(found), cumulated_gains(scores.asked_gains[level])
-            for measure, of in gains.items():
+    Attributes:
+        hops: n. levels: the gains. measures: those that have one of these gains.
+        depth: the largest K. empty: the value where IDCG is 0.
+        saved: where finished blocks are kept.
+    """
+
+    hops: int
+    levels: Sequence[_Gain]
+    measures: Mapping[Measure, _Gain]
+    depth: int
+    empty: float
+    saved: Checkpoint | None
+
+    def scored(
+        self,
+        index: RelevanceIndex,
+        images: ImageCollection,
+        ranking: Ranking,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> npt.NDArray[np.float64]:
+        """Float64, shape (queries, measures and then levels)."""
+        found = np.empty((len(images.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+        done = [] if self.saved is None else self.saved.of_part(self.hops)
+        for block in done:
+            found[block.queries] = block.values
+
+        def receive(scores: Scores) -> None:
+            values = self._values(scores, images)
+            found[scores.queries] = values
+            if self.saved is not None:
+                self.saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
+
+        index.score(
+            [gain.lam for gain in self.levels],
+            self.depth + 1,
+            partial(ranking.top, self.depth),
+            receive,
+            depth=self.depth,
+            threads=threads,
+            progress=progress,
+            done={block.number for block in done},
+        )
+        return found
+
+    def _values(self, scores: Scores, images: ImageCollection) -> npt.NDArray[np.float64]:
+        values = np.empty((len(scores.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+        for level, gain in enumerate(self.levels):
+            best, _ = scores.best_others(level, images.own_rows[scores.queries])
+            values[:, len(self.measures) + level] = best[:, 0]
+            ideal, gained = cumulated_gains(best), cumulated_gains(scores.asked_gains[level])
+            for column, (measure, of) in enumerate(self.measures.items()):
                 if of == gain:
-                    last = min(measure.k or depth, depth) - 1
-                    values[scores.queries, wanted.index(measure)] = normalised(
-                        gained[:, last], ideal[:, last], empty=empty
-                    )
-
-    images.index(graph, hops=levels[0].hops, direction=direction).score(
-        [gain.lam for gain in levels],
-        depth + 1,
-        partial(ranking.top, depth),
-        receive,
-        threads=threads,
-        progress=progress,
-    )
+                    last = min(measure.k or self.depth, self.depth) - 1
+                    values[:, column] = normalised(gained[:, last], ideal[:, last], empty=self.empty)
+        return values
 
 
 def _fitted(ranking: Ranking | Mapping[str, Sequence[str]], images: ImageCollection) -> Ranking:
