@@ -220,7 +220,7 @@ def read_ranking(
     similarity: Similarity | None = None,
     memory: int | str = DEFAULT_MEMORY,
 ) -> Ranking:
-    """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
+    """Read a ranking from a TREC run, a CSV, Parquet or Arrow file, or a NumPy array of row numbers or of embeddings.
 
     The kind is told by the content: see docs/measures.md for each.
 
@@ -239,6 +239,8 @@ def read_ranking(
         LimitExceeded: the memory allowed is not enough.
         InputError: names the file, line or row, what was found and what was expected.
     """
+    from cuihop.evaluation.arrow_inputs import ranking_of_table
+    from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
     from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
@@ -252,11 +254,14 @@ def read_ranking(
         raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=path, found="text")
-    return ranking_of_text(path, queries, queries if corpus is None else corpus, depth, ties)
+    held = queries if corpus is None else corpus
+    if is_table_file(path):
+        return ranking_of_table(ArrowTable.of(path), queries, held, depth, ties)
+    return ranking_of_text(path, queries, held, depth, ties)
 
 
 def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = None, ties: Ties = "name") -> Ranking:
-    """Read a ranking of documents that no other file names, from a TREC run or a CSV file: what judgements need.
+    """Read a ranking of documents that no other file names, from a run, CSV, Parquet or Arrow: what judgements need.
 
     The corpus is what was retrieved. A query that stands in its own list stays there: the judgements say what it is
     worth. Lists of other queries are left out and told in `Ranking.unasked`.
@@ -268,6 +273,8 @@ def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = No
     Raises:
         InputError: names the file, line, what was found and what was expected.
     """
+    from cuihop.evaluation.arrow_inputs import ranking_of_table
+    from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
     from cuihop.evaluation.ranking_arrays import is_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
@@ -276,6 +283,8 @@ def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = No
         raise InputError(
             "an array does not name documents", file=path, found="a NumPy array", expected="a TREC run or a CSV file"
         )
+    if is_table_file(path):
+        return ranking_of_table(ArrowTable.of(path), queries, None, depth, ties)
     return ranking_of_text(path, queries, None, depth, ties)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_inputs import ranking_of_table
+from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock, open_checkpoint
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
@@ -50,7 +52,7 @@ class _Gain:
 
 def evaluate(
     queries: object,
-    ranking: Ranking | Mapping[str, Sequence[str]],
+    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
     graph: ConceptGraph | None,
     *,
     corpus: object = None,
@@ -61,7 +63,7 @@ def evaluate(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
     labels: ImageLabels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
@@ -77,7 +79,8 @@ def evaluate(
     Args:
         queries: image → its concepts: what `ImageConcepts.read` gives, a mapping (``"C1;C2"`` or a collection of
             identifiers), or a DataFrame of two columns.
-        ranking: what `read_ranking`, `top_k` or `random_ranking` gives, or query → images, best first.
+        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; query → images, best first; or a table with
+            the columns query, document, and score or rank.
         graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
             are then compared as they are.
         corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.
@@ -285,9 +288,11 @@ class _Part:
         return values
 
 
-def _fitted(ranking: Ranking | Mapping[str, Sequence[str]], images: ImageCollection) -> Ranking:
+def _fitted(ranking: object, images: ImageCollection) -> Ranking:
     """The ranking of these very images, in their order."""
     queries, corpus = images.query_names, images.corpus_names
+    if is_table_object(ranking):
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
     if not isinstance(ranking, Mapping):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking):
