@@ -73,10 +73,10 @@ class MemoryBudget:
             return
         needed = sum(self._taken.values())
         largest = max(self._taken, key=self._taken.__getitem__)
-        enough = _told(_rounded_up(needed))
+        enough = _told(_rounded_up(needed + needed // 2))  # parts that come later need some too
         raise LimitExceeded(
             f"not enough memory is allowed: at least {_told(needed)} are needed, {_told(self._taken[largest])} of it "
-            f"for {largest}, and {_told(self.allowed)} are allowed. memory={enough!r} (--memory {enough}) allows it."
+            f"for {largest}, and {_told(self.allowed)} are allowed. Try memory={enough!r} (--memory {enough})."
         )
 
 
