@@ -40,7 +40,7 @@ _RANKING, _EVALUATION = "ranking.blocks", "evaluation.blocks"
 def evaluate_ranking(
     concepts: Annotated[
         Path | None,
-        typer.Option("--concepts", help="Concepts of the query images: CSV, image and C1;C2.", rich_help_panel=_FILES),
+        typer.Option("--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.", rich_help_panel=_FILES),
     ] = None,
     graph: Annotated[
         str | None,
@@ -52,7 +52,7 @@ def evaluate_ranking(
     ranking: Annotated[
         Path | None,
         typer.Option(
-            "--ranking", help="TREC run, CSV (query,document,score or rank), or .npy of row numbers or embeddings.",
+            "--ranking", help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
             rich_help_panel=_FILES,
         ),
     ] = None,
@@ -75,12 +75,12 @@ def evaluate_ranking(
     ] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option("--qrels", help="Relevance judgements in TREC form, for AP, nDCG@K, …", rich_help_panel=_FILES),
+        typer.Option("--qrels", help="Relevance judgements, TREC or Parquet, for AP, nDCG@K, …", rich_help_panel=_FILES),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            "--labels", help="Labels of the images, for P@K(label), …: CSV, image and a column for each label.",
+            "--labels", help="Labels, for P@K(label), …: CSV or Parquet, image and a column for each label.",
             rich_help_panel=_FILES,
         ),
     ] = None,
