@@ -18,7 +18,7 @@ from cuihop import SnapshotGraph
 from cuihop._kernels import relevance
 from cuihop._kernels.relevance import counter_type
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.evaluation import relevance_index
+from cuihop.evaluation import concept_sets
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.memory_budget import MemoryBudget
@@ -124,7 +124,7 @@ small = settings(
 @small
 @given(cases())
 def test_every_way_of_counting_gives_the_literal_values(monkeypatch: pytest.MonkeyPatch, way: str, case: Case) -> None:
-    monkeypatch.setattr(relevance_index, "_SETS_OF_A_ROW", 0 if way == "rows" else 10**6)
+    monkeypatch.setattr(concept_sets, "_SETS_OF_A_ROW", 0 if way == "rows" else 10**6)
     if way == "nothing kept":
         monkeypatch.setattr(MemoryBudget, "left", property(lambda self: 0))
     if way == "large counters":

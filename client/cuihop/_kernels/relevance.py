@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop._kernels.best_images import NOBODY, at_least, best, gain_of_counts
 from cuihop._kernels.jit import compiled
-from cuihop.measures.nn_iou import nn_iou_of_counts
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -41,20 +41,13 @@ UInt8 = npt.NDArray[np.uint8]
 Counters = npt.NDArray[Any]
 """uint8, uint16 or uint32."""
 
-NOBODY = np.int32(-1)
-"""Stands for the image where a corpus has fewer than asked for."""
-
 ROW = -1
 """In place of the number of a line: the sets are a compressed row."""
 
 NOT_KEPT = -2
 """In place of the number of a line: neither line nor row was kept."""
 
-_SETS_A_LOOK = 32  # a look at so many sets at once tells whether one of them may be good enough
 _FIRST_SETS = 512  # enough to learn how good the last of the best is at least
-_ROUNDING = 1e-5  # far more than single precision errs in a gain, so that nothing is passed over that belongs in
-
-_gain = compiled(nn_iou_of_counts)
 
 
 def counter_type(largest_query: int, largest_image: int) -> npt.DTypeLike:
@@ -147,136 +140,6 @@ def _add_near_holders(
 
 
 @compiled
-def _worse(gain: float, image: int, other_gain: float, other_image: int) -> bool:
-    """Whether the first comes after the second: gain descending, then image ascending."""
-    return gain < other_gain or (gain == other_gain and image > other_image)
-
-
-@compiled
-def _sink(gains: Float64, images: Int32, size: int) -> None:
-    """Let the root of a heap (the worst at the root) go down to its place."""
-    gain = gains[0]
-    image = images[0]
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and _worse(gains[child + 1], images[child + 1], gains[child], images[child]):
-            child += 1
-        if not _worse(gains[child], images[child], gain, image):
-            break
-        gains[place] = gains[child]
-        images[place] = images[child]
-        place = child
-    gains[place] = gain
-    images[place] = image
-
-
-@compiled
-def _enter(gain: float, members: Int32, low: int, high: int, gains: Float64, images: Int32) -> None:
-    """Let the images of a set, ``members[low:high]``, into the heap as far as they are good enough."""
-    for j in range(low, high):
-        if not _worse(gains[0], images[0], gain, members[j]):
-            break  # nor is any later image of the same set
-        gains[0] = gain
-        images[0] = members[j]
-        _sink(gains, images, gains.size)
-
-
-@compiled
-def _at_least(
-    shared: Counters,
-    near: Counters,
-    size: int,
-    sizes: Counters,
-    holders: Int32,
-    low: int,
-    high: int,
-    member_indptr: Int64,
-    members: Int32,
-    lam: float,
-    gains: Float64,
-    images: Int32,
-) -> float:
-    """A gain that the last of the best has at least, from the sets ``holders[low:high]``; the heap is scratch."""
-    gains.fill(-1.0)
-    images.fill(NOBODY)
-    for i in range(low, high):
-        other = holders[i]
-        both = int(shared[other])
-        gain = _gain(both, int(near[other]), size + int(sizes[other]) - both, lam)
-        _enter(gain, members, member_indptr[other], member_indptr[other + 1], gains, images)
-    return float(gains[0])
-
-
-@compiled
-def _best(
-    shared: Counters,
-    near: Counters,
-    size: int,
-    sizes: Counters,
-    member_indptr: Int64,
-    members: Int32,
-    set_of: Int32,
-    lam: float,
-    least: float,
-    gains: Float64,
-    images: Int32,
-) -> None:
-    """The best images into ``images`` and their gains into ``gains``, best first. Shape (as many as wanted,).
-
-    ``least``: a gain that the last of them has at least, or a negative number.
-    """
-    kept = gains.size
-    total = set_of.size
-    gains.fill(-1.0)
-    images.fill(total)
-    single_lam = np.float32(lam)
-    for low in range(0, shared.size, _SETS_A_LOOK):
-        high = min(low + _SETS_A_LOOK, shared.size)
-        floor = max(least, gains[0])
-        bar = np.float32(floor - _ROUNDING)
-        bar_a = np.float32(size) * bar
-        hits = 0
-        for i in range(low, high):
-            both = np.float32(shared[i])
-            enough = both + single_lam * np.float32(near[i]) >= bar_a + bar * (np.float32(sizes[i]) - both)
-            hits += int(enough)
-        if hits == 0:
-            continue
-        for i in range(low, high):
-            both = np.float32(shared[i])
-            if both + single_lam * np.float32(near[i]) < bar_a + bar * (np.float32(sizes[i]) - both):
-                continue
-            common = int(shared[i])
-            gain = _gain(common, int(near[i]), size + int(sizes[i]) - common, lam)
-            if gain > 0.0 and gain >= floor:
-                _enter(gain, members, member_indptr[i], member_indptr[i + 1], gains, images)
-    # Images without any gain take the places that are left, in the order of their names.
-    image = 0
-    while image < total and gains[0] < 0.0:
-        other = int(set_of[image])
-        if int(shared[other]) + lam * int(near[other]) == 0.0:
-            gains[0] = 0.0
-            images[0] = image
-            _sink(gains, images, kept)
-        image += 1
-    for end in range(kept - 1, 0, -1):
-        gain = gains[0]
-        image = images[0]
-        gains[0] = gains[end]
-        images[0] = images[end]
-        gains[end] = gain
-        images[end] = image
-        _sink(gains, images, end)
-    for i in range(kept):
-        if gains[i] < 0.0:
-            gains[i] = 0.0
-            images[i] = NOBODY
-
-
-@compiled
 def score(
     first: int,
     query_indptr: Int64,
@@ -359,11 +222,11 @@ def score(
             least = -1.0
             if rarest != NOBODY:
                 begin = holder_indptr[rarest]
-                least = _at_least(
+                least = at_least(
                     shared, near, size, sizes, holders, begin, min(begin + _FIRST_SETS, holder_indptr[rarest + 1]),
                     member_indptr, members, lam, best_gains[level, row], best_images[level, row],
                 )  # fmt: skip
-            _best(
+            best(
                 shared, near, size, sizes, member_indptr, members, set_of, lam, least,
                 best_gains[level, row], best_images[level, row],
             )  # fmt: skip
@@ -373,4 +236,4 @@ def score(
                     if other >= 0:
                         both = int(shared[other])
                         union = size + int(sizes[other]) - both
-                        asked_gains[level, asker, rank] = _gain(both, int(near[other]), union, lam)
+                        asked_gains[level, asker, rank] = gain_of_counts(both, int(near[other]), union, lam)

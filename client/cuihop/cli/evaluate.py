@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,8 @@ import typer
 from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, progress
-from cuihop.errors import ConceptError, InputError, OutputError
+from cuihop.cli.work import EVALUATION, RANKING, WORK_PANEL, CheckpointOption, MemoryOption, Work
+from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
@@ -33,8 +33,6 @@ __all__ = ["evaluate_ranking"]
 
 _FILES = "Files"
 _MEASURES = "Measures"
-_WORK = "The work"
-_RANKING, _EVALUATION = "ranking.blocks", "evaluation.blocks"
 
 
 def evaluate_ranking(
@@ -52,8 +50,8 @@ def evaluate_ranking(
     ranking: Annotated[
         Path | None,
         typer.Option(
-            "--ranking", help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
-            rich_help_panel=_FILES,
+            "--ranking", rich_help_panel=_FILES,
+            help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
         ),
     ] = None,
     baseline: Annotated[
@@ -75,7 +73,7 @@ def evaluate_ranking(
     ] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option("--qrels", help="Relevance judgements, TREC or Parquet, for AP, nDCG@K, …", rich_help_panel=_FILES),
+        typer.Option("--qrels", help="Relevance judgements for AP, nDCG@K, …: TREC, Parquet.", rich_help_panel=_FILES),
     ] = None,
     labels: Annotated[
         Path | None,
@@ -152,23 +150,11 @@ def evaluate_ranking(
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=_WORK
+            "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=WORK_PANEL
         ),
     ] = None,
-    memory: Annotated[
-        str,
-        typer.Option(
-            "--memory", rich_help_panel=_WORK,
-            help="What the work may take beside the files read, such as 500MB. The numbers do not depend on it.",
-        ),
-    ] = DEFAULT_MEMORY,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint", rich_help_panel=_WORK,
-            help="A folder for finished blocks: after an interrupt, the same command goes on from there.",
-        ),
-    ] = None,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    checkpoint: CheckpointOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
@@ -186,6 +172,7 @@ def evaluate_ranking(
         labels=_labels(labels, label_concepts),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
+    work = Work(threads, memory, checkpoint)
     evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity)
@@ -199,14 +186,12 @@ def evaluate_ranking(
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        work = _Work(threads, memory, checkpoint)
         evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
         ScoreCard.of(evaluation, system).write(card)
-    if checkpoint is not None:
-        _remove(checkpoint)
+    work.finish()
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
@@ -240,37 +225,6 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
-
-
-@dataclass(frozen=True)
-class _Work:
-    """How the work is done; no number depends on it."""
-
-    threads: int | None
-    memory: str
-    checkpoint: Path | None
-
-    def options(self, file: str) -> dict[str, Any]:
-        """The options of a piece of work whose finished blocks go into a file of this name."""
-        path = None if self.checkpoint is None else self.checkpoint / file
-        return {"threads": self.threads, "memory": self.memory, "checkpoint": path, "keep_checkpoint": True}
-
-
-def _folder_of(checkpoint: Path | None) -> None:
-    """Make the folder of the checkpoint."""
-    if checkpoint is not None:
-        try:
-            checkpoint.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{checkpoint}: not a folder for checkpoints: {error.strerror or error}") from error
-
-
-def _remove(checkpoint: Path) -> None:
-    """Everything is written: no block is needed any more. The folder goes too, if nothing else is in it."""
-    for name in (_RANKING, _EVALUATION):
-        (checkpoint / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        checkpoint.rmdir()
 
 
 def _given(path: Path | None, option: str) -> Path:
@@ -312,11 +266,11 @@ def _by_concepts(
     graph: str | None,
     options: Mapping[str, Any],
     unknown: Unknown,
-    work: _Work,
+    work: Work,
 ) -> Evaluation:
     if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
-    _folder_of(work.checkpoint)
+    work.prepare()
     opened = None if graph is None else opened_graph(graph)
     try:
         with progress() as bar:
@@ -329,7 +283,7 @@ def _by_concepts(
             return evaluate(
                 images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
                 labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
-                **work.options(_EVALUATION), **options, **asked.options,
+                **work.options(EVALUATION), **options, **asked.options,
             )  # fmt: skip
     except KeyboardInterrupt:
         if work.checkpoint is not None:
@@ -349,7 +303,7 @@ def _ranked(
     source: _Source,
     graph: ConceptGraph | None,
     options: Mapping[str, Any],
-    work: _Work,
+    work: Work,
     telling: Callable[[str], Progress],
 ) -> Ranking:
     """The ranking from its file, or a baseline made here."""
@@ -368,7 +322,7 @@ def _ranked(
     if source.baseline == "iou":
         return top_k(
             queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"],
-            progress=telling("ranked queries"), **work.options(_RANKING),
+            progress=telling("ranked queries"), **work.options(RANKING),
         )  # fmt: skip
     if source.baseline == "nn-iou":
         return top_k(
@@ -377,7 +331,7 @@ def _ranked(
             depth,
             corpus=corpus,
             progress=telling("ranked queries"),
-            **work.options(_RANKING),
+            **work.options(RANKING),
             **options,
         )
     raise typer.BadParameter(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cuihop.cores import cores
 from cuihop.errors import InputError
+from cuihop.evaluation.concept_sets import ConceptSets, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.graph import ConceptGraph, Direction
 
@@ -28,11 +29,6 @@ Progress = Callable[[int, int], None]
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
 _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
-_SETS_OF_A_ROW = 16  # from every sixteenth set on, a line of bytes is faster to add than a row of numbers
-_BYTES_AN_IMAGE = (
-    1000  # name, concept set and places of an image in Python's own objects: what was measured, and a half
-)
-_BYTES_A_CONCEPT = 64  # of one concept of one image, in these objects and in the arrays made from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,52 +66,6 @@ class Scores:
         return np.take_along_axis(gains, ranks, axis=1), np.take_along_axis(rows, ranks, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
-    """Distinct concept sets, and which of them each image has.
-
-    Attributes:
-        indptr: int64, concepts: int32: the sets in compressed rows. of: int32, shape (images,).
-    """
-
-    indptr: Int64
-    concepts: Int32
-    of: Int32
-
-    @classmethod
-    def numbered(cls, images: Sequence[Collection[str]], numbers: dict[str, int]) -> _Sets:
-        found: dict[frozenset[int], int] = {}
-        of = np.array(
-            [found.setdefault(frozenset(map(numbers.__getitem__, image)), len(found)) for image in images],
-            dtype=np.int32,
-        )
-        indptr = np.zeros(len(found) + 1, dtype=np.int64)
-        np.cumsum([len(concepts) for concepts in found], out=indptr[1:])
-        flat = [number for concepts in found for number in sorted(concepts)]
-        return cls(indptr, np.array(flat, dtype=np.int32), of)
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def largest(self) -> int:
-        """Concepts of the largest set."""
-        return int(np.diff(self.indptr).max(initial=0))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Concept → sets: some as compressed rows, some as lines; see `cuihop._kernels.relevance`.
-
-    Attributes:
-        indptr: int64, sets: int32: the rows. line: int32, shape (concepts,): the line of each, or what else.
-    """
-
-    indptr: Int64
-    sets: Int32
-    line: Int32
-
-
 class RelevanceIndex:
     """Everything that gains of a collection depend on, but for λ.
 
@@ -147,21 +97,21 @@ class RelevanceIndex:
     ) -> None:
         self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
         collections = [corpus] if queries is corpus else [queries, corpus]
-        self._memory.take("images and their concepts", sum(map(_bytes_of, collections)))
+        self._memory.take("images and their concepts", sum(map(bytes_of, collections)))
         concepts = sorted({concept for images in collections for image in images for concept in image})
         known = [concept for concept in concepts if concept not in isolated]
         ordered = known + [concept for concept in concepts if concept in isolated]
         numbers = {concept: number for number, concept in enumerate(ordered)}
-        self._corpus = _Sets.numbered(corpus, numbers)
-        self._queries = self._corpus if queries is corpus else _Sets.numbered(queries, numbers)
+        self._corpus = ConceptSets.numbered(corpus, numbers)
+        self._queries = self._corpus if queries is corpus else ConceptSets.numbered(queries, numbers)
         self._concepts = len(ordered)
         self._by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
-        members, images = _grouped(self._corpus.of[self._by_name], len(self._corpus))
+        members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))
         self._members = members, images.astype(np.int32)
-        self._holders = _transposed(self._corpus, self._concepts)
+        self._holders = transposed(self._corpus, self._concepts)
         self._near = self._neighbourhoods(known, graph, hops, direction)
         self._memory.take("near concepts", 2 * sum(part.nbytes for part in self._near))
-        self._askers = _grouped(self._queries.of, len(self._queries))
+        self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
         self, known: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
@@ -177,44 +127,6 @@ class RelevanceIndex:
         kept = (pack.indices != rows) & asked[rows]
         np.cumsum(np.bincount(rows[kept], minlength=self._concepts), out=indptr[1:])
         return indptr, np.ascontiguousarray(pack.indices[kept])
-
-    def _rows(self) -> tuple[_Rows, _Rows, UInt8]:
-        """Who holds a concept, and who a near one; and the lines of both. As many as there is memory for."""
-        from cuihop._kernels import relevance
-
-        sets = len(self._corpus)
-        nothing = np.empty((0, sets), dtype=np.uint8)
-        lengths = np.diff(self._holders[0])
-        uses = np.bincount(self._queries.concepts, minlength=self._concepts)
-        near_lengths = np.zeros(self._concepts, dtype=np.int64)
-
-        def sets_near(kinds: Int32, indptr: Int64, found: Int32, lines: UInt8) -> None:
-            seen = np.zeros(sets, dtype=np.int32)
-            relevance.near_holders(*self._near, *self._holders, kinds, seen, near_lengths, indptr, found, lines)
-
-        none_kept = np.full(self._concepts, relevance.NOT_KEPT, dtype=np.int32)
-        sets_near(none_kept, np.zeros(self._concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32), nothing)
-        room = self._memory.left
-        wide = np.flatnonzero(lengths * _SETS_OF_A_ROW > sets)
-        wide = wide[np.argsort(-lengths[wide], kind="stable")][: room // sets]
-        line = np.full(self._concepts, relevance.ROW, dtype=np.int32)
-        line[wide] = np.arange(len(wide))
-        room -= len(wide) * sets
-        sizes = np.where(near_lengths * _SETS_OF_A_ROW > sets, sets, near_lengths * 4)
-        first = np.argsort(-uses, kind="stable")
-        kept = np.zeros(self._concepts, dtype=np.bool_)
-        kept[first] = np.cumsum(sizes[first]) <= room
-        near_line = np.where(kept, np.int32(relevance.ROW), np.int32(relevance.NOT_KEPT))
-        near_wide = np.flatnonzero(kept & (near_lengths * _SETS_OF_A_ROW > sets))
-        near_line[near_wide] = len(wide) + np.arange(len(near_wide))
-        lines = np.zeros((len(wide) + len(near_wide), sets), dtype=np.uint8)
-        for number, concept in enumerate(wide.tolist()):
-            lines[number, self._holders[1][self._holders[0][concept] : self._holders[0][concept + 1]]] = 1
-        indptr = np.zeros(self._concepts + 1, dtype=np.int64)
-        np.cumsum(np.where(near_line == relevance.ROW, near_lengths, 0), out=indptr[1:])
-        found = np.empty(int(indptr[-1]), dtype=np.int32)
-        sets_near(near_line, indptr, found, lines)
-        return _Rows(*self._holders, line), _Rows(indptr, found, near_line), lines
 
     def _blocks(self, wanted: int) -> list[tuple[int, int]]:
         """Query sets, first and one past the last, that are scored at once."""
@@ -259,6 +171,7 @@ class RelevanceIndex:
             LimitExceeded: the memory allowed is not enough for one thread.
         """
         from cuihop._kernels import relevance
+        from cuihop._kernels.best_images import NOBODY
 
         askers, queries = self._askers
         levels = np.array(lams, dtype=np.float64)
@@ -271,7 +184,9 @@ class RelevanceIndex:
         self._memory.take("blocks of queries", a_thread)
         count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
         self._memory.take("blocks of queries", (count - 1) * a_thread)
-        holders, near_holders, lines = self._rows()
+        holders, near_holders, lines = rows_and_lines(
+            self._queries, self._corpus, self._near, self._holders, self._memory.left
+        )
         sizes = np.diff(self._corpus.indptr).astype(counter)
         by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
         free: deque[tuple[npt.NDArray[Any], npt.NDArray[Any], UInt8, Int32]] = deque()
@@ -304,29 +219,11 @@ class RelevanceIndex:
             free.append(scratch)
             own_set = self._queries.of[here] - first
             images = best_images[:, own_set]
-            best_rows = np.where(images >= 0, self._by_name[images], relevance.NOBODY)
+            best_rows = np.where(images >= 0, self._by_name[images], NOBODY)
             receive(Scores(number, here, best_gains[:, own_set], best_rows, asked_gains))
             return int(askers[last])
 
         _run(block, range(len(blocks)), count, len(queries), progress)
-
-
-def _bytes_of(images: Sequence[Collection[str]]) -> int:
-    return len(images) * _BYTES_AN_IMAGE + sum(map(len, images)) * _BYTES_A_CONCEPT
-
-
-def _grouped(group: Int32, groups: int) -> tuple[Int64, Int64]:
-    """Group → its members, ascending, in compressed rows."""
-    indptr = np.zeros(groups + 1, dtype=np.int64)
-    np.cumsum(np.bincount(group, minlength=groups), out=indptr[1:])
-    return indptr, np.argsort(group, kind="stable")
-
-
-def _transposed(sets: _Sets, concepts: int) -> tuple[Int64, Int32]:
-    """Concept → the sets that hold it, ascending, in compressed rows."""
-    owners = np.repeat(np.arange(len(sets), dtype=np.int32), np.diff(sets.indptr))
-    indptr, order = _grouped(sets.concepts, concepts)
-    return indptr, owners[order]
 
 
 def checked_threads(threads: int | None) -> int:

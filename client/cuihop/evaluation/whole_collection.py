@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
-from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock, open_checkpoint
+from cuihop.evaluation.checkpoint import open_checkpoint
+from cuihop.evaluation.gain_levels import GainPart, gains_of
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress, RelevanceIndex, Scores
+from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
     EmptyIdeal,
     Evaluation,
@@ -32,22 +30,11 @@ from cuihop.evaluation.result import (
     versions,
 )
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Gain:
-    """What a relevant image gains: nn-IoU with this n and λ, or IoU (λ = 0)."""
-
-    name: str
-    hops: int
-    lam: float
 
 
 def evaluate(
@@ -117,7 +104,7 @@ def evaluate(
     wanted = measures_named(measures)
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
-    gains = _gains([measure for measure in wanted if measure.kind != "judged"], n, lam)
+    gains = gains_of([measure for measure in wanted if measure.kind != "judged"], n, lam)
     if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
@@ -148,7 +135,7 @@ def evaluate(
     with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
         for hops in sorted({gain.hops for gain in gains.values()}):
             levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
-            part = _Part(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
+            part = GainPart(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
             columns = [wanted.index(measure) for measure in part.measures]
             index = images.index(graph, hops=hops, direction=direction, memory=budget.copy())
             found = part.scored(index, images, ranking, threads, progress)
@@ -202,90 +189,6 @@ def evaluate(
         },
         versions=versions("cuihop", "numpy", "numba"),
     )
-
-
-def _gains(measures: Sequence[Measure], n: int, lam: float) -> dict[Measure, _Gain]:
-    """What images gain under each measure. IoU, which is nn-IoU with λ = 0, goes along with one of the others."""
-    found = {measure: _gain(measure, n, lam) for measure in measures}
-    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
-    return {m: _Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
-
-
-def _gain(measure: Measure, n: int, lam: float) -> _Gain:
-    """What images gain under a measure."""
-    if measure.kind != "concepts":
-        raise InputError(
-            "not a measure of a ranking", column="measures", found=str(measure),
-            expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
-        )  # fmt: skip
-    if measure.family == "CUI":
-        return _Gain("IoU", 0, 0.0)
-    told = ", ".join(f"{name}={value}" for name, value in measure.options)
-    return _Gain(
-        f"nn-IoU({told})" if told else "nn-IoU", int(measure.values.get("n", n)), float(measure.values.get("λ", lam))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """All that one n gives: the values of some measures, and the best gain of each of their levels.
-
-    Attributes:
-        hops: n. levels: the gains. measures: those that have one of these gains.
-        depth: the largest K. empty: the value where IDCG is 0.
-        saved: where finished blocks are kept.
-    """
-
-    hops: int
-    levels: Sequence[_Gain]
-    measures: Mapping[Measure, _Gain]
-    depth: int
-    empty: float
-    saved: Checkpoint | None
-
-    def scored(
-        self,
-        index: RelevanceIndex,
-        images: ImageCollection,
-        ranking: Ranking,
-        threads: int | None,
-        progress: Progress | None,
-    ) -> npt.NDArray[np.float64]:
-        """Float64, shape (queries, measures and then levels)."""
-        found = np.empty((len(images.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
-        done = [] if self.saved is None else self.saved.of_part(self.hops)
-        for block in done:
-            found[block.queries] = block.values
-
-        def receive(scores: Scores) -> None:
-            values = self._values(scores, images)
-            found[scores.queries] = values
-            if self.saved is not None:
-                self.saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
-
-        index.score(
-            [gain.lam for gain in self.levels],
-            self.depth + 1,
-            partial(ranking.top, self.depth),
-            receive,
-            depth=self.depth,
-            threads=threads,
-            progress=progress,
-            done={block.number for block in done},
-        )
-        return found
-
-    def _values(self, scores: Scores, images: ImageCollection) -> npt.NDArray[np.float64]:
-        values = np.empty((len(scores.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
-        for level, gain in enumerate(self.levels):
-            best, _ = scores.best_others(level, images.own_rows[scores.queries])
-            values[:, len(self.measures) + level] = best[:, 0]
-            ideal, gained = cumulated_gains(best), cumulated_gains(scores.asked_gains[level])
-            for column, (measure, of) in enumerate(self.measures.items()):
-                if of == gain:
-                    last = min(measure.k or self.depth, self.depth) - 1
-                    values[:, column] = normalised(gained[:, last], ideal[:, last], empty=self.empty)
-        return values
 
 
 def _fitted(ranking: object, images: ImageCollection) -> Ranking:
