@@ -14,6 +14,8 @@ from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Ranking, read_ranking
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
+from cuihop.explanation.pair import Explanation, explain_pair
+from cuihop.explanation.query import explain_query
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
@@ -24,6 +26,7 @@ __all__ = [
     "CuihopError",
     "Direction",
     "Evaluation",
+    "Explanation",
     "ImageConcepts",
     "Ranking",
     "Release",
@@ -32,6 +35,8 @@ __all__ = [
     "connect",
     "cui_at_k",
     "evaluate",
+    "explain_pair",
+    "explain_query",
     "iou",
     "nn_cui_at_k",
     "nn_iou",
