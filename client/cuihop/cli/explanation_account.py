@@ -98,7 +98,7 @@ def show_pair_sensitivity(found: PairSensitivity, told: Explanation) -> None:
             lost = [f"{x.cui} {x.name or ''}".rstrip() for x in found.lost if (x.hubs, x.n) == (hubs, n)]
             if lost:
                 screen.print(
-                    f"without hubs of more than {hubs:,} children, within {hops_told(n)} no longer: {'; '.join(lost)}"
+                    f"without hubs (> {hubs:,} children) no longer near within {hops_told(n)}: {'; '.join(lost)}"
                 )
     if found.hubs:
         hubs_told = [f"{hub.cui} {hub.name or ''} ({hub.children:,} children)" for hub in found.hubs]
