@@ -46,8 +46,9 @@ def show_pair(told: Explanation) -> None:
     screen.print(tree)
     screen.print(
         f"({told.shared} shared + λ · {told.near} near) / {told.union} in the union; n = {told.n}, λ = {told.lam:g}, "
-        f"hops {direction_told(told.direction)}; paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child"
+        f"hops {direction_told(told.direction)}"
     )
+    screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
     screen.print(f"IoU    {told.iou:.4f}  = {told.shared} / {told.union}")
     _show_release(screen, told)
 

@@ -7,6 +7,7 @@ edge of each box say the same thing, so that the picture survives black-and-whit
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import warnings
@@ -38,6 +39,7 @@ _MARGIN, _PAD, _GAP = 0.2, 0.07, 0.1  # inches
 _LINE, _SIZE = 0.165, 9.0  # inches from line to line, and the points of the type
 _TEXT, _LANE_TEXT = _BOX - 0.5, _LANE - 0.2  # inches a line may take
 _HEAD, _FOOT = 1.0, 0.62  # inches
+_FITTED = 1.06
 _SETTINGS = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
@@ -316,12 +318,22 @@ def _cut(text: str, inches: float, size: float, weight: str = "normal") -> str:
 
 
 def _inches(text: str, size: float = _SIZE, weight: str = "normal") -> float:
-    """How wide a text is drawn."""
+    """How wide a text is drawn at most: letters are drawn a little wider where they are fitted to pixels."""
+    return _FITTED * size / 72 * sum(_advance(letter, weight) for letter in text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _advance(letter: str, weight: str) -> float:
+    """How far a letter moves the next one, for type of size 1."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=size, weight=weight), False)
-    return float(width) / 72
+    def width(text: str) -> float:
+        return float(
+            text_to_path.get_text_width_height_descent(text, FontProperties(size=100, weight=weight), False)[0]
+        )
+
+    return (width(f"|{letter}|") - width("||")) / 100
 
 
 def _hops(hops: int) -> str:
