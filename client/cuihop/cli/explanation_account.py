@@ -143,9 +143,13 @@ def show_query(told: QueryExplanation) -> None:
     screen.print(rows)
     screen.print(f"ranks in the ideal rankings of {counted(told.corpus, 'image')}, the query left out")
     rows = table("concept", "query", "above", "below", "earns above", "earns below", "difference of gains")
+    through = [{c.cui: c for c in pair.concepts if c.match == "near"} for pair in (told.pair_above, told.pair_below)]
     for concept in told.concepts:
         held = ("✓" if held else "" for held in (concept.in_query, concept.in_above, concept.in_below))
-        earned = ("" if e is None else f"{e:g}" for e in (concept.earned_above, concept.earned_below))
+        earned = (
+            "" if amount is None else f"{amount:g}" + _through_told(near.get(concept.cui))
+            for amount, near in zip((concept.earned_above, concept.earned_below), through, strict=True)
+        )
         rows.add_row(f"{concept.cui} {concept.name or ''}".rstrip(), *held, *earned, f"{concept.difference:+.4f}")
     rows.add_section()
     rows.add_row(
@@ -158,6 +162,14 @@ def show_query(told: QueryExplanation) -> None:
     pair = told.pair_above
     screen.print(f"n = {pair.n}, λ = {pair.lam:g}, hops {direction_told(pair.direction)}")
     _show_release(screen, pair)
+
+
+def _through_told(near: ExplainedConcept | None) -> str:
+    """Through whom a concept earned λ."""
+    if near is None:
+        return ""
+    partner = near.partners[0]
+    return f" through {partner.name or partner.cui}, {hops_told(partner.hops)}"
 
 
 def _verdict(told: QueryExplanation) -> str:

@@ -290,7 +290,8 @@ def _path_lines(path: Sequence[PathConcept]) -> list[str]:
     """The label of a path: how many hops, and the concepts in between by name, with the direction of each hop."""
     arrows = ["↑" if concept.relation == "parent" else "↓" for concept in path[1:]]
     between = [f"{arrow}\N{NO-BREAK SPACE}{c.name or c.cui}" for arrow, c in zip(arrows, path[1:-1], strict=False)]
-    return _wrapped(f"{_hops(len(arrows))}:  {' '.join(between)}\N{NO-BREAK SPACE}{arrows[-1]}", _LANE_TEXT)
+    steps = " ".join(between) + "\N{NO-BREAK SPACE}" * bool(between) + arrows[-1]
+    return _wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
 
 
 def _wrapped(text: str, inches: float) -> list[str]:
