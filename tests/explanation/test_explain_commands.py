@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cuihop import explain_pair, explain_query, read_ranking
+from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
 from cuihop.cli import main
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop_server import running_service
@@ -186,3 +186,31 @@ def test_what_goes_wrong_has_its_exit_code(arguments: list[str], code: int, mess
     done = run(*arguments)
     assert (done.code, done.out) == (code, "")
     assert message in done.err
+
+
+LONG = "[bold]Structure[/bold] of anterior division of lateral basal branch of inferior pulmonary vein, " * 3 + "END"
+
+
+@pytest.fixture
+def of_long_names(run: Run, tmp_path: Path) -> Run:
+    names = {"C0000001": [LONG], "C0000002": [LONG], "C0000003": [LONG]}
+    edges = [("C0000001", "C0000002"), ("C0000002", "C0000003")]
+    SnapshotGraph.of(edges, names=names).save(tmp_path / "graph.cuihop")
+    return run
+
+
+def test_long_names_are_whole_in_a_file(of_long_names: Run) -> None:
+    assert of_long_names("concepts", "C0000001", "C0000003", "-n", "2").out.count(LONG) == 10
+
+
+def test_long_names_are_whole_on_a_narrow_terminal(of_long_names: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert of_long_names("concepts", "C0000001", "C0000003", "-n", "2").out.count("END") == 10
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
+    assert (done.code, done.out) == (8, "")
+    assert "pip install 'cuihop[plots]'" in done.err

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cuihop import ConceptGraph, ImageConcepts, connect, evaluate, explain_query, read_ranking
+from cuihop import ConceptGraph, ImageConcepts, Ranking, connect, evaluate, explain_query, read_ranking
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.explanation.query import Rank, Standing
 from cuihop_server import running_service
@@ -116,9 +116,12 @@ def test_the_json_is_stable() -> None:
         ({"k": 0}, "k", "not a cut-off"),
         ({"n": -1}, "n", "not a number of hops"),
         ({"ranking": {"far": ["near"]}}, "query", "no ranking for the query"),
+        ({"ranking": {"query": ["nobody"]}}, "rank 1 of query 'query'", "not an image of the corpus"),
+        ({"ranking": [["near"]]}, None, "not a ranking"),
+        ({"ranking": Ranking.of({}, ["query"], ["near"])}, None, "of other images"),
     ],
 )
-def test_a_wrong_question_is_refused(asked: dict[str, object], column: str, problem: str) -> None:
+def test_a_wrong_question_is_refused(asked: dict[str, object], column: str | None, problem: str) -> None:
     arguments = {"query": "query", "above": "near", "below": "far", **asked}
     with pytest.raises(InputError, match=problem) as refused:
         explain_query(IMAGES, graph=example_graph(), **arguments)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import random
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -43,7 +44,7 @@ def crowded(seed: int, concepts: int = 25) -> Explanation:
 
 
 def texts_and_boxes(figure: Figure) -> tuple[list[tuple[str, Bbox]], list[Bbox]]:
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
     axes = figure.axes[0]

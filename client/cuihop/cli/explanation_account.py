@@ -24,6 +24,7 @@ _OUTSIDE = {
     "invalid": "no identifier of this graph: matches only itself",
 }
 _TIES_TOLD = 3
+_WHOLE_LINES = 100_000
 
 
 def show_pair(told: Explanation) -> None:
@@ -43,7 +44,11 @@ def show_pair(told: Explanation) -> None:
                 leaf = branch.add(_told(told, concept), style=None if concept.earned else "dim")
                 if concept.path:
                     leaf.add(_path_told(concept))
-    screen.print(tree)
+    # A tree would be cut at the width of the screen: its lines are wrapped there, and whole in a file.
+    whole = console()
+    if not whole.is_terminal:
+        whole.width = _WHOLE_LINES
+    whole.print(tree, soft_wrap=False)
     screen.print(
         f"({told.shared} shared + λ · {told.near} near) / {told.union} in the union; n = {told.n}, λ = {told.lam:g}, "
         f"hops {direction_told(told.direction)}"

@@ -256,9 +256,16 @@ class QueryImages:
         rows = {name: row for row, name in enumerate(images.corpus_names)}
         ranked, source = None, ""
         if ranking is not None:
+            if not isinstance(ranking, Mapping):
+                raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
             lists = ranking if isinstance(ranking, Ranking) else Ranking.of(
                 {query: ranking[query]} if query in ranking else {}, images.query_names, images.corpus_names
             )  # fmt: skip
+            if (lists.queries, lists.corpus) != (images.query_names, images.corpus_names):
+                raise InputError(
+                    "the ranking is of other images, or of the same in another order", file=lists.source,
+                    advice="dict(ranking) is matched by the names of the images.",
+                )  # fmt: skip
             if query in lists.missing:
                 raise InputError("no ranking for the query", file=lists.source, column="query", found=shown(query))
             ranked = np.array([rows[image] for image in lists[query]], dtype=np.int64)
