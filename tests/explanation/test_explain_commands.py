@@ -129,6 +129,8 @@ def test_a_picture_is_saved(run: Run) -> None:
     done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
     assert (done.code, done.err) == (0, "picture: pair.svg\n")
     assert Path("pair.svg").read_text(encoding="utf-8").startswith("<?xml")
+    done = run("query", "images.csv", "query", "--above", "exact", "--below", "near", "--save", "query.svg")
+    assert (done.code, done.err) == (0, "picture: query.svg\n")
 
 
 def test_a_query_for_people(run: Run) -> None:
@@ -152,7 +154,7 @@ def test_a_query_as_json_is_the_explanation(run: Run) -> None:
     asked = {"above": "near", "below": "exact", "ranking": ranking, "k": 3}
     told = explain_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
     varied = sensitivity_of_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
-    assert json.loads(done.out) == {**told.as_dict(), "sensitivity": varied.as_dict()}
+    assert json.loads(done.out) == {**told.as_dict(), "sensitivity": varied.as_dict(), "picture": None}
 
 
 def test_sensitivity_of_a_query_for_people(run: Run) -> None:

@@ -158,25 +158,6 @@ def test_a_service_that_looks_less_far_says_so() -> None:
         assert explain_pair(VEINS, VESSELS, remote, look=1).nn_iou == 0.5
 
 
-class Counting:
-    """A graph that counts the questions put to it."""
-
-    def __init__(self, graph: ConceptGraph) -> None:
-        self._graph = graph
-        self.asked: list[str] = []
-
-    def __getattr__(self, name: str) -> object:
-        self.asked.append(name)
-        return getattr(self._graph, name)
-
-
-def test_the_graph_is_asked_in_batches() -> None:
-    counting = Counting(example_graph())
-    explain_pair([VEINS, STEM, HEAD], [VESSELS, BRAIN, AORTA], counting)  # type: ignore[arg-type]
-    questions = [name for name in counting.asked if name != "release"]
-    assert sorted(questions) == ["distances", "names", "path", "path", "resolve"]
-
-
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(cases(), st.data())
 def test_an_explanation_holds_of_any_graph(case: Case, data: st.DataObject) -> None:

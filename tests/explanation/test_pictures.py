@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.transforms import Bbox
 
-from cuihop import Explanation, SnapshotGraph, explain_pair
+from cuihop import Explanation, SnapshotGraph, explain_pair, explain_query
 from cuihop.errors import InputError, OutputError
 from example_graph import example_graph
 
@@ -149,3 +149,12 @@ def test_a_notebook_shows_the_picture() -> None:
     shown = example()._repr_svg_()
     assert shown is not None
     assert ET.fromstring(shown).tag.endswith("svg")  # noqa: S314 - our own
+
+
+def test_a_query_is_drawn_with_both_images_the_better_first(tmp_path: Path) -> None:
+    images = {"query": "C0042449;C0018670", "worse": "C0042449;C0006121", "better": "C0005847;C0018670"}
+    told = explain_query(images, "query", example_graph(), above="worse", below="better")
+    told.save(tmp_path / "query.svg")
+    written = (tmp_path / "query.svg").read_text(encoding="utf-8")
+    ET.fromstring(written)  # noqa: S314 - our own
+    assert 0 < written.index("= (1 + 0.5 · 2) / 3 = 0.6667") < written.index("= (1 + 0.5 · 0) / 3 = 0.3333")

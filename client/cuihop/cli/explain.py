@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from cuihop.errors import ConceptError, InputError, LimitExceeded
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Ties, read_ranking
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
-from cuihop.explanation.sensitivity import HUBS, LAMS, NS
+from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.resolution import Unknown
 from cuihop.text_lines import shown
@@ -130,6 +130,7 @@ def query(
     look: LookOption = 3,
     sensitivity: SensitivityOption = False,
     hubs: HubsOption = None,
+    save: SaveOption = None,
     json: JsonOption = False,
 ) -> None:
     """Explain why one image ranks above another for a query, and what a ranking made of the two."""
@@ -149,12 +150,16 @@ def query(
                 queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k,
                 ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction, unknown=unknown,
             )  # fmt: skip
+    if save is not None:
+        told.save(save)
     if json:
-        print_json({**told.as_dict(), "sensitivity": None if varied is None else varied.as_dict()})
+        print_json({**told.as_dict(), **_added(varied, save)})
         return
     show_query(told)
     if varied is not None:
         show_query_sensitivity(varied, told)
+    if save is not None:
+        note(f"picture: {save}")
 
 
 def _explain_sets(
@@ -182,19 +187,21 @@ def _explain_sets(
     if save is not None:
         told.save(save)
     if json:
-        print_json(
-            {
-                **told.as_dict(),
-                "sensitivity": None if varied is None else varied.as_dict(),
-                "picture": None if save is None else str(save),
-            }
-        )
+        print_json({**told.as_dict(), **_added(varied, save)})
         return
     show_pair(told)
     if varied is not None:
         show_pair_sensitivity(varied, told)
     if save is not None:
         note(f"picture: {save}")
+
+
+def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
+    """What the command adds to the JSON of an explanation."""
+    return {
+        "sensitivity": None if varied is None else varied.as_dict(),
+        "picture": None if save is None else str(save),
+    }
 
 
 @contextmanager

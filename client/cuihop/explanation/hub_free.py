@@ -13,7 +13,7 @@ from cuihop.errors import InputError
 from cuihop.explanation.query_gains import Hops
 from cuihop.graph import ConceptGraph, Direction
 
-__all__ = ["HubFree", "checked_hubs", "children_of"]
+__all__ = ["HubFree", "checked_hubs"]
 
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 
@@ -29,20 +29,21 @@ def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
+def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
     """How many children each concept has, in one question."""
     asked = sorted(cuis)
-    return {
-        cui: hood.total
-        for cui, hood in zip(asked, graph.neighbours(asked, hops=1, direction="down", limit=0), strict=True)
-    }
+    found = graph.neighbours(asked, hops=1, direction="down", limit=0) if asked else []
+    return {cui: hood.total for cui, hood in zip(asked, found, strict=True)}
 
 
 class HubFree:
     """The part of a graph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
 
-    The graph is asked for neighbours layer by layer, from both sides towards the middle, at most ``2 * bound + 2``
-    times; hubs are never expanded.
+    The graph is asked for neighbours layer by layer, from both sides towards the middle, at most ``2 * bound + 1``
+    times in all; hubs are never expanded.
+
+    Attributes:
+        children: how many children each start, each end and each concept on the way has.
 
     Args:
         graph: who knows the neighbours.
@@ -65,24 +66,24 @@ class HubFree:
         self._graph, self._most = graph, most
         self._starts, self._ends, self._bound = frozenset(starts), frozenset(ends), bound
         self._arcs: dict[str, set[str]] = {}
-        self.children: dict[str, int] = {}
+        self.children = _children_of(self._starts | self._ends, graph)
         seen = self._expand(self._starts, -(-bound // 2), direction, forwards=True)
         met = self._expand(self._ends, bound // 2, _BACKWARDS[direction], forwards=False)
         self._count(seen & met)  # the last layers have not been expanded: only where they meet can a path run
 
     def _count(self, cuis: Collection[str]) -> None:
-        self.children |= children_of(set(cuis) - self.children.keys(), self._graph)
+        self.children |= _children_of(set(cuis) - self.children.keys(), self._graph)
 
     def _expand(self, centres: Collection[str], layers: int, direction: Direction, *, forwards: bool) -> set[str]:
         """Add the hops of so many layers; returns every concept that was met."""
         met, frontier = set(centres), set(centres)
-        self._count(centres)
         for layer in range(layers):
             if layer:
                 self._count(frontier)
             asked = sorted(cui for cui in frontier if self.children[cui] <= self._most)
             frontier = set()
-            for cui, hood in zip(asked, self._graph.neighbours(asked, hops=1, direction=direction), strict=True):
+            found = self._graph.neighbours(asked, hops=1, direction=direction) if asked else []
+            for cui, hood in zip(asked, found, strict=True):
                 for neighbour in hood:
                     here, there = (cui, neighbour.cui) if forwards else (neighbour.cui, cui)
                     self._arcs.setdefault(here, set()).add(there)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from cuihop.explanation.pair import ExplainedConcept, Explanation, Match, PathConcept
+    from cuihop.explanation.query import QueryExplanation
 
-__all__ = ["FORMATS", "figure_of_pair", "picture_bytes", "save_picture"]
+__all__ = ["FORMATS", "figure_of_pair", "figure_of_query", "picture_bytes", "save_picture"]
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -71,11 +72,34 @@ def figure_of_pair(explanation: Explanation) -> Figure:
     Raises:
         ModuleNotFoundError: matplotlib is not installed; the message says what to install.
     """
-    matplotlib = _matplotlib()
+    with _settings(_matplotlib()):
+        return _figure([_Picture(explanation)])
+
+
+def figure_of_query(explanation: QueryExplanation) -> Figure:
+    """The pictures of the query with either image, one under the other, the one with the larger gain first.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+    """
+    pairs = [explanation.pair_above, explanation.pair_below]
+    if explanation.nn_iou_below.rank < explanation.nn_iou_above.rank:
+        pairs.reverse()
+    with _settings(_matplotlib()):
+        return _figure([_Picture(pair) for pair in pairs])
+
+
+def _figure(pictures: Sequence[_Picture]) -> Figure:
     from matplotlib.figure import Figure
 
-    with _settings(matplotlib):
-        return _Picture(explanation).drawn(Figure)
+    height = sum(picture.height for picture in pictures)
+    figure = Figure(figsize=(_WIDTH, height))
+    top = 1.0
+    for picture in pictures:
+        share = picture.height / height
+        top -= share
+        picture.draw(figure.add_axes((0.0, top, 1.0, share)))
+    return figure
 
 
 def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
@@ -146,13 +170,11 @@ class _Picture:
             blocks += _stacked([_lines(c) for c in none if c.side == side], _end_of(blocks, _HEAD))
             self._boxes[side] = list(zip(told, blocks, strict=True))
         ends = [_end_of([block for _, block in boxes], _HEAD) for boxes in self._boxes.values()]
-        self._height = max(*ends, _end_of(lanes, _HEAD), _HEAD + 2 * _LINE) + _FOOT
+        self.height = max(*ends, _end_of(lanes, _HEAD), _HEAD + 2 * _LINE) + _FOOT
 
-    def drawn(self, figure_class: type[Figure]) -> Figure:
-        figure = figure_class(figsize=(_WIDTH, self._height))
-        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    def draw(self, axes: Axes) -> None:
         axes.set_xlim(0.0, _WIDTH)
-        axes.set_ylim(self._height, 0.0)
+        axes.set_ylim(self.height, 0.0)
         axes.axis("off")
         self._draw_head(axes)
         self._draw_joints(axes)
@@ -160,7 +182,6 @@ class _Picture:
             for concept, block in boxes:
                 _draw_box(axes, side, concept, block)
         self._draw_foot(axes)
-        return figure
 
     def _draw_head(self, axes: Axes) -> None:
         told = self._told
@@ -194,7 +215,7 @@ class _Picture:
             _write_lines(axes, _WIDTH / 2, label, align="center", colour=_STYLE["near"]["colour"])
 
     def _draw_foot(self, axes: Axes) -> None:
-        y = self._height - 0.34
+        y = self.height - 0.34
         told = self._told
         legend: tuple[tuple[Match, str], ...] = (
             ("exact", f"1: in both ({told.shared})"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 from cuihop.text_lines import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "ConceptDifference",
@@ -201,6 +205,18 @@ class QueryExplanation:
     def to_json(self) -> str:
         """`as_dict` as JSON."""
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def figure(self) -> Figure:
+        """The pictures of the query with either image, one under the other: see `Explanation.figure`."""
+        from cuihop.explanation.picture import figure_of_query
+
+        return figure_of_query(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture: see `Explanation.save`."""
+        from cuihop.explanation.picture import save_picture
+
+        save_picture(self.figure, path)
 
 
 def _holds(concept: ExplainedConcept | None) -> bool:

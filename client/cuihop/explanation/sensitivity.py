@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.evaluation.rankings import Ranking
-from cuihop.explanation.hub_free import HubFree, checked_hubs, children_of
+from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import QueryImages, graded
 from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
@@ -208,7 +208,12 @@ def sensitivity_of_pair(
     shared, union = len(A & B), len(A | B)
     settings: list[PairSetting] = []
     lost: list[tuple[int, int, str]] = []
-    for most, hops in _with_and_without(graph, held_a, held_b, distances, ns[-1], direction, hubs):
+    region: HubFree | None = None
+    without: list[tuple[int | None, Hops]] = []
+    if hubs:
+        region = HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
+        without = [(most, region.hops(most)) for most in hubs]
+    for most, hops in [(None, distances), *without]:
         for n in ns:
             near = _near(A, B, hops, n)
             settings += [
@@ -216,8 +221,8 @@ def sensitivity_of_pair(
             ]
             if most is not None:
                 lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near)]
-    children = children_of(held_a | held_b, graph) if hubs else {}
-    many = sorted((c for c in children if children[c] > hubs[0]), key=lambda c: (-children[c], c)) if hubs else []
+    children = {} if region is None else {cui: region.children[cui] for cui in held_a | held_b}
+    many = sorted((cui for cui in children if children[cui] > hubs[0]), key=lambda cui: (-children[cui], cui))
     told = sorted({*many, *(cui for _, _, cui in lost)})
     names = dict(zip(told, graph.names(told), strict=True))
     return PairSensitivity(
@@ -267,7 +272,11 @@ def sensitivity_of_query(
     held = frozenset[str]().union(*asked.images.corpus_sets) - isolated
     distances = hops_to_corpus(asked.concepts, asked.images, graph, ns[-1], direction)
     settings = []
-    for most, hops in _with_and_without(graph, asked.concepts - isolated, held, distances, ns[-1], direction, hubs):
+    without: list[tuple[int | None, Hops]] = []
+    if hubs:
+        region = HubFree(graph, asked.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
+        without = [(most, region.hops(most)) for most in hubs]
+    for most, hops in [(None, distances), *without]:
         counts = QueryGains.of(query, asked.concepts, asked.images, hops, ns[-1])
         for n in ns:
             for lam in lams:
@@ -290,23 +299,6 @@ def sensitivity_of_query(
                     )
                 )
     return QuerySensitivity(tuple(settings), k, direction, graph.release)
-
-
-def _with_and_without(
-    graph: ConceptGraph,
-    starts: Collection[str],
-    ends: Collection[str],
-    distances: Hops,
-    bound: int,
-    direction: Direction,
-    hubs: Sequence[int],
-) -> Iterator[tuple[int | None, Hops]]:
-    """The distances of the whole graph, then those without hubs for each H."""
-    yield None, distances
-    if hubs:
-        region = HubFree(graph, starts, ends, bound=bound, direction=direction, most=hubs[-1])
-        for most in hubs:
-            yield most, region.hops(most)
 
 
 def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset[str]:
