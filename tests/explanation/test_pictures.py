@@ -27,7 +27,7 @@ LONG = (
 
 def example() -> Explanation:
     return explain_pair(
-        "C0042449;C0018670;C0006121;C9000902", "C0005847;C0018670;C0003483;C9999999", example_graph(),
+        "C0042449;C0018670;C0006121;C9000902;C9000004", "C0005847;C0018670;C0003483;C9999999", example_graph(),
         unknown="isolated", titles=("ROCOv2_2023_test_000001", "ROCOv2_2023_test_000002"),
     )  # fmt: skip
 
@@ -86,10 +86,11 @@ def test_the_svg_is_well_formed_and_holds_every_name_and_the_sum(tmp_path: Path)
     root = ET.parse(tmp_path / "pair.svg").getroot()  # noqa: S314 - our own file
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     words = {"".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert "nn-IoU = (1 + 0.5 · 2) / 7 = 0.2857" in words
+    assert "nn-IoU = (1 + 0.5 · 2) / 8 = 0.2500" in words
     told = " ".join(words)
     for name in ("Veins", "Blood vessels", "Head", "Brain stem", "Aorta", "C9000902", "C9999999", "test_000001",
-                 "retired, no successor", "not in the graph", "1 hop:", "nearest: Head, 3 hops"):  # fmt: skip
+                 "retired, no successor", "not in the graph", "1 hop:", "nearest: Head, 3 hops",
+                 "nearest: none within 4 hops"):  # fmt: skip
         assert name in told, name
 
 
@@ -142,7 +143,7 @@ def test_without_matplotlib_the_advice_is_the_extra(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'cuihop\[plots\]'"):
         example().save(tmp_path / "pair.svg")
     assert example()._repr_svg_() is None
-    assert repr(example()).endswith("nn-IoU 0.2857 = (1 + 0.5 · 2) / 7>")
+    assert repr(example()).endswith("nn-IoU 0.2500 = (1 + 0.5 · 2) / 8>")
 
 
 def test_a_notebook_shows_the_picture() -> None:

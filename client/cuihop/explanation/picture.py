@@ -150,13 +150,14 @@ class _Picture:
 
     def __init__(self, explanation: Explanation) -> None:
         self._told = explanation
+        lines_of = functools.partial(_lines, bound=explanation.n + explanation.look)
         shared, near, none = ([c for c in explanation.concepts if c.match == m] for m in ("exact", "near", "none"))
         paths = {_ends(concept): concept.path for concept in near}
         order = _order(list(paths))
-        top = _end_of(_stacked([_lines(concept) for concept in shared], _HEAD), _HEAD)
+        top = _end_of(_stacked([lines_of(concept) for concept in shared], _HEAD), _HEAD)
         sides: dict[str, list[ExplainedConcept]] = {s: [c for c in near if c.side == s] for s in ("A", "B")}
         height = max(
-            _dense([_path_lines(paths[ends]) for ends in order]), *(_dense(map(_lines, c)) for c in sides.values())
+            _dense([_path_lines(paths[ends]) for ends in order]), *(_dense(map(lines_of, c)) for c in sides.values())
         )
         lanes = _spread([_path_lines(paths[ends]) for ends in order], top, height)
         self._labels = dict(zip(order, lanes, strict=True))
@@ -165,9 +166,9 @@ class _Picture:
             here = {c.cui: [b.middle for e, b in self._labels.items() if e[side == "B"] == c.cui] for c in concepts}
             pulled = sorted(((sum(here[c.cui]) / len(here[c.cui]), c.cui, c) for c in concepts), key=lambda p: p[:2])
             told = [*shared, *(concept for _, _, concept in pulled), *(c for c in none if c.side == side)]
-            blocks = _stacked([_lines(concept) for concept in shared], _HEAD)
-            blocks += _pulled([(_lines(c), middle) for middle, _, c in pulled], top, height)
-            blocks += _stacked([_lines(c) for c in none if c.side == side], _end_of(blocks, _HEAD))
+            blocks = _stacked([lines_of(concept) for concept in shared], _HEAD)
+            blocks += _pulled([(lines_of(c), middle) for middle, _, c in pulled], top, height)
+            blocks += _stacked([lines_of(c) for c in none if c.side == side], _end_of(blocks, _HEAD))
             self._boxes[side] = list(zip(told, blocks, strict=True))
         ends = [_end_of([block for _, block in boxes], _HEAD) for boxes in self._boxes.values()]
         self.height = max(*ends, _end_of(lanes, _HEAD), _HEAD + 2 * _LINE) + _FOOT
@@ -287,16 +288,21 @@ def _end_of(blocks: Sequence[_Block], top: float) -> float:
     return max((block.top + block.height + _GAP for block in blocks), default=top)
 
 
-def _lines(concept: ExplainedConcept) -> list[str]:
-    """The text of a box."""
+def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
+    """The text of a box; ``bound`` is how far was looked."""
     if concept.outside is not None:
         return _wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
     lines = _wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
     if concept.given:
         lines += _wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
-    if concept.match == "none" and concept.partners:
-        nearest = concept.partners[0]
-        lines += _wrapped(f"nearest: {nearest.name or nearest.cui}, {_hops(nearest.hops)}", _TEXT)
+    if concept.match == "none":
+        nearest = concept.partners[0] if concept.partners else None
+        far = (
+            f"none within {_hops(bound)}"
+            if nearest is None
+            else f"{nearest.name or nearest.cui}, {_hops(nearest.hops)}"
+        )
+        lines += _wrapped(f"nearest: {far}", _TEXT)
     return lines
 
 

@@ -34,6 +34,8 @@ __all__ = [
     "RankedPair",
     "Standing",
     "explain_query",
+    "graded",
+    "rank_of",
 ]
 
 
@@ -368,9 +370,14 @@ def explain_query(
 def _standing(row: int, gains: Float64, ideal: Int64) -> Standing:
     return Standing(
         gain=float(gains[row]),
-        rank=int(np.flatnonzero(ideal == row)[0]) + 1,
+        rank=rank_of(row, ideal),
         tied=int((gains[ideal] == gains[row]).sum()) - 1,
     )
+
+
+def rank_of(row: int, ranked: Int64) -> int:
+    """The rank, from 1, of a place in the corpus that the ranking holds."""
+    return int(np.flatnonzero(ranked == row)[0]) + 1
 
 
 def _ranked_pair(
@@ -378,15 +385,11 @@ def _ranked_pair(
 ) -> RankedPair:
     weights = 1.0 / np.log2(np.arange(1, min(k, len(values)) + 1) + 1)
 
-    def rank(row: int) -> int | None:
-        found = np.flatnonzero(ranked == row)
-        return int(found[0]) + 1 if len(found) else None
-
     def weight(rank: int | None) -> float:
         return float(weights[rank - 1]) if rank is not None and rank <= k else 0.0
 
     dcg, idcg, ndcg = graded(values, ranked, ideal, k)
-    of_above, of_below = rank(asked.row_above), rank(asked.row_below)
+    of_above, of_below = (rank_of(row, ranked) if row in ranked else None for row in (asked.row_above, asked.row_below))
     better, worse = sorted(
         ((values[asked.row_above], weight(of_above)), (values[asked.row_below], weight(of_below))), reverse=True
     )

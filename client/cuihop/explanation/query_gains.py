@@ -77,11 +77,12 @@ class QueryGains:
 
     def gains(self, n: int, lam: float) -> Float64:
         """The nn-IoU of every image with the query: float64, shape (images,)."""
-        triples, which = np.unique(
-            np.column_stack((self.shared, self.near[:, n], self.union)), axis=0, return_inverse=True
-        )
-        values = [nn_iou_of_counts(shared, near, union, lam) for shared, near, union in triples.tolist()]
-        return np.array(values, dtype=np.float64)[which.reshape(-1)]
+        base = int(self.union.max()) + 1  # no count is larger than a union: three of them in one number
+        codes, which = np.unique((self.shared * base + self.near[:, n]) * base + self.union, return_inverse=True)
+        values = [
+            nn_iou_of_counts(code // base // base, code // base % base, code % base, lam) for code in codes.tolist()
+        ]
+        return np.array(values, dtype=np.float64)[which]
 
     def ideal(self, gains: Float64) -> Int64:
         """The places of the images that take part, best first; of equal gains, the first by name comes first."""

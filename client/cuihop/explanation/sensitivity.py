@@ -10,7 +10,7 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.evaluation.rankings import Ranking
 from cuihop.explanation.hub_free import HubFree, checked_hubs
-from cuihop.explanation.query import QueryImages, graded
+from cuihop.explanation.query import QueryImages, graded, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
 from cuihop.identifiers import concept_set
@@ -284,7 +284,6 @@ def sensitivity_of_query(
                 ideal = counts.ideal(gains)
                 ranked = ideal[:0] if asked.ranked is None else asked.ranked
                 _, idcg, ndcg = graded(gains, ranked, ideal, k)
-                places = ideal.tolist()
                 settings.append(
                     QuerySetting(
                         hubs=most,
@@ -292,8 +291,8 @@ def sensitivity_of_query(
                         lam=lam,
                         gain_above=float(gains[asked.row_above]),
                         gain_below=float(gains[asked.row_below]),
-                        rank_above=places.index(asked.row_above) + 1,
-                        rank_below=places.index(asked.row_below) + 1,
+                        rank_above=rank_of(asked.row_above, ideal),
+                        rank_below=rank_of(asked.row_below, ideal),
                         idcg=idcg,
                         ndcg=None if asked.ranked is None else ndcg,
                     )
