@@ -6,18 +6,13 @@ edge of each box say the same thing, so that the picture survives black-and-whit
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
-import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cuihop.errors import InputError
-from cuihop.snapshot_format import replaced_file
+from cuihop.explanation.picture_file import drawing
+from cuihop.explanation.picture_text import SIZE, cut, inches_of, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,9 +21,7 @@ if TYPE_CHECKING:
     from cuihop.explanation.pair import ExplainedConcept, Explanation, Match, PathConcept
     from cuihop.explanation.query import QueryExplanation
 
-__all__ = ["FORMATS", "figure_of_pair", "figure_of_query", "picture_bytes", "save_picture"]
-
-FORMATS = ("svg", "png", "pdf")
+__all__ = ["figure_of_pair", "figure_of_query"]
 
 _STYLE: dict[Match, dict[str, Any]] = {
     "exact": {"colour": "#0072B2", "fill": "#E3F1FA", "line": "solid", "width": 1.8},
@@ -37,17 +30,9 @@ _STYLE: dict[Match, dict[str, Any]] = {
 }
 _WIDTH, _BOX, _LANE = 12.0, 3.85, 2.7  # inches: of the picture, of a box, of a label in the middle
 _MARGIN, _PAD, _GAP = 0.2, 0.07, 0.1  # inches
-_LINE, _SIZE = 0.165, 9.0  # inches from line to line, and the points of the type
+_LINE = 0.165  # inches from line to line
 _TEXT, _LANE_TEXT = _BOX - 0.5, _LANE - 0.2  # inches a line may take
 _HEAD, _FOOT = 1.0, 0.62  # inches
-_FITTED = 1.06
-_SETTINGS = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
-    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read aloud
-    "svg.hashsalt": "cuihop",  # one explanation, one file
-    "pdf.fonttype": 42,
-}
 
 
 @dataclass(frozen=True)
@@ -72,7 +57,7 @@ def figure_of_pair(explanation: Explanation) -> Figure:
     Raises:
         ModuleNotFoundError: matplotlib is not installed; the message says what to install.
     """
-    with _settings(_matplotlib()):
+    with drawing():
         return _figure([_Picture(explanation)])
 
 
@@ -85,7 +70,7 @@ def figure_of_query(explanation: QueryExplanation) -> Figure:
     pairs = [explanation.pair_above, explanation.pair_below]
     if explanation.nn_iou_below.rank < explanation.nn_iou_above.rank:
         pairs.reverse()
-    with _settings(_matplotlib()):
+    with drawing():
         return _figure([_Picture(pair) for pair in pairs])
 
 
@@ -100,49 +85,6 @@ def _figure(pictures: Sequence[_Picture]) -> Figure:
         top -= share
         picture.draw(figure.add_axes((0.0, top, 1.0, share)))
     return figure
-
-
-def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
-    """Make a figure and write it, whole or not at all; the suffix of the path says how.
-
-    Raises:
-        InputError: the suffix is none of `FORMATS`; nothing has been drawn then.
-        OutputError: the file cannot be written.
-    """
-    path = Path(path)
-    form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise InputError(
-            "no such form of picture", column="path", found=repr(path.name), expected="a name in .svg, .png or .pdf"
-        )
-    raw = picture_bytes(figure(), form)
-    with replaced_file(path, expected_bytes=len(raw)) as file:
-        file.write(raw)
-
-
-def picture_bytes(figure: Figure, form: str) -> bytes:
-    """A figure as the content of a file: the same figure gives the same bytes."""
-    made = io.BytesIO()
-    undated = {"svg": {"Date": None}, "png": {}, "pdf": {"CreationDate": None}}[form]
-    with _settings(_matplotlib()):
-        figure.savefig(made, format=form, dpi=200, metadata=undated)
-    return made.getvalue()
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib as mpl
-    except ModuleNotFoundError as error:
-        missing = "a picture needs matplotlib, which is not installed: pip install 'cuihop[plots]'"
-        raise ModuleNotFoundError(missing, name=error.name) from None
-    return mpl
-
-
-@contextlib.contextmanager
-def _settings(matplotlib: Any) -> Iterator[None]:
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
-        yield
 
 
 class _Picture:
@@ -193,12 +135,12 @@ class _Picture:
             f"release {told.release.name}, digest {told.release.digest[:12]}"
         )
         _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
-        _write(axes, _WIDTH / 2, 0.47, _cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
+        _write(axes, _WIDTH / 2, 0.47, cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
         for side, x in (("A", _MARGIN), ("B", _WIDTH - _MARGIN - _BOX)):
             title = told.titles[0 if side == "A" else 1]
             count = len(self._boxes[side])
             size = f" ({count} concept{'' if count == 1 else 's'})"
-            name = _cut(side if title == side else f"{side}: {title}", _BOX - _inches(size, 10, "bold"), 10, "bold")
+            name = cut(side if title == side else f"{side}: {title}", _BOX - inches_of(size, 10, "bold"), 10, "bold")
             _write(axes, x, 0.8, name + size, size=10, weight="bold", align="left")
 
     def _draw_joints(self, axes: Axes) -> None:
@@ -291,10 +233,10 @@ def _end_of(blocks: Sequence[_Block], top: float) -> float:
 def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
     """The text of a box; ``bound`` is how far was looked."""
     if concept.outside is not None:
-        return _wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
-    lines = _wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
+        return wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
+    lines = wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
     if concept.given:
-        lines += _wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
+        lines += wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
     if concept.match == "none":
         nearest = concept.partners[0] if concept.partners else None
         far = (
@@ -302,7 +244,7 @@ def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
             if nearest is None
             else f"{nearest.name or nearest.cui}, {_hops(nearest.hops)}"
         )
-        lines += _wrapped(f"nearest: {far}", _TEXT)
+        lines += wrapped(f"nearest: {far}", _TEXT)
     return lines
 
 
@@ -318,50 +260,7 @@ def _path_lines(path: Sequence[PathConcept]) -> list[str]:
     arrows = ["↑" if concept.relation == "parent" else "↓" for concept in path[1:]]
     between = [f"{arrow}\N{NO-BREAK SPACE}{c.name or c.cui}" for arrow, c in zip(arrows, path[1:-1], strict=False)]
     steps = " ".join(between) + "\N{NO-BREAK SPACE}" * bool(between) + arrows[-1]
-    return _wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
-
-
-def _wrapped(text: str, inches: float) -> list[str]:
-    """Lines no wider than that; a word that is wider by itself is broken."""
-    lines, line = [], ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line else word
-        if _inches(longer) > inches and line:
-            lines.append(line)
-            longer = word
-        while _inches(longer) > inches:
-            fitting = next(end for end in range(len(longer) - 1, 0, -1) if _inches(longer[:end]) <= inches)
-            lines.append(longer[:fitting])
-            longer = longer[fitting:]
-        line = longer
-    return [*lines, line]
-
-
-def _cut(text: str, inches: float, size: float, weight: str = "normal") -> str:
-    """The text, its end left out where it is wider than that."""
-    if _inches(text, size, weight) <= inches:
-        return text
-    fits = (f"{text[:end]}…" for end in range(len(text) - 1, 0, -1))
-    return next(shorter for shorter in fits if _inches(shorter, size, weight) <= inches)
-
-
-def _inches(text: str, size: float = _SIZE, weight: str = "normal") -> float:
-    """How wide a text is drawn at most: letters are drawn a little wider where they are fitted to pixels."""
-    return _FITTED * size / 72 * sum(_advance(letter, weight) for letter in text)
-
-
-@functools.lru_cache(maxsize=4096)
-def _advance(letter: str, weight: str) -> float:
-    """How far a letter moves the next one, for type of size 1."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    def width(text: str) -> float:
-        return float(
-            text_to_path.get_text_width_height_descent(text, FontProperties(size=100, weight=weight), False)[0]
-        )
-
-    return (width(f"|{letter}|") - width("||")) / 100
+    return wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
 
 
 def _hops(hops: int) -> str:
@@ -412,7 +311,7 @@ def _write(
     y: float,
     text: str,
     *,
-    size: float = _SIZE,
+    size: float = SIZE,
     colour: str = "#111111",
     weight: str = "normal",
     align: str = "center",
