@@ -30,6 +30,7 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
         ]
 
 
+@pytest.mark.xdist_group("neo4j")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_graph_explains_alike(direction: Direction, graphs: list[ConceptGraph]) -> None:
     def told(graph: ConceptGraph) -> list[object]:
