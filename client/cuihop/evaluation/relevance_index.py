@@ -27,6 +27,7 @@ Progress = Callable[[int, int], None]
 """Called with the queries done so far and all queries, from the calling thread."""
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
+_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in what is made from it, and on the way
 _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
 
 
@@ -109,7 +110,6 @@ class RelevanceIndex:
         self._members = members, images.astype(np.int32)
         self._holders = transposed(self._corpus, self._concepts)
         self._near = self._neighbourhoods(known, graph, hops, direction)
-        self._memory.take("near concepts", 2 * sum(part.nbytes for part in self._near))
         self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
@@ -120,7 +120,8 @@ class RelevanceIndex:
         if hops == 0 or graph is None or not known:
             return indptr, np.empty(0, dtype=np.int32)
         pack = graph.pack(known, hops=hops, direction=direction)
-        rows = np.repeat(np.arange(len(known)), np.diff(pack.indptr))
+        self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT)
+        rows = np.repeat(np.arange(len(known), dtype=np.int32), np.diff(pack.indptr))
         asked = np.zeros(self._concepts, dtype=np.bool_)
         asked[self._queries.concepts] = True
         kept = (pack.indices != rows) & asked[rows]
