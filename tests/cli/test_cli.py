@@ -312,3 +312,14 @@ def test_a_command_alone_and_among_all_is_the_same() -> None:
         among = CliRunner().invoke(application(), [name, "--help"], prog_name="cuihop")
         assert alone.exit_code == 0
         assert alone.output == among.output
+
+
+def test_a_path_and_a_neighbourhood_are_drawn_with_lines(run: Run) -> None:
+    drawn = run("path", "C0006121", "C0018670", "--tree").out.splitlines()
+    assert [line.split("C0")[0] for line in drawn[1:]] == ["", "└── ↑ ", "    └── ↑ ", "        └── ↓ "]
+    for command in (["neighbours", "--hops", "3"], ["ancestors"], ["descendants", "--limit", "2"]):
+        listed = json.loads(run(command[0], "C0006104", *command[1:], "--json").out)["neighbours"]
+        lines = run(command[0], "C0006104", *command[1:], "--tree").out.splitlines()
+        found = {line[line.index("C") :].split()[0]: line.index("C") for line in lines[1:]}
+        indents = {0: 0, **{hops: 6 + 4 * (hops - 1) for hops in range(1, 9)}}
+        assert found == {"C0006104": 0} | {n["cui"]: indents[n["hops"]] for n in listed}
