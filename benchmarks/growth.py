@@ -6,7 +6,8 @@
 
 The graphs are made hierarchies of one shape (`made_hierarchy`). NetworkX, which the paper used, and NetworKit, which is
 the fastest peer, are asked the same random pairs, answers compared first; NetworKit's own labelling is built up to
-30,000 concepts, beyond which it takes minutes. cuihop is asked with CUIs, in batches, the others with numbers, one by one.
+30,000 concepts, beyond which it takes minutes. cuihop is asked with CUIs, in batches, the others with numbers, one by
+one.
 Memory is that of the arrays that answer.
 """
 
