@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, compare, detection, distance, evaluate, info, measures, nn_iou, walk
+from cuihop.cli import ask, compare, detection, distance, evaluate, info, measures, nn_iou, study, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -29,6 +29,7 @@ _OWN: dict[str, Callable[..., None]] = {
     "concept": ask.concept,
     "nn-iou": nn_iou.nn_iou,
     "evaluate": evaluate.evaluate_ranking,
+    "study": study.study,
     "compare": compare.compare_systems,
     "measures": measures.measures,
     "concept-detection": detection.concept_detection,

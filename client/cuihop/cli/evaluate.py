@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -13,7 +13,7 @@ from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, progress
 from cuihop.errors import ConceptError, InputError
-from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
@@ -55,7 +55,8 @@ def evaluate_ranking(
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", help="Instead of --ranking: iou, nn-iou, random or random:SEED.", rich_help_panel=_FILES
+            "--baseline", help="Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.",
+            rich_help_panel=_FILES,
         ),
     ] = None,
     corpus: Annotated[
@@ -259,8 +260,8 @@ def _by_concepts(
     unknown: Unknown,
     threads: int | None,
 ) -> Evaluation:
-    if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
-        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
+        raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
     opened = None if graph is None else opened_graph(graph)
     try:
         with progress() as bar:
@@ -305,15 +306,12 @@ def _ranked(
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
         return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0))
-    if source.baseline == "iou":
-        return top_k(
-            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"], threads=threads,
-            progress=telling("ranked queries"),
-        )  # fmt: skip
-    if source.baseline == "nn-iou":
-        return top_k(
-            queries, graph, depth, corpus=corpus, threads=threads, progress=telling("ranked queries"), **options
+    by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
+    if by is None:
+        named = ", ".join(get_args(Relevance))
+        raise typer.BadParameter(
+            f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    raise typer.BadParameter(
-        f"no baseline is called {source.baseline!r}; there are iou, nn-iou, random and random:SEED"
+    return top_k(
+        queries, graph, depth, corpus=corpus, by=by, threads=threads, progress=telling("ranked queries"), **options
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.concept_tfidf import rows_by_tfidf
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.matching_gains import rows_by_matching
 from cuihop.evaluation.rankings import Ranking, own_rows
 from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
@@ -18,7 +21,8 @@ from cuihop.measures.resolution import Unknown
 
 __all__ = ["Relevance", "random_ranking", "top_k"]
 
-Relevance: TypeAlias = Literal["iou", "nn-iou"]
+Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
+"""What makes an image relevant: IoU, nn-IoU, BM (bipartite matching), or the cosine of TF-IDF vectors of concepts."""
 
 
 def top_k(
@@ -41,37 +45,58 @@ def top_k(
 
     Args:
         queries, corpus: as in `cuihop.evaluation.evaluate`.
-        graph: who knows the distances; ``iou`` needs none.
+        graph: who knows the distances; ``iou`` and ``tf-idf`` need none.
         k: how many.
         by: the gain.
-        n, lam, direction, unknown, progress, threads: as in `cuihop.evaluation.evaluate`.
+        n, lam: of nn-IoU.
+        direction, unknown, progress, threads: as in `cuihop.evaluation.evaluate`.
 
     Raises:
         InputError, ConceptError: as `cuihop.evaluation.evaluate`.
     """
     if by not in get_args(Relevance):
         raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
-    if by == "nn-iou" and graph is None:
-        raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph")
+    if by in ("nn-iou", "bm") and graph is None:
+        raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     images = ImageCollection.of(queries, corpus, graph, unknown)
     depth = min(checked_k(k), len(images.corpus))
-    index = images.index(graph, hops=n if by == "nn-iou" else 0, direction=direction)
+    if by == "bm" and graph is not None:
+        rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
+    elif by == "tf-idf":
+        rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
+    else:
+        hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
+        rows = _rows_by_overlap(images, graph, depth, hops, lam, direction, threads, progress)
+    lengths = (rows >= 0).sum(axis=1)
+    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
+
+
+def _rows_by_overlap(
+    images: ImageCollection,
+    graph: ConceptGraph | None,
+    depth: int,
+    hops: int,
+    lam: float,
+    direction: Direction,
+    threads: int | None,
+    progress: Progress | None,
+) -> npt.NDArray[np.int32]:
+    """The images of the largest nn-IoU for each query: places in the corpus, -1 beyond its end."""
     rows = np.empty((len(images.queries), depth), dtype=np.int32)
 
     def receive(scores: Scores) -> None:
         rows[scores.queries] = scores.best_others(0, images.own_rows[scores.queries])[1]
 
-    index.score(
-        [lam if by == "nn-iou" else 0.0],
+    images.index(graph, hops=hops, direction=direction).score(
+        [lam],
         depth + 1,
         lambda places: np.empty((len(places), 0), dtype=np.int32),
         receive,
         threads=threads,
         progress=progress,
     )
-    lengths = (rows >= 0).sum(axis=1)
-    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
+    return rows
 
 
 def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int = 0) -> Ranking:

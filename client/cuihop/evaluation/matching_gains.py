@@ -1,0 +1,113 @@
+"""BM of whole collections: every query's concept set against every set of the corpus, exactly."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.distinct_sets import DistinctSets, Float64, Int32, Int64, rows_by_gain
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.relevance_index import Progress
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.bipartite_matching import DividedBy
+
+__all__ = ["rows_by_matching"]
+
+_FARTHEST = 254
+_NO_PATH = 255
+_MOST_CONCEPTS = 20_000  # their distances take 2 GB while they are fetched
+_FINEST = 2**40  # sums of weights stay below 2**53, where float64 is exact, for sets of up to 8,192 concepts
+
+
+def rows_by_matching(
+    images: ImageCollection,
+    graph: ConceptGraph,
+    depth: int,
+    *,
+    by: DividedBy = "min",
+    direction: Direction = "any",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Int32:
+    """The images of the largest BM for each query: see `cuihop.measures.bipartite_matching` and `rows_by_gain`.
+
+    Every pair of distinct concept sets is matched. Weights are whole numbers, so equal values are ties. Where two
+    concepts of the collection are 28 hops apart or more, weights are rounded to 12 digits; more than 254 hops weigh 0.
+
+    Raises:
+        InputError: the collection has so many concepts of the graph that their distances need too much memory.
+    """
+    known = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    ordered = [c for c in known if c not in images.resolved.isolated]
+    held = len(ordered)
+    ordered += [c for c in known if c in images.resolved.isolated]
+    numbers = {concept: number for number, concept in enumerate(ordered)}
+    corpus = DistinctSets.numbered(images.corpus_sets, numbers)
+    queries = corpus if images.one else DistinctSets.numbered(images.query_sets, numbers)
+    hops = _hops(ordered, held, graph, direction)
+    weight_of, scale = _weights(hops)
+    gains = _Gains(queries, corpus, hops, weight_of, scale, by)
+    return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
+
+
+def _hops(concepts: list[str], held: int, graph: ConceptGraph, direction: Direction) -> npt.NDArray[np.uint8]:
+    """Hops from each concept to each other, shape (concepts, concepts); the first ``held`` are in the graph."""
+    if len(concepts) > _MOST_CONCEPTS:
+        raise InputError(
+            "too many concepts for BM", column="by", found=f"{len(concepts):,} distinct concepts",
+            expected=f"at most {_MOST_CONCEPTS:,}: all their distances are held in memory",
+        )  # fmt: skip
+    hops = np.full((len(concepts), len(concepts)), _NO_PATH, dtype=np.uint8)
+    np.fill_diagonal(hops, 0)
+    if held:
+        pack = graph.pack(concepts[:held], hops=_FARTHEST, direction=direction)
+        hops[np.repeat(np.arange(held), np.diff(pack.indptr)), pack.indices] = pack.hops
+    return hops
+
+
+def _weights(hops: npt.NDArray[np.uint8]) -> tuple[Int64, int]:
+    """Weight of each number of hops as a whole number, shape (256,), and which number stands for 1."""
+    farthest = int(np.where(hops == _NO_PATH, 0, hops).max(initial=0))
+    scale = min(math.lcm(*range(1, farthest + 2)), _FINEST)
+    weight_of = np.array([round(scale / (1 + d)) for d in range(_NO_PATH)] + [0], dtype=np.int64)
+    return weight_of, scale
+
+
+class _Gains:
+    """BM of blocks of query sets with all corpus sets. Each thread has memory of its own."""
+
+    def __init__(
+        self,
+        queries: DistinctSets,
+        corpus: DistinctSets,
+        hops: npt.NDArray[np.uint8],
+        weight_of: Int64,
+        scale: int,
+        by: DividedBy,
+    ) -> None:
+        self._queries, self._corpus, self._by = queries, corpus, by
+        self._hops, self._weight_of, self._scale = hops, weight_of, scale
+        self._largest = int(max(queries.sizes.max(initial=0), corpus.sizes.max(initial=0), 1))
+        self._thread = threading.local()
+
+    def __call__(self, first: int, last: int) -> Float64:
+        from cuihop._kernels.assignment import matching_totals
+
+        largest = self._largest
+        if not hasattr(self._thread, "scratch"):
+            self._thread.table = np.empty((largest, largest), dtype=np.int64)
+            self._thread.taken = np.zeros(largest, dtype=np.int64)
+            self._thread.scratch = np.empty((6, largest + 1), dtype=np.int64)
+        totals = np.empty((last - first, len(self._corpus)), dtype=np.int64)
+        matching_totals(
+            first, self._queries.indptr, self._queries.concepts, self._corpus.indptr, self._corpus.concepts,
+            self._hops, self._weight_of, self._thread.table, self._thread.taken, self._thread.scratch, totals,
+        )  # fmt: skip
+        ours, theirs = self._queries.sizes[first:last, np.newaxis], self._corpus.sizes
+        divisor = {"min": 2 * np.minimum(ours, theirs), "max": 2 * np.maximum(ours, theirs), "mean": ours + theirs}
+        gains: Float64 = 2 * totals / np.maximum(divisor[self._by] * self._scale, 1)
+        return gains
