@@ -77,7 +77,7 @@ def study(
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw figures.", rich_help_panel=_FILES)] = True,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="Only this part: tables, ablation or cost. May be repeated.", show_default="all parts",
+        typer.Option("--only", help="One of tables, ablation and cost. May be repeated.", show_default="all parts",
                      rich_help_panel=_MEASURES),
     ] = None,
     n: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -19,7 +20,7 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["Relevance", "random_ranking", "top_k"]
+__all__ = ["Relevance", "random_ranking", "rows_by_nn_iou", "top_k"]
 
 Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
 """What makes an image relevant: IoU, nn-IoU, BM (bipartite matching), or the cosine of TF-IDF vectors of concepts."""
@@ -67,29 +68,35 @@ def top_k(
         rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
     else:
         hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
-        rows = _rows_by_overlap(images, graph, depth, hops, lam, direction, threads, progress)
+        rows = rows_by_nn_iou(images, graph, depth, hops, [lam], direction, threads=threads, progress=progress)[0]
     lengths = (rows >= 0).sum(axis=1)
     return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
 
 
-def _rows_by_overlap(
+def rows_by_nn_iou(
     images: ImageCollection,
     graph: ConceptGraph | None,
     depth: int,
-    hops: int,
-    lam: float,
-    direction: Direction,
-    threads: int | None,
-    progress: Progress | None,
+    n: int,
+    lams: Sequence[float],
+    direction: Direction = "any",
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> npt.NDArray[np.int32]:
-    """The images of the largest nn-IoU for each query: places in the corpus, -1 beyond its end."""
-    rows = np.empty((len(images.queries), depth), dtype=np.int32)
+    """The images of the largest nn-IoU for each query and each λ, in one pass for all λ; see `top_k`.
+
+    Returns:
+        int32, shape (λ, queries, depth): places in the corpus; -1 where it has fewer.
+    """
+    rows = np.empty((len(lams), len(images.queries), depth), dtype=np.int32)
 
     def receive(scores: Scores) -> None:
-        rows[scores.queries] = scores.best_others(0, images.own_rows[scores.queries])[1]
+        for level in range(len(lams)):
+            rows[level, scores.queries] = scores.best_others(level, images.own_rows[scores.queries])[1]
 
-    images.index(graph, hops=hops, direction=direction).score(
-        [lam],
+    images.index(graph, hops=n, direction=direction).score(
+        lams,
         depth + 1,
         lambda places: np.empty((len(places), 0), dtype=np.int32),
         receive,

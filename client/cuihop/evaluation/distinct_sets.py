@@ -90,7 +90,8 @@ def rows_by_gain(
         last = min(first + _SETS_A_BLOCK, len(queries))
         for offset, of_sets in enumerate(gains(first, last)):
             of_images = of_sets[set_of]
-            least = np.partition(of_images, len(names) - kept)[len(names) - kept]
+            some = of_images[of_images > 0]  # most gains may be 0: equal values are slow to partition
+            least = np.partition(some, len(some) - kept)[len(some) - kept] if len(some) > kept else 0.0
             candidates = np.flatnonzero(of_images >= least)
             best = by_name[candidates[np.argsort(-of_images[candidates], kind="stable")[:kept]]]
             for query in askers[ends[first + offset] : ends[first + offset + 1]]:

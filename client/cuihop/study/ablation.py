@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.baselines import top_k
+from cuihop.evaluation.baselines import rows_by_nn_iou
+from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
 from cuihop.study.numbers import Number, mean_of
 from cuihop.study.setup import DEPTH, Setup, Telling
@@ -40,38 +41,31 @@ def ablation(setup: Setup, telling: Telling) -> Iterator[Number]:
     """
     if setup.labels is None:
         raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
-    progress = telling("ablation, n and λ")
-    total = len(HOPS) * len(LAMBDAS) + 2
+    images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
+    depth = min(DEPTH, len(images.corpus))
 
-    by_iou = _top(setup, 0, 0.0)
-    progress(1, total)
-    by_nn_iou = _top(setup, setup.n, setup.lam)
-    progress(2, total)
-    judges = {labels: _Judge(setup.labels, labels, tuple(setup.images)) for labels in setup.label_sets}
+    def top(n: int, lams: Sequence[float]) -> Rows:
+        progress = telling(f"ablation, n = {n}")
+        return rows_by_nn_iou(
+            images, setup.graph, depth, n, lams, setup.direction, threads=setup.threads, progress=progress
+        )
+
+    (by_iou,), (by_nn_iou,) = top(0, [0.0]), top(setup.n, [setup.lam])
     others = (np.sort(by_iou, axis=1) != np.sort(by_nn_iou, axis=1)).any(axis=1)
+    judges = {labels: _Judge(setup.labels, labels, images.query_names) for labels in setup.label_sets}
     subsets = {
         labels: dict(zip(SUBSETS, (others, judge.hits(by_iou) != judge.hits(by_nn_iou)), strict=True))
         for labels, judge in judges.items()
     }
     nothing = 0.0 if setup.empty_ideal == "zero" else np.nan
-    done = 2
     for n in HOPS:
-        for lam in LAMBDAS:
-            rows = _top(setup, n, lam)
+        for lam, rows in zip(LAMBDAS, top(n, LAMBDAS), strict=True):
             for labels, judge in judges.items():
                 values = judge.precision(rows, nothing)
                 for subset, where in subsets[labels].items():
                     value, queries = mean_of(values[where].tolist())
                     name = f"P@{DEPTH}({', '.join(labels)})"
                     yield Number("ablation", "nn-IoU", name, n, lam, subset, value, queries)
-            done += 1
-            progress(done, total)
-
-
-def _top(setup: Setup, n: int, lam: float) -> Rows:
-    """The first images for each query: int32, shape (queries, `DEPTH`); -1 where there are fewer."""
-    ranking = top_k(setup.images, setup.graph, DEPTH, n=n, lam=lam, threads=setup.threads, **setup.of_concepts)
-    return ranking.top(DEPTH, np.arange(len(ranking.queries)))
 
 
 class _Judge:

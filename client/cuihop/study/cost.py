@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,26 +50,26 @@ def costs(setup: Setup, timed: int, telling: Telling) -> list[Cost]:
         timed: how many queries plain Python is timed with; drawn by chance.
         telling: who is told.
     """
-    few = ImageConcepts(dict(list(setup.images.items())[:_WARMING]))
-    for family in ("CUI", "nn-CUI"):  # machine code is made or loaded before the clock runs
-        _compiled(family, few, ranked_by("nn-iou", setup, telling, few), setup)
-    ranking = ranked_by("nn-iou", setup, telling)
+    _timed(setup, ImageConcepts(dict(list(setup.images.items())[:_WARMING])), 1, telling)  # code is made or loaded
+    return _timed(setup, setup.images, timed, telling)
+
+
+def _timed(setup: Setup, images: ImageConcepts, timed: int, telling: Telling) -> list[Cost]:
+    ranking = ranked_by("nn-iou", setup, telling, images)
     threads = setup.threads or cores()
     found = []
     values = {}
     for family in ("CUI", "nn-CUI"):
-        seconds, values[family] = _compiled(family, setup.images, ranking, setup)
+        seconds, values[family] = _compiled(family, images, ranking, setup)
         way = f"compiled, {threads} thread{'' if threads == 1 else 's'}"
-        found.append(Cost(f"{family}@{DEPTH}", way, seconds / len(setup.images), len(setup.images), 0.0))
-    names = list(setup.images)
+        found.append(Cost(f"{family}@{DEPTH}", way, seconds / len(images), len(images), 0.0))
+    names = list(images)
     drawn = np.random.default_rng(setup.seed).choice(len(names), min(timed, len(names)), replace=False)
     sample = [names[place] for place in sorted(drawn.tolist())]
     progress = telling("timed in plain Python")
-    ways = (("CUI", "Python sets", _no_graph), ("nn-CUI", "Python, neighbours prepared", _prepared),
-            ("nn-CUI", "Python, on the fly", _on_the_fly))  # fmt: skip
-    collection = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
+    collection = ImageCollection.of(images, None, setup.graph, setup.unknown)
     sets = dict(zip(collection.query_names, collection.query_sets, strict=True))
-    for place, (family, way, prepare) in enumerate(ways):
+    for done, (family, way, prepare) in enumerate(_WAYS, start=1):
         before = time.perf_counter()
         gain_of = prepare(setup, collection)
         preparing = time.perf_counter() - before
@@ -77,9 +77,8 @@ def costs(setup: Setup, timed: int, telling: Telling) -> list[Cost]:
         before = time.perf_counter()
         scored = [ndcg(query, sets, listed, DEPTH, gain_of) for query, listed in zip(sample, lists, strict=True)]
         seconds = (time.perf_counter() - before) / len(sample) + preparing / len(names)
-        apart = _apart(values[family], sample, scored)
-        found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), apart))
-        progress(place + 1, len(ways))
+        found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), _apart(values[family], sample, scored)))
+        progress(done, len(_WAYS))
     return found
 
 
@@ -127,3 +126,10 @@ def _on_the_fly(setup: Setup, images: ImageCollection) -> Gain:
 
 def _by(near: Near, lam: float) -> Gain:
     return lambda A, B: gain(A, B, near, lam)
+
+
+_WAYS: tuple[tuple[str, str, Callable[[Setup, ImageCollection], Gain]], ...] = (
+    ("CUI", "Python sets", _no_graph),
+    ("nn-CUI", "Python, neighbours prepared", _prepared),
+    ("nn-CUI", "Python, on the fly", _on_the_fly),
+)

@@ -155,8 +155,8 @@ def seconds_told(seconds: float) -> str:
 
 def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each name and how its line looks. Markers grow smaller, so that lines that meet are all seen."""
-    looks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES))
-    for place, (name, (colour, marker, dash)) in enumerate(zip(names, looks)):
+    looks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=True)
+    for place, (name, (colour, marker, dash)) in enumerate(zip(names, looks, strict=False)):
         size = max(3.0, 7.0 - place)
         yield name, {"label": name, "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
 
