@@ -17,7 +17,7 @@ from cuihop import SnapshotGraph
 from cuihop._kernels.assignment import largest_total
 from cuihop.errors import InputError
 from cuihop.evaluation import matching_gains
-from cuihop.evaluation.baselines import top_k
+from cuihop.evaluation.baselines import Relevance, top_k
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.matching_gains import rows_by_matching
 from cuihop.measures.bipartite_matching import DividedBy, bipartite_matching
@@ -52,7 +52,7 @@ def test_the_largest_total_is_that_of_scipy(table: list[list[int]]) -> None:
     weights = np.array(table, dtype=np.int64)
     rows, columns = linear_sum_assignment(weights, maximize=True)
     scratch = np.full((6, weights.shape[1] + 1), 99, dtype=np.int64)  # whatever another search left there
-    assert largest_total(weights, *weights.shape, scratch) == weights[rows, columns].sum()
+    assert largest_total(weights, weights.shape[0], weights.shape[1], scratch) == weights[rows, columns].sum()
 
 
 def test_many_concepts_are_matched_as_by_scipy() -> None:
@@ -147,6 +147,7 @@ def test_the_threads_do_not_change_a_ranking() -> None:
     graph = SnapshotGraph.of(sorted(isa_edges("rrf_open")), identifiers="cui")
     whole = ImageConcepts.read(shared("rocov2/test_concepts.csv.gz"))
     images = dict(list(whole.items())[:600])
-    for by in ("bm", "tf-idf"):
-        one, several = (top_k(images, graph, 30, by=by, unknown="isolated", threads=t) for t in (1, 3))  # type: ignore[arg-type]
+    relevances: list[Relevance] = ["bm", "tf-idf"]
+    for by in relevances:
+        one, several = (top_k(images, graph, 30, by=by, unknown="isolated", threads=t) for t in (1, 3))
         assert dict(one) == dict(several)

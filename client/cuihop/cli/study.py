@@ -18,7 +18,7 @@ import typer
 
 from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
+from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
 from cuihop.cores import cores
 from cuihop.errors import ConceptError
 from cuihop.evaluation.image_concepts import ImageConcepts
@@ -236,8 +236,8 @@ def _processor() -> str:
 def _machine_told(machine: Mapping[str, Any]) -> str:
     software = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
-        f"Measured on {machine['processor'] or machine['machine']}, {machine['cores']} cores, {machine['threads']} "
-        f"threads, {machine['system']}; {software}."
+        f"Measured on {machine['processor'] or machine['machine']}, {counted(machine['cores'], 'core')}, "
+        f"{counted(machine['threads'], 'thread')}, {machine['system']}; {software}."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 __all__ = ["COST", "PRECISION", "SOURCE", "comparable"]
 
@@ -38,8 +38,10 @@ COST = (
 )
 
 _ROCOV2_TEST = "ROCOv2_2023_test_"
+_MOST_OF_THEM = 9_900  # of 9,928; copies without the few images that were withdrawn are the same test set
 
 
-def comparable(images: Iterable[str], label_sets: Iterable[tuple[str, ...]]) -> bool:
-    """Whether the images are the test images of ROCOv2 by their names, and the labels go by the paper's names."""
-    return all(image.startswith(_ROCOV2_TEST) for image in images) and set(PRECISION["IoU"]) <= set(label_sets)
+def comparable(images: Collection[str], label_sets: Iterable[tuple[str, ...]]) -> bool:
+    """Whether these are the test images of ROCOv2, told by their names, with labels of the paper's names."""
+    whole = len(images) >= _MOST_OF_THEM and all(image.startswith(_ROCOV2_TEST) for image in images)
+    return whole and set(PRECISION["IoU"]) <= set(label_sets)

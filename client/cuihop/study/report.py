@@ -123,12 +123,12 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
         )
     if comparable:
         yield (
-            "The published figures were computed on UMLS; which release, and which concepts told modality and organ, "
-            "is not told there. With another graph, or other labels, differences from them are to be expected in "
-            "either direction: they are no check of this program."
+            "The published figures were computed on UMLS; which release, and which concepts "
+            "told modality and organ, is not told there. With another graph (see coverage) and other labels (see the "
+            "numbers of queries), differences are to be expected either way: they are no check of this program."
         )
     else:
-        yield "The published figures are of the ROCOv2 test images with modality and organ: not comparable with these."
+        yield "The paper's figures are of all ROCOv2 test images, with modality and organ: not comparable with these."
 
 
 def cost_table(costs: Sequence[Cost]) -> Table:

@@ -15,8 +15,15 @@ from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
 
 __all__ = ["Table", "ablation_tables", "gain_table", "precision_table", "published_table"]
 
-_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}",
-          "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "λ": r"$\lambda$", "–": "--", "−": "$-$"}  # fmt: skip
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "λ": r"$\lambda$",
+    "µ": r"$\mu$",
+    "–": "--",
+}
 
 
 @dataclass(frozen=True)
