@@ -19,10 +19,12 @@ from cuihop.errors import InputError
 from cuihop.evaluation import matching_gains
 from cuihop.evaluation.baselines import Relevance, top_k
 from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.matching_gains import rows_by_matching
 from cuihop.measures.bipartite_matching import DividedBy, bipartite_matching
 from evaluation.collections_made import Case, cases
 from evaluation.literal_algorithms import Distance
+from real_graphs import isa_edges
 from shared_data import shared
 
 
@@ -141,9 +143,6 @@ def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> Non
 
 
 def test_the_threads_do_not_change_a_ranking() -> None:
-    from cuihop.evaluation.image_concepts import ImageConcepts
-    from real_graphs import isa_edges
-
     graph = SnapshotGraph.of(sorted(isa_edges("rrf_open")), identifiers="cui")
     whole = ImageConcepts.read(shared("rocov2/test_concepts.csv.gz"))
     images = dict(list(whole.items())[:600])
