@@ -10,6 +10,7 @@ from cuihop._kernels.jit import compiled
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
+Bool = npt.NDArray[np.bool_]
 
 _FAR = np.int64(2**62)
 
@@ -72,7 +73,71 @@ def largest_total(weights: Int64, rows: int, columns: int, scratch: Int64) -> in
 
 
 @compiled
-def matching_totals(
+def bounds(
+    first: int,
+    query_indptr: Int64,
+    query_concepts: Int32,
+    corpus_indptr: Int64,
+    corpus_concepts: Int32,
+    hops: UInt8,
+    weight_of: Int64,
+    weights: Int64,
+    taken: Int64,
+    totals: Int64,
+    contested: Bool,
+) -> None:
+    """For each query set ``first``, ``first + 1``, … and each corpus set, what no matching of them exceeds.
+
+    That is the sum of the heaviest weights of the smaller set's concepts. Where their partners are all different, it
+    is the largest total itself; where two want the same one, the pair is contested.
+
+    Args:
+        query_*, corpus_*: set → its concepts, in compressed rows.
+        hops: shape (concepts, concepts): from a concept of a query to one of the corpus.
+        weight_of: number in ``hops`` → weight, shape (256,), none below 0.
+        weights, taken: memory of one thread, shapes (largest, concepts) and (largest,), where ``largest`` is the size
+            of the largest set. ``taken`` holds zeros.
+        totals, contested: receive the answers, shape (query sets of the block, corpus sets).
+    """
+    stamp = 0
+    for row in range(totals.shape[0]):
+        low = query_indptr[first + row]
+        size = query_indptr[first + row + 1] - low
+        for i in range(size):
+            for b in range(hops.shape[1]):
+                weights[i, b] = weight_of[hops[query_concepts[low + i], b]]
+        for other in range(totals.shape[1]):
+            start = corpus_indptr[other]
+            other_size = corpus_indptr[other + 1] - start
+            turned = other_size < size
+            stamp += 1
+            total = 0
+            free_for_all = True
+            for i in range(min(size, other_size)):
+                heaviest = -1
+                free = -1
+                partner = 0
+                for j in range(max(size, other_size)):
+                    if turned:
+                        weight = weights[j, corpus_concepts[start + i]]
+                    else:
+                        weight = weights[i, corpus_concepts[start + j]]
+                    heaviest = max(heaviest, weight)
+                    if weight > free and taken[j] != stamp:
+                        free = weight
+                        partner = j
+                total += heaviest
+                if free == heaviest:
+                    taken[partner] = stamp
+                else:
+                    free_for_all = False
+            totals[row, other] = total
+            contested[row, other] = not free_for_all
+    taken.fill(0)
+
+
+@compiled
+def solve(
     first: int,
     query_indptr: Int64,
     query_concepts: Int32,
@@ -81,53 +146,30 @@ def matching_totals(
     hops: UInt8,
     weight_of: Int64,
     table: Int64,
-    taken: Int64,
     scratch: Int64,
+    wanted: Bool,
     totals: Int64,
 ) -> None:
-    """The largest total weight of a matching of each query set ``first``, ``first + 1``, … with each corpus set.
-
-    Where the heaviest partners of the smaller set's concepts are all different, their sum, which no matching exceeds,
-    is the answer. Only where two want the same one is the assignment solved.
+    """Put the largest total of a matching in the place of the bound, for the pairs that are wanted.
 
     Args:
-        query_*, corpus_*: set → its concepts, in compressed rows.
-        hops: shape (concepts, concepts): from a concept of a query to one of the corpus.
-        weight_of: number in ``hops`` → weight, shape (256,), none below 0.
-        table, taken, scratch: scratch of one thread, shapes (largest, largest), (largest,) and (6, largest + 1), where
-            ``largest`` is the size of the largest set. ``taken`` holds zeros.
-        totals: receives the answers, shape (query sets of the block, corpus sets).
+        table, scratch: memory of one thread, shapes (largest, largest) and (6, largest + 1).
+        wanted: which pairs, shape of ``totals``.
+        first, …: as in `bounds`.
     """
-    stamp = 0
     for row in range(totals.shape[0]):
         low = query_indptr[first + row]
         size = query_indptr[first + row + 1] - low
         for other in range(totals.shape[1]):
-            start = corpus_indptr[other]
-            other_size = corpus_indptr[other + 1] - start
-            turned = other_size < size
-            rows = min(size, other_size)
-            columns = max(size, other_size)
-            stamp += 1
-            total = 0
-            contested = False
-            for i in range(rows):
-                heaviest = -1
-                free = -1
-                partner = 0
-                for j in range(columns):
-                    a = query_concepts[low + (j if turned else i)]
-                    b = corpus_concepts[start + (i if turned else j)]
-                    weight = weight_of[hops[a, b]]
-                    table[i, j] = weight
-                    heaviest = max(heaviest, weight)
-                    if weight > free and taken[j] != stamp:
-                        free = weight
-                        partner = j
-                if free == heaviest:
-                    taken[partner] = stamp
-                    total += heaviest
-                else:
-                    contested = True
-            totals[row, other] = largest_total(table, rows, columns, scratch) if contested else total
-    taken.fill(0)
+            if wanted[row, other]:
+                start = corpus_indptr[other]
+                other_size = corpus_indptr[other + 1] - start
+                turned = other_size < size
+                for i in range(size):
+                    for j in range(other_size):
+                        weight = weight_of[hops[query_concepts[low + i], corpus_concepts[start + j]]]
+                        if turned:
+                            table[j, i] = weight
+                        else:
+                            table[i, j] = weight
+                totals[row, other] = largest_total(table, min(size, other_size), max(size, other_size), scratch)

@@ -19,7 +19,9 @@ Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
 
 Gains = Callable[[int, int], Float64]
-"""From the first and the last query set of a block (the last left out) to float64, shape (block, corpus sets)."""
+"""From the first and the last query set of a block (the last left out) to float64, shape (block, corpus sets).
+
+What cannot be among the largest may be given as -1."""
 
 _SETS_A_BLOCK = 32
 

@@ -49,8 +49,7 @@ def rows_by_matching(
     corpus = DistinctSets.numbered(images.corpus_sets, numbers)
     queries = corpus if images.one else DistinctSets.numbered(images.query_sets, numbers)
     hops = _hops(ordered, held, graph, direction)
-    weight_of, scale = _weights(hops)
-    gains = _Gains(queries, corpus, hops, weight_of, scale, by)
+    gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
     return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
 
 
@@ -78,36 +77,54 @@ def _weights(hops: npt.NDArray[np.uint8]) -> tuple[Int64, int]:
 
 
 class _Gains:
-    """BM of blocks of query sets with all corpus sets. Each thread has memory of its own."""
+    """BM of blocks of query sets with all corpus sets; -1 for what cannot be among the ``kept`` largest.
+
+    Each thread has memory of its own.
+    """
 
     def __init__(
         self,
         queries: DistinctSets,
         corpus: DistinctSets,
         hops: npt.NDArray[np.uint8],
-        weight_of: Int64,
-        scale: int,
         by: DividedBy,
+        kept: int,
     ) -> None:
-        self._queries, self._corpus, self._by = queries, corpus, by
-        self._hops, self._weight_of, self._scale = hops, weight_of, scale
-        self._largest = int(max(queries.sizes.max(initial=0), corpus.sizes.max(initial=0), 1))
+        self._queries, self._corpus, self._by, self._kept = queries, corpus, by, kept
+        self._hops = hops
+        self._weight_of, self._scale = _weights(hops)
         self._thread = threading.local()
 
     def __call__(self, first: int, last: int) -> Float64:
-        from cuihop._kernels.assignment import matching_totals
+        from cuihop._kernels.assignment import bounds, solve
 
-        largest = self._largest
-        if not hasattr(self._thread, "scratch"):
-            self._thread.table = np.empty((largest, largest), dtype=np.int64)
-            self._thread.taken = np.zeros(largest, dtype=np.int64)
-            self._thread.scratch = np.empty((6, largest + 1), dtype=np.int64)
+        own = self._thread
+        if not hasattr(own, "scratch"):
+            largest = int(max(self._queries.sizes.max(), self._corpus.sizes.max(), 1))
+            own.weights = np.empty((largest, len(self._hops)), dtype=np.int64)
+            own.taken = np.zeros(largest, dtype=np.int64)
+            own.table = np.empty((largest, largest), dtype=np.int64)
+            own.scratch = np.empty((6, largest + 1), dtype=np.int64)
         totals = np.empty((last - first, len(self._corpus)), dtype=np.int64)
-        matching_totals(
+        contested = np.empty(totals.shape, dtype=np.bool_)
+        sets = (
             first, self._queries.indptr, self._queries.concepts, self._corpus.indptr, self._corpus.concepts,
-            self._hops, self._weight_of, self._thread.table, self._thread.taken, self._thread.scratch, totals,
+            self._hops, self._weight_of,
         )  # fmt: skip
-        ours, theirs = self._queries.sizes[first:last, np.newaxis], self._corpus.sizes
-        divisor = {"min": 2 * np.minimum(ours, theirs), "max": 2 * np.maximum(ours, theirs), "mean": ours + theirs}
-        gains: Float64 = 2 * totals / np.maximum(divisor[self._by] * self._scale, 1)
+        bounds(*sets, own.weights, own.taken, totals, contested)
+        divisor = self._divisor(first, last)
+        highest = 2 * totals / divisor
+        beaten = np.zeros(totals.shape, dtype=np.bool_)
+        if self._kept < totals.shape[1]:  # so many sets are surely as good as the least of them
+            sure = np.where(contested, -1.0, highest)
+            beaten = highest < -np.partition(-sure, self._kept - 1, axis=1)[:, self._kept - 1 : self._kept]
+        solve(*sets, own.table, own.scratch, contested & ~beaten, totals)
+        gains: Float64 = np.where(beaten, -1.0, 2 * totals / divisor)
         return gains
+
+    def _divisor(self, first: int, last: int) -> Int64:
+        """Twice what totals are divided by; 1 for two empty sets."""
+        ours, theirs = self._queries.sizes[first:last, np.newaxis], self._corpus.sizes
+        sizes = {"min": 2 * np.minimum(ours, theirs), "max": 2 * np.maximum(ours, theirs), "mean": ours + theirs}
+        divisor: Int64 = np.maximum(sizes[self._by] * self._scale, 1)
+        return divisor
