@@ -21,7 +21,7 @@ from cuihop import SnapshotGraph
 from cuihop.cli import main
 from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.score_card import ScoreCard
-from cuihop.study.folder import whole_folder
+from cuihop.study.folder import MARK, whole_folder
 from cuihop.study.published import comparable
 from example_graph import EDGES, UNKNOWN, example_graph
 from real_graphs import isa_edges
@@ -29,7 +29,7 @@ from shared_data import shared
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
 IMAGES = 45
-TIMES = {"run.json", "cost.csv", "cost.md", "cost.png", "cost.svg", "cost.tex"}
+TIMES = {MARK, "cost.csv", "cost.md", "cost.png", "cost.svg", "cost.tex"}
 
 
 @dataclass
@@ -102,7 +102,7 @@ def test_the_folder_of_a_study(finished: tuple[Path, str]) -> None:
     assert "Report, tables, figures and numbers: study" in printed
     tables = {"precision", "gain", "ablation_other_images", "ablation_other_precision", "cost"}
     assert {path.name for path in folder.iterdir()} == {
-        "report.md", "numbers.csv", "run.json", "cost.csv", "cost.md", "cards",
+        "report.md", "numbers.csv", MARK, "cost.csv", "cost.md", "cards",
         *(f"{table}.{kind}" for table in tables for kind in ("tex", "png", "svg")),
     }  # fmt: skip
     with (folder / "numbers.csv").open(newline="") as file:
@@ -111,7 +111,7 @@ def test_the_folder_of_a_study(finished: tuple[Path, str]) -> None:
     assert {row["part"] for row in rows} == {"tables", "ablation"}
     assert len(rows) == 7 * 15 + 3 * 11 * 3 * 2
     assert {row["ranking"] for row in rows if row["part"] == "tables"} >= {"model", "BM", "random"}
-    run = json.loads((folder / "run.json").read_text())
+    run = json.loads((folder / MARK).read_text())
     assert run["command"].startswith("cuihop study images.csv")
     assert set(run["seconds"]) == {"tables", "ablation", "cost", "writing"}
     cards = sorted((folder / "cards").iterdir())
@@ -186,7 +186,7 @@ def test_without_labels_there_is_no_precision_and_it_is_said(run: Run) -> None:
     assert done.code == 0
     assert "no precision, and no ablation" in done.err
     assert {path.name for path in Path("study").iterdir()} == {
-        "report.md", "numbers.csv", "gain.tex", "run.json", "cost.csv", "cost.md", "cost.tex"
+        "report.md", "numbers.csv", "gain.tex", MARK, "cost.csv", "cost.md", "cost.tex"
     }  # fmt: skip
     assert "P@" not in Path("study/numbers.csv").read_text()
 
@@ -241,28 +241,39 @@ def test_a_folder_that_holds_something_is_kept(run: Run) -> None:
 
 
 def test_an_earlier_study_is_replaced_when_asked(run: Run) -> None:
-    assert run(*GIVEN, "--out", "deep/study", "--no-plots").code == 0
-    Path("deep/study/stray.txt").write_text("of the first")
-    assert run(*GIVEN, "--out", "deep/study", "--no-plots").code == 3
-    assert run(*GIVEN, "--out", "deep/study", "--no-plots", "--overwrite", "--only", "cost").code == 0
-    assert not Path("deep/study/stray.txt").exists()
+    given = (*GIVEN, "--out", "deep/study", "--no-plots")
+    assert run(*given).code == 0
+    assert run(*given).code == 3
+    assert run(*given, "--overwrite", "--only", "cost").code == 0
+    assert not Path("deep/study/gain.tex").exists()
     assert [path.name for path in Path("deep").iterdir()] == ["study"]
+    Path("deep/study/notes.txt").write_text("mine")
+    done = run(*given, "--overwrite")
+    assert (done.code, "found notes.txt" in done.err) == (3, True)
+    assert Path("deep/study/notes.txt").read_text() == "mine"
+
+
+def test_the_current_folder_is_not_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("empty").mkdir()
+    monkeypatch.chdir("empty")
+    done = run("study", "../images.csv", *GIVEN[2:], "--out", ".", "--no-plots")
+    assert (done.code, "the current folder cannot be replaced" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, InputError])
 def test_an_interrupt_leaves_the_earlier_study_as_it_was(tmp_path: Path, stop: type[BaseException]) -> None:
     out = tmp_path / "study"
     with whole_folder(out) as folder:
-        (folder / "run.json").write_text("first")
+        (folder / MARK).write_text('{"files": []}')
 
     def interrupted() -> None:
         with whole_folder(out, overwrite=True) as folder:
-            (folder / "run.json").write_text("second")
+            (folder / MARK).write_text("second")
             raise stop("now")
 
     with pytest.raises(stop):
         interrupted()
-    assert (out / "run.json").read_text() == "first"
+    assert (out / MARK).read_text() == '{"files": []}'
     assert list(tmp_path.iterdir()) == [out]
 
 

@@ -142,6 +142,7 @@ def study(
             "started": started.isoformat(timespec="seconds"),
             "seconds": {**seconds, "writing": time.perf_counter() - before},
             **machine,
+            "files": sorted(path.name for path in folder.iterdir()),
         }
         (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         numbers = [number.plain() for number in found.numbers(setup)]

@@ -157,7 +157,7 @@ def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each name and how its line looks. Markers grow smaller, so that lines that meet are all seen."""
     looks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=True)
     for place, (name, (colour, marker, dash)) in enumerate(zip(names, looks, strict=False)):
-        size = max(3.0, 7.0 - place)
+        size = max(3.0, 5.5 - place / 2)
         yield name, {"label": name, "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from cuihop.evaluation.result import Evaluation, IdentifierCount
 from cuihop.graph import Release
@@ -34,7 +36,7 @@ def report(
     yield (
         f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; the others are its corpus. "
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
-        "`run.json` and, where cost was measured, `cost.md`."
+        "`cuihop-study.json` and, where cost was measured, `cost.md`."
     )
     yield "## What went in"
     yield "\n".join(_conditions(setup, first))
@@ -59,7 +61,7 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
             if setup.labels is None
             else (("labels", f"{setup.labels.source}, content SHA-256 {setup.labels.digest}"),)
         ),
-        *((f"embeddings {name}", str(path)) for name, path in setup.embeddings.items()),
+        *((f"embeddings {name}", f"{path}, file SHA-256 {_digest(path)}") for name, path in setup.embeddings.items()),
         *_release(release),
         ("n, λ", f"{setup.n}, {setup.lam}"),
         ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[setup.direction]),
@@ -69,6 +71,11 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
         *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
     ):
         yield f"| {name} | {value.replace('|', '&#124;')} |"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _release(release: Release) -> Iterator[tuple[str, str]]:
