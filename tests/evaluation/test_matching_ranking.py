@@ -22,7 +22,7 @@ from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.matching_gains import rows_by_matching
 from cuihop.measures.bipartite_matching import DividedBy, bipartite_matching
-from evaluation.collections_made import Case, cases
+from evaluation.collections_made import Case, cases, networkx_distance
 from evaluation.literal_algorithms import Distance
 from real_graphs import isa_edges
 from shared_data import shared
@@ -75,6 +75,23 @@ def test_the_ranking_by_bm_is_that_of_a_scan_of_all_pairs(case: Case, k: int) ->
         others = [image for image in case.held if image != query]
         best = sorted(others, key=lambda image: (-exact_bm(A, case.held[image], dist), image))
         assert list(ranking[query]) == best[:k]
+
+
+def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
+    """Enough sets, crowded among few near concepts, that most assignments need not be solved."""
+    draw = np.random.default_rng(11)
+    nodes = [f"C{number:07}" for number in range(40)]
+    edges = [(nodes[place], nodes[draw.integers(0, place)]) for place in range(1, 30)]
+    images = {
+        f"image {place:03}": frozenset(draw.choice(nodes, draw.integers(1, 7), replace=False).tolist())
+        for place in range(110)
+    }
+    graph = SnapshotGraph.of(edges, concepts=nodes)
+    dist = networkx_distance(nodes, edges, "any")
+    ranking = top_k(images, graph, 5, by="bm")
+    for query in list(images)[::5]:
+        values = {image: exact_bm(images[query], images[image], dist) for image in images if image != query}
+        assert list(ranking[query]) == sorted(values, key=lambda image: (-values[image], image))[:5]
 
 
 @settings(deadline=None, max_examples=40)
