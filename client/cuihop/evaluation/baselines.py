@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.evaluation.concept_tfidf import rows_by_tfidf
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.matching_gains import rows_by_matching
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.rankings import Ranking, own_rows
 from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
@@ -39,6 +42,9 @@ def top_k(
     unknown: Unknown = "error",
     progress: Progress | None = None,
     threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Ranking:
     """The k most relevant images of the corpus for each query: gain descending, then image ascending; exact.
 
@@ -50,10 +56,11 @@ def top_k(
         k: how many.
         by: the gain.
         n, lam: of nn-IoU.
-        direction, unknown, progress, threads: as in `cuihop.evaluation.evaluate`.
+        direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
+            `cuihop.evaluation.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
 
     Raises:
-        InputError, ConceptError: as `cuihop.evaluation.evaluate`.
+        InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
     """
     if by not in get_args(Relevance):
         raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
@@ -62,15 +69,48 @@ def top_k(
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     images = ImageCollection.of(queries, corpus, graph, unknown)
     depth = min(checked_k(k), len(images.corpus))
-    if by == "bm" and graph is not None:
-        rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
-    elif by == "tf-idf":
-        rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
-    else:
-        hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
-        rows = rows_by_nn_iou(images, graph, depth, hops, [lam], direction, threads=threads, progress=progress)[0]
+    budget = MemoryBudget.of(memory)
+    budget.take("rankings", _bytes_of(len(images.queries), depth))
+    if by in ("bm", "tf-idf"):
+        if checkpoint is not None:
+            raise InputError("no checkpoint for this ranking", column="checkpoint", found=by, expected="iou or nn-iou")
+        if by == "bm" and graph is not None:
+            rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
+        else:
+            rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
+        return _ranking_of(rows, images, f"by {by}")
+    hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
+    index = images.index(graph, hops=hops, direction=direction, memory=budget)
+    rows = np.empty((len(images.queries), depth), dtype=np.int32)
+    job = {"work": "ranking", **images.depends(graph), "k": depth, "n": hops, "lambda": lam}
+    job |= {"direction": direction, "unknown": unknown}
+    with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+
+        def receive(scores: Scores) -> None:
+            found = scores.best_others(0, images.own_rows[scores.queries])[1]
+            rows[scores.queries] = found
+            if saved is not None:
+                saved.add(FinishedBlock(0, scores.block, scores.queries, found.astype(np.float64)))
+
+        done = [] if saved is None else saved.finished
+        for block in done:
+            rows[block.queries] = block.values.astype(np.int32)
+        index.score(
+            [lam],
+            depth + 1,
+            lambda places: np.empty((len(places), 0), dtype=np.int32),
+            receive,
+            threads=threads,
+            progress=progress,
+            done={block.number for block in done},
+        )
+    return _ranking_of(rows, images, f"by {by}")
+
+
+def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: str) -> Ranking:
+    """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
-    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
+    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
 
 
 def rows_by_nn_iou(
@@ -106,7 +146,9 @@ def rows_by_nn_iou(
     return rows
 
 
-def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int = 0) -> Ranking:
+def random_ranking(
+    queries: object, k: int, *, corpus: object = None, seed: int = 0, memory: int | str = DEFAULT_MEMORY
+) -> Ranking:
     """Images of the corpus in random order, k for each query, without the query itself.
 
     It depends on the names of the images and on the seed, not on the order of the files.
@@ -115,15 +157,18 @@ def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int 
         queries, corpus: as in `cuihop.evaluation.evaluate`.
         k: how many.
         seed: a whole number of at least 0; the same gives the same.
+        memory: as in `cuihop.evaluation.evaluate`.
 
     Raises:
         InputError: k or the seed is out of its range.
+        LimitExceeded: the rankings need more memory than is allowed.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError("not a seed", column="seed", found=repr(seed), expected="a whole number, 0 or more")
     asked = tuple(ImageConcepts.of(queries))
     held = asked if corpus is None else tuple(ImageConcepts.of(corpus))
     depth = min(checked_k(k), len(held))
+    MemoryBudget.of(memory).take("rankings", _bytes_of(len(asked), depth))
     own = own_rows(asked, held)
     by_name = np.array(sorted(range(len(held)), key=held.__getitem__), dtype=np.int32)
     drawn = min(depth + 1, len(held))  # one more than needed: the query may be among them
@@ -134,3 +179,8 @@ def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int 
         chosen = chosen[chosen != own[query]][:depth]
         rows[query, : len(chosen)] = chosen
     return Ranking.made(rows[rows >= 0], (rows >= 0).sum(axis=1), asked, held, f"random, seed {seed}")
+
+
+def _bytes_of(queries: int, depth: int) -> int:
+    """What making rankings takes: the table, where it is filled, and one list after the other."""
+    return queries * depth * 9

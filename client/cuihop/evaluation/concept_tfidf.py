@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop.evaluation.distinct_sets import DistinctSets, Float64, Int32, rows_by_gain
+from cuihop.evaluation.concept_sets import ConceptSets
+from cuihop.evaluation.gain_rows import Float64, Int32, rows_by_gain
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.relevance_index import Progress
 
@@ -25,8 +26,8 @@ def rows_by_tfidf(
             sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
         )
     }
-    corpus = DistinctSets.numbered(images.corpus_sets, numbers)
-    queries = corpus if images.one else DistinctSets.numbered(images.query_sets, numbers)
+    corpus = ConceptSets.numbered(images.corpus_sets, numbers)
+    queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
     order = np.argsort(corpus.concepts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(corpus.concepts, minlength=len(numbers)))])
@@ -47,7 +48,7 @@ def rows_by_tfidf(
     return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
 
 
-def _lengths(sets: DistinctSets, squares: Float64) -> Float64:
+def _lengths(sets: ConceptSets, squares: Float64) -> Float64:
     """Length of each set's vector; 1 for the empty set, which has no direction."""
     owners = np.repeat(np.arange(len(sets)), sets.sizes)
     summed = np.bincount(owners, weights=squares[sets.concepts], minlength=len(sets))

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.distinct_sets import DistinctSets, Float64, Int32, Int64, rows_by_gain
+from cuihop.evaluation.concept_sets import ConceptSets
+from cuihop.evaluation.gain_rows import Float64, Int32, Int64, rows_by_gain
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.graph import ConceptGraph, Direction
@@ -46,8 +47,8 @@ def rows_by_matching(
     held = len(ordered)
     ordered += [c for c in known if c in images.resolved.isolated]
     numbers = {concept: number for number, concept in enumerate(ordered)}
-    corpus = DistinctSets.numbered(images.corpus_sets, numbers)
-    queries = corpus if images.one else DistinctSets.numbered(images.query_sets, numbers)
+    corpus = ConceptSets.numbered(images.corpus_sets, numbers)
+    queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
     return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
@@ -84,8 +85,8 @@ class _Gains:
 
     def __init__(
         self,
-        queries: DistinctSets,
-        corpus: DistinctSets,
+        queries: ConceptSets,
+        corpus: ConceptSets,
         hops: npt.NDArray[np.uint8],
         by: DividedBy,
         kept: int,

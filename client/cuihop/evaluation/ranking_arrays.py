@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
 
 __all__ = ["is_array", "ranking_of_array"]
@@ -45,6 +46,7 @@ def ranking_of_array(
     depth: int | None,
     corpus_embeddings: Path | None,
     similarity: Similarity | None,
+    memory: MemoryBudget,
 ) -> Ranking:
     """The ranking in the array: see `cuihop.evaluation.rankings.read_ranking`."""
     table = _table(path, similarity)
@@ -60,7 +62,7 @@ def ranking_of_array(
             expected=" or ".join(get_args(Similarity)),
         )
     if similarity is not None or table.dtype.kind == "f":
-        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine")
+        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine", memory)
     if corpus_embeddings is not None:
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
@@ -134,6 +136,7 @@ def _of_vectors(
     depth: int | None,
     corpus_embeddings: Path | None,
     similarity: Similarity,
+    memory: MemoryBudget,
 ) -> Ranking:
     from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
     from cuihop.evaluation.embeddings import Embeddings, nearest
@@ -162,10 +165,15 @@ def _of_vectors(
                 expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
             )
     own = own_rows(queries, images)
+    tables = {id(table): table, id(other): other}.values()
+    if similarity == "hamming":
+        memory.take("codes", sum(t.size for t in tables))  # at most: of bits that are packed already
+    else:
+        memory.take("embeddings in single precision", 4 * sum(t.size for t in tables))
     if similarity == "hamming":
         codes = packed_codes(table, str(path))
         others = codes if other is table else packed_codes(other, str(corpus_embeddings))
-        rows, lengths = nearest_codes(codes, others, own, images, depth)
+        rows, lengths = nearest_codes(codes, others, own, images, depth, memory)
     else:
         if table.dtype.kind != "f":
             raise InputError(
@@ -174,5 +182,5 @@ def _of_vectors(
             )  # fmt: skip
         asked = Embeddings(table, str(path))
         held = asked if other is table else Embeddings(other, str(corpus_embeddings))
-        rows, lengths = nearest(asked, held, own, images, depth, similarity)
+        rows, lengths = nearest(asked, held, own, images, depth, similarity, memory)
     return Ranking.made(rows, lengths, queries, images, f"{similarity} of {path}")

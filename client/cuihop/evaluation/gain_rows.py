@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.evaluation.concept_sets import ConceptSets
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.relevance_index import Progress, checked_threads
 
-__all__ = ["DistinctSets", "Gains", "rows_by_gain"]
+__all__ = ["Gains", "rows_by_gain"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -26,42 +26,10 @@ What cannot be among the largest may be given as -1."""
 _SETS_A_BLOCK = 32
 
 
-@dataclass(frozen=True, eq=False)
-class DistinctSets:
-    """Distinct concept sets, concepts by number, and which of them each image has.
-
-    Attributes:
-        indptr: int64, concepts: int32: the sets in compressed rows, concepts ascending.
-        of: int32, shape (images,).
-    """
-
-    indptr: Int64
-    concepts: Int32
-    of: Int32
-
-    @classmethod
-    def numbered(cls, images: Sequence[Collection[str]], numbers: Mapping[str, int]) -> DistinctSets:
-        """Those of the images, in the order in which they occur."""
-        places: dict[frozenset[str], int] = {}
-        of = np.array([places.setdefault(frozenset(image), len(places)) for image in images], dtype=np.int32)
-        indptr = np.zeros(len(places) + 1, dtype=np.int64)
-        np.cumsum([len(concepts) for concepts in places], out=indptr[1:])
-        flat = [number for concepts in places for number in sorted(numbers[concept] for concept in concepts)]
-        return cls(indptr, np.array(flat, dtype=np.int32), of)
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def sizes(self) -> Int64:
-        """How many concepts each set has."""
-        return np.diff(self.indptr)
-
-
 def rows_by_gain(
     images: ImageCollection,
-    queries: DistinctSets,
-    corpus: DistinctSets,
+    queries: ConceptSets,
+    corpus: ConceptSets,
     depth: int,
     gains: Gains,
     *,
