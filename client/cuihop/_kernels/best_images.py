@@ -5,6 +5,9 @@ A heap holds as many as are wanted, the worst at its root. Arguments that recur:
 - ``shared``, ``near``: |A ∩ B| and |rel_n(A, B)| for each corpus set B. ``size``: |A|. ``sizes``: |B| for each B.
 - ``member_*``: corpus set → its images, as ranks in the order of their names, ascending.
 - ``gains``, ``images``: the heap, shape (as many as wanted,).
+
+`cuihop._kernels.relevance` holds this code inlined. Numba does not notice that compiled code on disk was made from an
+older one: whoever changes this module must change that one too.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, compare, detection, distance, evaluate, info, measures, nn_iou, study, walk
+from cuihop.cli import ask, compare, detection, distance, evaluate, explain, index, info, measures, nn_iou, study, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -18,7 +18,7 @@ COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
 `typer.Typer` a sub-command with commands of its own."""
 
-_OWN: dict[str, Callable[..., None]] = {
+_OWN: dict[str, Callable[..., None] | typer.Typer] = {
     "distance": distance.distance,
     "path": walk.path,
     "neighbours": walk.neighbours,
@@ -28,12 +28,14 @@ _OWN: dict[str, Callable[..., None]] = {
     "search": ask.search,
     "concept": ask.concept,
     "nn-iou": nn_iou.nn_iou,
+    "explain": explain.explain,
     "evaluate": evaluate.evaluate_ranking,
     "study": study.study,
     "compare": compare.compare_systems,
     "measures": measures.measures,
     "concept-detection": detection.concept_detection,
     "irma-error": detection.irma_error,
+    "index": index.index,
     "info": info.info,
 }
 
@@ -52,7 +54,7 @@ def application() -> typer.Typer:
     )
     app.callback()(_options)
     for name, command in _OWN.items():
-        app.command(name)(command)
+        _add(app, name, command)
     for entry in sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name):
         try:
             loaded = entry.load()
@@ -60,11 +62,15 @@ def application() -> typer.Typer:
             loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
             app.command(entry.name, context_settings=loose)(_missing(entry, error))
             continue
-        if isinstance(loaded, typer.Typer):
-            app.add_typer(loaded, name=entry.name)
-        else:
-            app.command(entry.name)(loaded)
+        _add(app, entry.name, loaded)
     return app
+
+
+def _add(app: typer.Typer, name: str, command: Callable[..., None] | typer.Typer) -> None:
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
 
 
 def _version(wanted: bool) -> None:

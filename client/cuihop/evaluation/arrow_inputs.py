@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable
+from cuihop.evaluation.qrels import LARGEST_GRADE
 from cuihop.evaluation.rankings import Ranking, Ties
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop.text_lines import shown
 
 __all__ = ["concepts_of_table", "grades_of_table", "labels_of_table", "ranking_of_table"]
-
-_LARGEST_GRADE = 1000  # as in text: 2^grade, the exponential gain, is still a number
 
 
 def concepts_of_table(table: ArrowTable) -> tuple[dict[str, frozenset[str]], int]:
@@ -122,9 +121,9 @@ def grades_of_table(table: ArrowTable) -> dict[str, dict[str, int]]:
             table.texts(first, batch, place) for place in (by_query, by_document)
         )
         values = table.numbers(first, batch, by_grade)
-        wrong = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 1e9) | (values > _LARGEST_GRADE))
+        wrong = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 1e9) | (values > LARGEST_GRADE))
         if len(wrong):
-            told, expected = f"{values[wrong[0]]:g}", f"a whole number up to {_LARGEST_GRADE:,}"
+            told, expected = f"{values[wrong[0]]:g}", f"a whole number up to {LARGEST_GRADE:,}"
             raise table.problem("not a grade", first + int(wrong[0]), by_grade, told, expected)
         columns = zip(query_codes.tolist(), document_codes.tolist(), values.astype(np.int64).tolist(), strict=True)
         for row, (query_code, document_code, grade) in enumerate(columns, start=first):

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import cores
-from cuihop.errors import InputError
+from cuihop.cores import checked_threads
 from cuihop.evaluation.concept_sets import ConceptSets, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.graph import ConceptGraph, Direction
@@ -224,15 +223,6 @@ class RelevanceIndex:
             return int(askers[last])
 
         _run(block, range(len(blocks)), count, len(queries), progress)
-
-
-def checked_threads(threads: int | None) -> int:
-    """How many threads to use; ``None`` is as many as the process has cores."""
-    if threads is None:
-        return cores()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InputError("not a number of threads", column="threads", found=repr(threads), expected="1 or more")
-    return threads
 
 
 def _run(block: Callable[[int], int], numbers: range, threads: int, total: int, progress: Progress | None) -> None:
