@@ -12,6 +12,7 @@ from cuihop.connection import connect
 from cuihop.errors import CuihopError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.ranking_in_memory import embedding_ranking, neighbour_ranking, scored_ranking
 from cuihop.evaluation.rankings import Ranking, read_ranking
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.graph import ConceptGraph, Direction, Release
@@ -31,12 +32,15 @@ __all__ = [
     "concept_set",
     "connect",
     "cui_at_k",
+    "embedding_ranking",
     "evaluate",
     "iou",
+    "neighbour_ranking",
     "nn_cui_at_k",
     "nn_iou",
     "random_ranking",
     "read_ranking",
+    "scored_ranking",
     "top_k",
 ]
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, compare, detection, distance, evaluate, info, measures, nn_iou, study, walk
+from cuihop.cli import ask, compare, detection, distance, evaluate, index, info, measures, nn_iou, study, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -34,6 +34,7 @@ _OWN: dict[str, Callable[..., None]] = {
     "measures": measures.measures,
     "concept-detection": detection.concept_detection,
     "irma-error": detection.irma_error,
+    "index": index.index,
     "info": info.info,
 }
 
