@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import checked_threads
 from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.relevance_index import Progress, checked_threads
+from cuihop.evaluation.relevance_index import Progress
 
 __all__ = ["DistinctSets", "Gains", "rows_by_gain"]
 
