@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import checked_threads
 from cuihop.evaluation.concept_sets import ConceptSets
 from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.relevance_index import Progress, checked_threads
+from cuihop.evaluation.relevance_index import Progress
 
 __all__ = ["Gains", "rows_by_gain"]
 
