@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -14,7 +14,7 @@ from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, progress
 from cuihop.cli.work import EVALUATION, RANKING, WORK_PANEL, CheckpointOption, MemoryOption, Work
 from cuihop.errors import ConceptError, InputError
-from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
@@ -57,7 +57,8 @@ def evaluate_ranking(
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", help="Instead of --ranking: iou, nn-iou, random or random:SEED.", rich_help_panel=_FILES
+            "--baseline", help="Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.",
+            rich_help_panel=_FILES,
         ),
     ] = None,
     corpus: Annotated[
@@ -268,8 +269,8 @@ def _by_concepts(
     unknown: Unknown,
     work: Work,
 ) -> Evaluation:
-    if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
-        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
+        raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
     work.prepare()
     opened = None if graph is None else opened_graph(graph)
     try:
@@ -319,21 +320,19 @@ def _ranked(
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
         return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
-    if source.baseline == "iou":
-        return top_k(
-            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"],
-            progress=telling("ranked queries"), **work.options(RANKING),
-        )  # fmt: skip
-    if source.baseline == "nn-iou":
-        return top_k(
-            queries,
-            graph,
-            depth,
-            corpus=corpus,
-            progress=telling("ranked queries"),
-            **work.options(RANKING),
-            **options,
+    by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
+    if by is None:
+        named = ", ".join(get_args(Relevance))
+        raise typer.BadParameter(
+            f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    raise typer.BadParameter(
-        f"no baseline is called {source.baseline!r}; there are iou, nn-iou, random and random:SEED"
+    return top_k(
+        queries,
+        graph,
+        depth,
+        corpus=corpus,
+        by=by,
+        progress=telling("ranked queries"),
+        **work.options(RANKING),
+        **options,
     )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.evaluation.concept_tfidf import rows_by_tfidf
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.matching_gains import rows_by_matching
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.rankings import Ranking, own_rows
 from cuihop.evaluation.relevance_index import Progress, Scores
@@ -19,9 +23,10 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["Relevance", "random_ranking", "top_k"]
+__all__ = ["Relevance", "random_ranking", "rows_by_nn_iou", "top_k"]
 
-Relevance: TypeAlias = Literal["iou", "nn-iou"]
+Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
+"""What makes an image relevant: IoU, nn-IoU, BM (bipartite matching), or the cosine of TF-IDF vectors of concepts."""
 
 
 def top_k(
@@ -47,24 +52,33 @@ def top_k(
 
     Args:
         queries, corpus: as in `cuihop.evaluation.evaluate`.
-        graph: who knows the distances; ``iou`` needs none.
+        graph: who knows the distances; ``iou`` and ``tf-idf`` need none.
         k: how many.
         by: the gain.
-        n, lam, direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
-            `cuihop.evaluation.evaluate`.
+        n, lam: of nn-IoU.
+        direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
+            `cuihop.evaluation.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
 
     Raises:
         InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
     """
     if by not in get_args(Relevance):
         raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
-    if by == "nn-iou" and graph is None:
-        raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph")
+    if by in ("nn-iou", "bm") and graph is None:
+        raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     images = ImageCollection.of(queries, corpus, graph, unknown)
     depth = min(checked_k(k), len(images.corpus))
     budget = MemoryBudget.of(memory)
     budget.take("rankings", _bytes_of(len(images.queries), depth))
+    if by in ("bm", "tf-idf"):
+        if checkpoint is not None:
+            raise InputError("no checkpoint for this ranking", column="checkpoint", found=by, expected="iou or nn-iou")
+        if by == "bm" and graph is not None:
+            rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
+        else:
+            rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
+        return _ranking_of(rows, images, f"by {by}")
     hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
     index = images.index(graph, hops=hops, direction=direction, memory=budget)
     rows = np.empty((len(images.queries), depth), dtype=np.int32)
@@ -90,8 +104,46 @@ def top_k(
             progress=progress,
             done={block.number for block in done},
         )
+    return _ranking_of(rows, images, f"by {by}")
+
+
+def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: str) -> Ranking:
+    """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
-    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
+    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
+
+
+def rows_by_nn_iou(
+    images: ImageCollection,
+    graph: ConceptGraph | None,
+    depth: int,
+    n: int,
+    lams: Sequence[float],
+    direction: Direction = "any",
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.int32]:
+    """The images of the largest nn-IoU for each query and each λ, in one pass for all λ; see `top_k`.
+
+    Returns:
+        int32, shape (λ, queries, depth): places in the corpus; -1 where it has fewer.
+    """
+    rows = np.empty((len(lams), len(images.queries), depth), dtype=np.int32)
+
+    def receive(scores: Scores) -> None:
+        for level in range(len(lams)):
+            rows[level, scores.queries] = scores.best_others(level, images.own_rows[scores.queries])[1]
+
+    images.index(graph, hops=n, direction=direction).score(
+        lams,
+        depth + 1,
+        lambda places: np.empty((len(places), 0), dtype=np.int32),
+        receive,
+        threads=threads,
+        progress=progress,
+    )
+    return rows
 
 
 def random_ranking(

@@ -48,6 +48,11 @@ class ConceptSets:
         return len(self.indptr) - 1
 
     @property
+    def sizes(self) -> Int64:
+        """Concepts of each set."""
+        return np.diff(self.indptr)
+
+    @property
     def largest(self) -> int:
         """Concepts of the largest set."""
         return int(np.diff(self.indptr).max(initial=0))
