@@ -36,7 +36,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)
-	@$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet --conf-dir docs/site . build/docs
+	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs
 	@echo "build/docs/index.html"
 
 tutorial: $(READY)

@@ -21,6 +21,12 @@ FOLDER = Path(__file__).resolve().parent
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("How long does it take to read is_a rows?", "load.py", (), ("--rows", "200000")),
     ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--pairs", "1000")),
+    (
+        "How does the time of a distance grow with the graph?",
+        "growth.py",
+        ("--plot", "benchmarks/growth.svg"),
+        ("--sizes", "1000", "10000"),
+    ),
     ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
     (
         "How many questions a second does the service answer?",
@@ -30,6 +36,7 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     ("What does knowing the caller cost?", "guard.py", (), ("--calls", "500")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),
+    ("How far does an evaluation scale?", "evaluation.py", (), ("--images", "400")),
     ("How long does a Neo4j server take?", "neo4j_store.py", (), ("--concepts", "2000", "--rows", "40000")),
 )
 PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas", "neo4j")

@@ -31,7 +31,7 @@ from made_hierarchy import made_hierarchy, shape
 Pairs = list[tuple[str, str]]
 Ask = Callable[[list[tuple[int, int]]], list[int | None]]
 
-_SLOW = 20  # microseconds × pairs: what a peer that searches the whole graph is asked
+_SLOW = 20  # pairs for a peer that searches the whole graph
 _QUICK = 200
 
 
@@ -68,13 +68,11 @@ def timed(call: Callable[[], object]) -> float:
     return sorted(spent)[1]
 
 
-def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, int]]:
-    """What others offer: name → how to ask for distances of numbered pairs, and how many pairs to ask at a time."""
-    found: dict[str, tuple[Ask, int]] = {}
+def _each(distance: Callable[[int, int], int | None]) -> Ask:
+    return lambda pairs: [distance(a, b) for a, b in pairs]
 
-    def each(distance: Callable[[int, int], int | None]) -> Ask:
-        return lambda pairs: [distance(a, b) for a, b in pairs]
 
+def _networkx(edges: npt.NDArray[np.int32], concepts: int) -> Ask:
     import networkx as nx
 
     of_networkx: nx.Graph[int] = nx.Graph()
@@ -87,8 +85,10 @@ def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, i
         except nx.NetworkXNoPath:
             return None
 
-    found[f"NetworkX {version('networkx')}"] = each(by_networkx), _QUICK
+    return _each(by_networkx)
 
+
+def _igraph(edges: npt.NDArray[np.int32], concepts: int) -> Ask:
     import igraph
 
     of_igraph = igraph.Graph(n=concepts, edges=edges)
@@ -97,8 +97,10 @@ def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, i
         hops = of_igraph.distances(a, b)[0][0]
         return None if hops == float("inf") else int(hops)
 
-    found[f"igraph {version('igraph')}"] = each(by_igraph), _SLOW
+    return _each(by_igraph)
 
+
+def _networkit(edges: npt.NDArray[np.int32], concepts: int) -> Ask:
     import networkit
 
     of_networkit = networkit.Graph(concepts)
@@ -111,8 +113,10 @@ def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, i
         hops = search.getDistance()
         return int(hops) if hops < concepts else None
 
-    found[f"NetworKit {version('networkit')}"] = each(by_networkit), _QUICK
+    return _each(by_networkit)
 
+
+def _rustworkx(edges: npt.NDArray[np.int32], concepts: int) -> Ask:
     import rustworkx
 
     of_rustworkx: Any = rustworkx.PyGraph()
@@ -123,8 +127,10 @@ def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, i
         hops = rustworkx.graph_dijkstra_shortest_path_lengths(of_rustworkx, a, lambda _: 1.0, goal=b)
         return int(hops[b]) if b in hops else (0 if a == b else None)
 
-    found[f"rustworkx {version('rustworkx')}"] = each(by_rustworkx), _SLOW
+    return _each(by_rustworkx)
 
+
+def _scipy(edges: npt.NDArray[np.int32], concepts: int) -> Ask:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
 
@@ -137,8 +143,24 @@ def peers(edges: npt.NDArray[np.int32], concepts: int) -> dict[str, tuple[Ask, i
             answers.append(None if np.isinf(hops) else int(hops))
         return answers
 
-    found[f"SciPy {version('scipy')}"] = by_scipy, max(1, _SLOW // 4)
-    return found
+    return by_scipy
+
+
+_MAKERS: dict[str, tuple[Callable[[npt.NDArray[np.int32], int], Ask], int]] = {
+    "NetworkX": (_networkx, _QUICK),
+    "igraph": (_igraph, _SLOW),
+    "NetworKit": (_networkit, _QUICK),
+    "rustworkx": (_rustworkx, _SLOW),
+    "SciPy": (_scipy, _SLOW // 4),
+}
+"""Peer → what makes its asker, and how many pairs it is asked."""
+
+
+def peers(
+    edges: npt.NDArray[np.int32], concepts: int, only: Sequence[str] = tuple(_MAKERS)
+) -> dict[str, tuple[Ask, int]]:
+    """What others offer: name → how to ask for distances of numbered pairs, and how many pairs to ask at a time."""
+    return {f"{name} {version(name)}": (_MAKERS[name][0](edges, concepts), _MAKERS[name][1]) for name in only}
 
 
 def measured(graph: SnapshotGraph, pairs: Pairs) -> dict[str, float]:

@@ -15,6 +15,8 @@ from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.ranking_in_memory import embedding_ranking, neighbour_ranking, scored_ranking
 from cuihop.evaluation.rankings import Ranking, read_ranking
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
+from cuihop.explanation.pair import Explanation, explain_pair
+from cuihop.explanation.query import explain_query
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
@@ -25,6 +27,7 @@ __all__ = [
     "CuihopError",
     "Direction",
     "Evaluation",
+    "Explanation",
     "ImageConcepts",
     "Ranking",
     "Release",
@@ -34,6 +37,8 @@ __all__ = [
     "cui_at_k",
     "embedding_ranking",
     "evaluate",
+    "explain_pair",
+    "explain_query",
     "iou",
     "neighbour_ranking",
     "nn_cui_at_k",

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from typing import Literal, get_args, get_origin
+
+from sphinx.pycode import ModuleAnalyzer
+
+from markdown_cells import cell
 
 __all__ = ["MODULES", "python_reference"]
 
@@ -22,8 +27,26 @@ MODULES = {
         "cuihop.evaluation.qrels",
         "cuihop.evaluation.image_labels",
         "cuihop.evaluation.comparison",
+        "cuihop.evaluation.paired_tests",
         "cuihop.evaluation.concept_detection",
+        "cuihop.evaluation.irma_codes",
     ),
+    "Explanation of values": (
+        "cuihop.explanation.pair",
+        "cuihop.explanation.query",
+        "cuihop.explanation.sensitivity",
+        "cuihop.explanation.picture",
+    ),
+    "Other tools": (
+        "cuihop.adapters.pandas",
+        "cuihop.adapters.pytrec_eval",
+        "cuihop.adapters.ir_measures",
+        "cuihop.adapters.ranx",
+        "cuihop.adapters.sklearn",
+        "cuihop.adapters.integer_gains",
+        "cuihop.adapters.arrays",
+    ),
+    "Graphs elsewhere": ("cuihop.neo4j.graph", "cuihop.remote.graph", "cuihop.remote.settings"),
     "Loading": ("cuihop_loader",),
 }
 
@@ -31,19 +54,28 @@ MODULES = {
 def python_reference() -> str:
     """Every public name of every module, once: where it is defined, or where users import it from."""
     parts: list[str] = []
-    told: set[int] = set()
+    told: set[str] = set()
     for chapter, modules in MODULES.items():
         parts.append(f"## {chapter}")
         for name in modules:
             module = importlib.import_module(name)
             parts += [f"### `{name}`", _directive("automodule", name)]
+            comments = ModuleAnalyzer.for_module(name).find_attr_docs()
             for public in module.__all__:
                 value = getattr(module, public)
-                if id(value) in told or not (inspect.isclass(value) or inspect.isroutine(value)):
+                called = inspect.isclass(value) or inspect.isroutine(value)
+                same = f"{value.__module__}.{value.__qualname__}" if called else public
+                if same in told:
                     continue
-                told.add(id(value))
-                kind = "autoclass" if inspect.isclass(value) else "autofunction"
-                parts.append(_directive(kind, f"{name}.{public}"))
+                told.add(same)
+                if inspect.isclass(value):
+                    parts.append(_directive("autoclass", f"{name}.{public}"))
+                elif called:
+                    parts.append(_directive("autofunction", f"{name}.{public}"))
+                elif get_origin(value) is Literal:
+                    words = " or ".join(f"`{one!r}`" for one in get_args(value))
+                    comment = cell(" ".join(comments.get(("", public), [])))
+                    parts.append(f"```{{py:data}} {name}.{public}\n\n{words}. {comment}\n```")
     return "\n\n".join(parts)
 
 
