@@ -1,6 +1,6 @@
 // A field for one concept, with type-ahead: the combobox pattern of the ARIA Authoring Practices.
 
-import { el, fill, fresh, counted } from "./dom.js";
+import { el, fill, counted } from "./dom.js";
 import { Problem, isCancelled } from "./service.js";
 import { inWords } from "./problems.js";
 
@@ -18,7 +18,7 @@ const HITS = 12;
  * @returns {ConceptField}
  */
 export function conceptField(app, { label, hint, large = false, onchoose }) {
-  const id = fresh("concept");
+  const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown anew: the focus stays
   const list = el("ul", { role: "listbox", id: `${id}-list`, "aria-label": `Concepts for: ${label}`, hidden: true });
   const status = el("p", { class: "status", role: "status", id: `${id}-status` });
   const input = el("input", {
@@ -160,7 +160,8 @@ function option(choice, id, chosen) {
 }
 
 /** What a text may mean: concepts by name, and what became of an identifier that is retired. */
-async function suggestions(app, text, signal) {
+async function suggestions(app, typed, signal) {
+  const text = app.release.identifiers === "cui" && /^c\d{7}$/.test(typed) ? typed.toUpperCase() : typed;
   const mayBeIdentifier = /\d/.test(text) && !/\s/.test(text);
   const [hits, resolution] = await Promise.all([
     app.release.names ? app.service.get("v1/search", { text, limit: HITS }, signal).then((a) => a.hits) : [],
@@ -185,8 +186,7 @@ async function suggestions(app, text, signal) {
 }
 
 async function resolved(app, text, signal) {
-  const asked = app.release.identifiers === "cui" ? text.toUpperCase() : text;
-  const answer = await app.service.post("v1/resolutions", { cuis: [asked] }, signal);
+  const answer = await app.service.post("v1/resolutions", { cuis: [text] }, signal);
   return answer.resolutions[0];
 }
 

@@ -1,6 +1,6 @@
 // Which way hops may go: a choice that several views have.
 
-import { el, fresh } from "./dom.js";
+import { el } from "./dom.js";
 
 const CHOICES = [["any", "either way"], ["up", "up, to broader"], ["down", "down, to narrower"]];
 
@@ -11,12 +11,11 @@ export function directionInWords(direction) {
 
 /** @param {string} chosen @param {(direction: string) => void} onchoose */
 export function directionChoice(chosen, onchoose) {
-  const name = fresh("direction");
   return el(
     "fieldset",
     { class: "choice" },
     el("legend", {}, "Direction"),
     CHOICES.map(([value, text]) => el("label", {},
-      el("input", { type: "radio", name, value, checked: value === chosen, onchange: () => onchoose(value) }), " ", text)),
+      el("input", { type: "radio", name: "direction", id: `direction-${value}`, value, checked: value === chosen, onchange: () => onchoose(value) }), " ", text)),
   );
 }

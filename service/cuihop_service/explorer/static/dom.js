@@ -50,14 +50,6 @@ export function counted(number, one, many = `${one}s`) {
   return `${grouped(number)} ${number === 1 ? one : many}`;
 }
 
-let next = 0;
-
-/** An identifier for an element that labels refer to. */
-export function fresh(kind) {
-  next += 1;
-  return `${kind}-${next}`;
-}
-
 /** A button that copies a text, or what a function gives, and says so. */
 export function copyButton(label, text, description = label) {
   const button = el("button", { type: "button", class: "quiet small", "aria-label": description }, label);

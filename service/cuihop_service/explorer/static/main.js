@@ -101,13 +101,22 @@ async function show() {
     return;
   }
   main.dataset.view = view;
+  const focused = document.activeElement;
   try {
-    await shown(app, main, query, signal);
+    const done = shown(app, main, query, signal);
+    keepFocus(focused);
+    await done;
   } catch (error) {
     if (signal.aborted) return;
     if (error instanceof Problem && error.reason === "NOT_AUTHENTICATED") return askForKey(error);
     fill(main, problemPanel(error, show));
   }
+}
+
+/** Puts the focus on the element that took the place of the one that had it; else, after a step, on the view. */
+function keepFocus(before) {
+  if (before?.id && before !== main) document.getElementById(before.id)?.focus();
+  if (document.activeElement === document.body && before && before !== document.body) main.focus();
 }
 
 /** @param {Problem} problem */

@@ -36,7 +36,7 @@ export async function pathView(app, place, query, signal) {
     el("h1", {}, "Path between two concepts"),
     el("div", { class: "card form" },
       el("div", { class: "fields" }, from.root,
-        el("button", { type: "button", class: "quiet swap", "aria-label": "Swap from and to", title: "Swap",
+        el("button", { type: "button", class: "quiet swap", id: "swap", "aria-label": "Swap from and to", title: "Swap",
           onclick: () => show({ a: asked.b, b: asked.a }) }, "⇄"),
         to.root),
       el("div", { class: "row" }, directionChoice(asked.direction, (direction) => show({ direction })),
