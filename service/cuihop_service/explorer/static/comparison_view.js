@@ -7,7 +7,6 @@ import { comparisonCypher, cypherPanel } from "./cypher.js";
 import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
 import { told } from "./problems.js";
-import { Problem } from "./service.js";
 import { saveButtons } from "./saving.js";
 
 const PAUSE = 250; // ms after the last movement of a slider
@@ -90,17 +89,12 @@ export async function comparisonView(app, place, query, signal) {
     const question = structuredClone(asked);
     answer.setAttribute("aria-busy", "true");
     await told(answer, stop, async () => {
-      try {
-        const found = await app.service.post("v1/relevance", question, stop);
-        const { merged, isolated } = found;
-        const sets = { a: current(question.a, merged), b: current(question.b, merged) };
-        const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
-        const names = known.length ? await app.names(known, stop) : new Map();
-        showComparison(app, answer, question, found, sets, names, stop);
-      } catch (error) {
-        if (error instanceof Problem && error.reason === "NOT_AUTHENTICATED") return app.askForKey(error);
-        throw error;
-      }
+      const found = await app.service.post("v1/relevance", question, stop);
+      const { merged, isolated } = found;
+      const sets = { a: current(question.a, merged), b: current(question.b, merged) };
+      const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
+      const names = known.length ? await app.names(known, stop) : new Map();
+      showComparison(app, answer, question, found, sets, names, stop);
     });
     if (!stop.aborted) answer.removeAttribute("aria-busy");
   }

@@ -100,7 +100,6 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     } catch (error) {
       if (isCancelled(error) || own !== asking) return;
       close();
-      if (error instanceof Problem && error.reason === "NOT_AUTHENTICATED") return app.askForKey(error);
       const again = el("button", { type: "button", class: "quiet small", onclick: () => ask() }, "Try again");
       const words = error instanceof Problem ? inWords(error)[0] : "A fault in this page";
       fill(status, `${words}. `, again);

@@ -20,7 +20,8 @@ export async function conceptView(app, place, query, signal) {
     onchoose: (chosen) => go(conceptAddress(chosen)),
   });
   const card = el("div", { id: "card" });
-  fill(place, cui ? null : el("h1", {}, "How near are two concepts?"), field.root, card);
+  const heading = cui ? el("h1", { class: "unseen" }, "Concept") : el("h1", {}, "How near are two concepts?");
+  fill(place, heading, field.root, card);
   if (!cui) {
     document.title = "cuihop explorer";
     welcome(app, card);
@@ -30,6 +31,7 @@ export async function conceptView(app, place, query, signal) {
   fill(card, el("p", { class: "waiting" }, "Asking …"));
   await told(card, signal, async () => {
     const concept = await app.service.get("v1/concept", { cui }, signal);
+    heading.remove(); // the card has one of its own
     showCard(app, card, cui, concept, signal);
   });
 }

@@ -12,8 +12,7 @@ import { keyView } from "./key_view.js";
 
 /**
  * What every view has.
- * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>,
- *   askForKey: (problem: Problem) => void}} App
+ * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>}} App
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
@@ -36,10 +35,9 @@ const app = {
     tier = answer.tier;
     if (app.release && answer.release !== app.release.digest) begin(); // another release took its place
     else showBadges();
-  }),
+  }, askForKey),
   release: null,
   names,
-  askForKey,
 };
 
 /** Names of concepts; null where the release gives none or the key may not see them. */
@@ -75,8 +73,7 @@ async function begin() {
     if (release.digest !== app.release?.digest) known = new Map();
     app.release = release;
   } catch (error) {
-    if (error instanceof Problem && error.reason === "NOT_AUTHENTICATED") return askForKey(error);
-    fill(main, problemPanel(error, begin));
+    if (!(error instanceof Problem && error.reason === "NOT_AUTHENTICATED")) fill(main, problemPanel(error, begin));
     return;
   }
   showBadges();
@@ -108,7 +105,6 @@ async function show() {
     await done;
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof Problem && error.reason === "NOT_AUTHENTICATED") return askForKey(error);
     fill(main, problemPanel(error, show));
   }
 }

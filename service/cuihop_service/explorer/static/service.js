@@ -35,9 +35,13 @@ export const key = {
 
 /** Who answers. Addresses are relative to the page, so that a proxy may put both below any path. */
 export class Service {
-  /** @param {(answer: {release: string, tier: string}) => void} heard told of each answer */
-  constructor(heard) {
+  /**
+   * @param {(answer: {release: string, tier: string}) => void} heard told of each answer
+   * @param {(problem: Problem) => void} unknown told where the service wants to know who asks
+   */
+  constructor(heard, unknown) {
     this.heard = heard;
+    this.unknown = unknown;
   }
 
   /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
@@ -77,7 +81,7 @@ export class Service {
     }
     if (!response.ok) {
       const wait = Number(response.headers.get("Retry-After"));
-      throw new Problem({
+      const problem = new Problem({
         reason: told.reason ?? "NOT_UNDERSTOOD",
         status: response.status,
         detail: told.detail,
@@ -86,6 +90,8 @@ export class Service {
         requestId: told.request_id,
         retryAfter: Number.isFinite(wait) ? wait : 0,
       });
+      if (problem.reason === "NOT_AUTHENTICATED" && !signal?.aborted) this.unknown(problem);
+      throw problem;
     }
     if (told.release && told.tier) this.heard(told);
     return told;
