@@ -23,7 +23,9 @@ def explorer_graph(folder: Path) -> SnapshotGraph:
     files = {
         "MRREL": [isa(parent, child, sab="MSH") for child, parent in edges if child != parent],
         "MRCONSO": [
-            name(cui, text, ts="P" if place == 0 else "S") for cui, texts in names.items() for place, text in enumerate(texts)
+            name(cui, text, ts="P" if place == 0 else "S")
+            for cui, texts in names.items()
+            for place, text in enumerate(texts)
         ],
         "MRSTY": [semantic_type("C0006121", "T023", "Body Part, Organ, or Organ Component")],
         "MRCUI": [retired(old, relation, successor) for old, relation, successor in RETIRED],

@@ -95,6 +95,19 @@ def test_it_answers_on_both_ports_and_stops_when_told(store: Path, tmp_path: Pat
     assert "Traceback" not in running.log.read_text()
 
 
+def test_the_explorer_is_served_unless_it_is_switched_off(store: Path, tmp_path: Path) -> None:
+    pool = urllib3.PoolManager(retries=False, timeout=20)
+    with program(store, tmp_path) as running:
+        wait_for(lambda: f"open http://{running.http}/" in running.log.read_text())
+        assert b"<title>cuihop explorer</title>" in pool.request("GET", f"http://{running.http}/").data
+        running.stop()
+    with program(store, tmp_path, "--no-explorer") as running:
+        assert running.hops() == 3
+        assert pool.request("GET", f"http://{running.http}/").status == 404
+        running.stop()
+        assert "open http" not in running.log.read_text()
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_answers_under_way_are_given_when_it_stops(tmp_path: Path, workers: str) -> None:
     chain = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(3_000)]

@@ -107,7 +107,9 @@ def test_every_file_that_a_page_names_is_served() -> None:
     for name in re.findall(r"(?:src|href)=\"(explorer/[^\"]+)\"", STATIC.joinpath("index.html").read_text()):
         assert f"/{name}" in served
     imported = {
-        name for path in STATIC.glob("*.js") for name in re.findall(r"from \"\./([^\"]+)\"", path.read_text(encoding="utf-8"))
+        name
+        for path in STATIC.glob("*.js")
+        for name in re.findall(r"from \"\./([^\"]+)\"", path.read_text(encoding="utf-8"))
     }
     assert {f"/explorer/{name}" for name in imported} <= served
 

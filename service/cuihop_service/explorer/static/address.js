@@ -1,4 +1,4 @@
-// What is shown stands in the address after the #, so that a link shows the same, and no server's log holds it.
+// What is shown stands in the address, after the #: a link shows the same, and the browser's buttons lead back and on.
 
 /** @typedef {{view: string, query: URLSearchParams}} Place */
 

@@ -77,17 +77,19 @@ function show(app, place, asked, around, to, signal) {
   signal.addEventListener("abort", () => picture.destroy());
 
   async function unfold(id) {
+    const near = around.folds().find((fold) => fold.id === id)?.cui ?? around.centre;
     await told(trouble, signal, async () => {
       const before = around.nodes.size;
       await around.unfold(id);
       fill(trouble);
       note(to({ open: around.opened() }));
-      draw();
+      draw(near);
       announce(`${counted(around.nodes.size - before, "more concept")} shown`);
     });
   }
 
-  function draw() {
+  /** Draws what is known now; `near` is what must be seen. */
+  function draw(near = around.centre) {
     const nodes = [...around.nodes.values()];
     const boxes = nodes.map((node) => box({ ...node, id: node.cui, kind: node.cui === around.centre ? "end" : "plain",
       told: node.cui === around.centre ? "centre" : counted(node.hops ?? 0, "hop") }));
@@ -101,7 +103,7 @@ function show(app, place, asked, around, to, signal) {
     }
     placedInLayers(boxes, edges);
     const drawn = asked.all ? [...aside, ...edges] : edges;
-    picture.draw(boxes, drawn.map((edge) => ({ ...edge, sides: true })), around.centre);
+    picture.draw(boxes, drawn.map((edge) => ({ ...edge, sides: true })), near);
     fill(others, aside.length > 0 && el("label", { class: "inline" },
       el("input", { type: "checkbox", id: "all", checked: asked.all === "yes", onchange: (event) => {
         asked.all = event.target.checked ? "yes" : "";

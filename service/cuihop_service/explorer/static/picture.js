@@ -6,7 +6,7 @@ import { FONT, FONT_SIZE, LINE } from "./boxes.js";
 import { svgOf } from "./svg.js";
 
 const LARGEST_ZOOM = 1.15; // at first sight
-const SMALLEST_ZOOM = 0.55; // at first sight: what is smaller cannot be read, and is better moved
+const SMALLEST_ZOOM = 0.6; // at first sight: what is smaller cannot be read, and is better moved
 const STEP = 1.25;
 const MARGIN = 20;
 const LEAST_HEIGHT = 170;
@@ -68,6 +68,12 @@ function ends(edge, at) {
   const [from, to] = [at.get(edge.from), at.get(edge.to)];
   if (!edge.sides || from.x === to.x) return { start: "outside-to-node", end: "outside-to-node" };
   return from.x > to.x ? { start: "-50% 0%", end: "50% 0%" } : { start: "50% 0%", end: "-50% 0%" };
+}
+
+/** How far to move what lies between two bounds, so that nothing is left empty beside it, or as little as can be. */
+function inside(low, high, size) {
+  if (high - low < size - 2 * MARGIN) return (size - low - high) / 2;
+  return Math.max(0, size - MARGIN - high) + Math.min(0, MARGIN - low);
 }
 
 export class Picture {
@@ -183,6 +189,8 @@ export class Picture {
     } else if (cy.zoom() < SMALLEST_ZOOM && centre !== null) {
       cy.zoom(SMALLEST_ZOOM);
       cy.center(cy.getElementById(centre));
+      const { x1, y1, x2, y2 } = cy.elements().renderedBoundingBox();
+      cy.panBy({ x: inside(x1, x2, cy.width()), y: inside(y1, y2, cy.height()) });
     }
   }
 
