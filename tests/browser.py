@@ -61,7 +61,7 @@ class Explorer:
         page.on("console", self._heard)
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # The browser itself tells of answers that are errors and of a service that is gone: these are tested on purpose.
+        # The browser itself tells of answers that are errors and of a service that is gone: tested on purpose.
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 

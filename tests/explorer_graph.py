@@ -1,4 +1,4 @@
-"""A release for the explorer's tests: the graph of `example_graph`, a hub, vocabularies, semantic types, hostile names."""
+"""A release for the explorer's tests: the graph of `example_graph`, a hub, semantic types, hostile names."""
 
 from __future__ import annotations
 

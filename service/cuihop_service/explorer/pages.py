@@ -7,7 +7,7 @@ show they ask of ``/v1`` as any other caller, so that the guard decides there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -70,7 +70,7 @@ def explorer_routes() -> list[Route]:
     return [Route(page.path, _given(page), methods=["GET"], include_in_schema=False) for page in pages()]
 
 
-def _given(page: Page) -> object:
+def _given(page: Page) -> Callable[[Request], Awaitable[Response]]:
     """What answers requests for the file."""
     headers = {
         "Cache-Control": "no-cache",  # kept, and asked again by its tag: a new version is seen at once

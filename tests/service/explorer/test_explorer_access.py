@@ -46,7 +46,11 @@ def shown(explorer: Explorer, view: str) -> None:
 def violations(explorer: Explorer, name: str) -> list[str]:
     results: Any = Axe().run(explorer.page, options=RULES)
     (SCREENSHOTS / f"axe-{name}.txt").write_text(results.generate_report() or "no violations\n")
-    return [f"{found['id']}: {node['html']} {node['failureSummary']}" for found in results.response["violations"] for node in found["nodes"]]  # fmt: skip
+    return [
+        f"{found['id']}: {node['html']} {node['failureSummary']}"
+        for found in results.response["violations"]
+        for node in found["nodes"]
+    ]
 
 
 @pytest.mark.parametrize("scheme", LIGHT_AND_DARK)
@@ -64,8 +68,8 @@ def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningSe
         explorer.field("Search").press("ArrowDown")
         expect(explorer.page.get_by_role("option").first).to_be_visible()
         found["type-ahead"] = violations(explorer, f"type-ahead-{scheme}")
-        explorer.page.route("**/v1/**", lambda route: route.fulfill(
-            status=401, json={"reason": "NOT_AUTHENTICATED", "detail": "no key or token came with the question"}))  # fmt: skip
+        refusal = {"reason": "NOT_AUTHENTICATED", "detail": "no key or token came with the question"}
+        explorer.page.route("**/v1/**", lambda route: route.fulfill(status=401, json=refusal))
         explorer.open()
         expect(explorer["#key"]).to_be_visible()
         found["key"] = violations(explorer, f"key-{scheme}")

@@ -84,7 +84,7 @@ def test_the_list_closes_with_escape_and_opens_with_arrows(explorer: Explorer) -
 
 def test_a_late_answer_never_takes_the_place_of_a_newer_one(explorer: Explorer) -> None:
     held: list[Route] = []
-    explorer.page.route("**/v1/search?text=brain*", lambda route: held.append(route))
+    explorer.page.route("**/v1/search?text=brain*", held.append)
     field = explorer.field("Search")
     field.fill("brain")
     explorer.page.wait_for_timeout(300)
@@ -169,7 +169,7 @@ def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Exp
     for a, b in ((STEM, HEAD), (VEINS, "C0007226"), ("C9000005", "C9000001"), (STEM, VEINS), (HEAD, HEAD)):
         for direction in ("any", "up", "down"):
             explorer.open(f"#/path?a={a}&b={b}&direction={direction}")
-            hops = graph.distance(a, b, direction=direction)  # type: ignore[arg-type]
+            hops = graph.distance(a, b, direction=direction)
             told = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
             expect(explorer["#hops"]).to_have_text(re.compile(rf"^{told}\b"))
 
@@ -218,7 +218,7 @@ def shown(explorer: Explorer, folder: Path) -> dict[str, int]:
 def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
     for direction in ("any", "up", "down"):
         explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2&direction={direction}")
-        found = graph.neighbours([VESSELS], hops=2, direction=direction)[0]  # type: ignore[arg-type]
+        found = graph.neighbours([VESSELS], hops=2, direction=direction)[0]
         expect(explorer["#total"]).to_contain_text(f"{len(found)} concept")
         assert shown(explorer, tmp_path) == {VESSELS: 0} | {near.cui: near.hops for near in found}
     explorer.shot("neighbourhood")

@@ -9,13 +9,13 @@ const WIDEST = 150; // of the text
 const MOST_LINES = 3;
 const AROUND = 12;
 const UNDER = 14;
-const COLUMNS_APART = 140;
+const COLUMNS_APART = 200;
 
 /**
  * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, told?: string}} Node
  * `text` is written in place of name and identifier.
  * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean}} Edge from the narrower concept to the broader one
- * From side to side in layers: `sides` is set.
+ * `sides`: the edge goes from side to side, where boxes stand in columns.
  * @typedef {Node & {lines: string[], width: number, height: number, x: number, y: number}} Box
  */
 

@@ -203,7 +203,7 @@ function drawn(rows) {
     for (const witness of row.witnesses) {
       const other = idOf.get(`${row.side === "A" ? "B" : "A"} ${witness.cui}`);
       const own = `${row.side} ${row.cui}`;
-      if (other) edges.set([own, other].sort().join("|"), { from: own, to: other, kind: "near", text: counted(witness.hops, "hop") });
+      if (other) edges.set([own, other].sort().join("|"), { from: own, to: other, kind: "near", sides: true, text: counted(witness.hops, "hop") });
     }
   }
   return { boxes, edges: [...edges.values()] };

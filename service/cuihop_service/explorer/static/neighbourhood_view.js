@@ -38,7 +38,7 @@ export async function neighbourhoodView(app, place, query, signal) {
     el("div", { class: "card form" },
       centre.root,
       el("div", { class: "row" },
-        el("label", { class: "inline", for: "hops-choice" }, "Within "), hops,
+        el("label", {}, "Within ", hops),
         directionChoice(asked.direction, (direction) => go(to({ direction, open: "" }))))),
     answer,
   );
