@@ -29,9 +29,9 @@ document.addEventListener("securitypolicyviolation", (e) => noticed.push(`${e.vi
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The session's browser."""
+    """The browser of the tests of one folder. While it runs, its event loop is the thread's: asyncio.run does not work."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         problem = "no browser can be started: chromium not found"

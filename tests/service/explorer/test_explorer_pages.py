@@ -73,7 +73,7 @@ def test_only_get_and_head_are_answered(service: RunningService) -> None:
 @pytest.mark.parametrize(
     "path",
     ["/explorer", "/explorer/", "/explorer/../pages.py", "/explorer/%2e%2e/pages.py", "/explorer/..%2fpages.py",
-     "/index.html", "/explorer/index.html", "/explorer//main.js", "/explorer/vendor", "/explorer/\u00e4", "//etc/passwd",
+     "/index.html", "/explorer/index.html", "/explorer//main.js", "/explorer/vendor", "/explorer/\u00e4", "//etc",
      "/explorer/vendor/vendor.lock.json", "/explorer/main.js%00.css", "/explorer/..\\pages.py"],
 )  # fmt: skip
 def test_a_path_that_is_no_page_leads_nowhere(service: RunningService, path: str) -> None:
