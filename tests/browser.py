@@ -29,9 +29,9 @@ document.addEventListener("securitypolicyviolation", (e) => noticed.push(`${e.vi
 """
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The browser of the tests of one folder. While it runs, its event loop is the thread's: asyncio.run does not work."""
+    """The browser of one module. It ends with it, for while it runs its event loop is the thread's: no asyncio.run."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         problem = "no browser can be started: chromium not found"
