@@ -19,6 +19,7 @@ from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import concept_overlap
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.graph_holder import ServedGraph
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
 
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
@@ -63,6 +64,12 @@ def test_a_concept_is_found_while_its_name_is_typed(explorer: Explorer) -> None:
 def test_a_synonym_says_which_one_it_is(explorer: Explorer) -> None:
     explorer.field("Search").fill("truncus")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile(f"Brain stem.*{STEM}.*also: Truncus encephali"))
+
+
+def test_more_concepts_than_are_listed_are_told(explorer: Explorer) -> None:
+    explorer.field("Search").fill("disease number")
+    expect(explorer.page.get_by_role("option")).to_have_count(12)
+    expect(explorer[".status"]).to_have_text("The first 12 concepts; type more to narrow them down")
 
 
 def test_the_list_closes_with_escape_and_opens_with_arrows(explorer: Explorer) -> None:
@@ -145,6 +152,20 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     children.get_by_role("button", name="1,209 more").click()
     expect(children.get_by_role("link")).to_have_count(50)
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
+
+
+def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
+    newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
+    with (
+        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open(f"#/concept?cui={HEAD}")
+        expect(explorer["#card h1"]).to_have_text("Head")
+        service.holder.serve(ServedGraph(newer.release, index=newer))
+        explorer.go(f"#/concept?cui={STEM}")
+        expect(explorer["#card h1"]).to_have_text("Brainstem, newer")
+        expect(explorer["#release"]).to_contain_text("2027AA")
 
 
 # Paths

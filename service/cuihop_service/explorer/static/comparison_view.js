@@ -29,6 +29,8 @@ export async function comparisonView(app, place, query, signal) {
     direction: asked.direction === "any" ? "" : asked.direction, unknown: asked.unknown === "error" ? "" : asked.unknown });
   let timer = 0;
   let asking = new AbortController();
+  /** @type {Picture|null} */
+  let picture = null; // the one before stays until the next one is there
   /** Asks anew, a moment after the last change; the address follows without a step for each. */
   const changed = () => {
     clearTimeout(timer);
@@ -40,6 +42,7 @@ export async function comparisonView(app, place, query, signal) {
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
     asking.abort();
+    picture?.destroy();
   });
 
   const areas = ["a", "b"].map((side) => setField(app, side, asked[side], (cuis) => {
@@ -94,7 +97,8 @@ export async function comparisonView(app, place, query, signal) {
       const sets = { a: current(question.a, merged), b: current(question.b, merged) };
       const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
       const names = known.length ? await app.names(known, stop) : new Map();
-      showComparison(app, answer, question, found, sets, names, stop);
+      picture?.destroy();
+      picture = showComparison(app, answer, question, found, sets, names, stop);
     });
     if (!stop.aborted) answer.removeAttribute("aria-busy");
   }
@@ -157,7 +161,6 @@ function showComparison(app, place, asked, found, sets, names, signal) {
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
   });
-  signal.addEventListener("abort", () => picture.destroy());
   const { boxes, edges } = drawn(rows);
   const value = (number) => number.toFixed(4);
   fill(
@@ -190,6 +193,7 @@ function showComparison(app, place, asked, found, sets, names, signal) {
   );
   if (boxes.length > 0) picture.draw(boxes, edges);
   announce(`nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}`);
+  return picture;
 }
 
 /** A on the left, what both have in the middle, B on the right; a dashed line for near. */

@@ -95,7 +95,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
       list.hidden = choices.length === 0;
       input.setAttribute("aria-expanded", String(choices.length > 0));
       mark(-1);
-      status.textContent = found.told ?? (choices.length ? counted(choices.length, "concept") : "No concept found");
+      status.textContent = found.told ?? counts(choices.length);
       if (wantsFirst && choices.length) choose(0);
     } catch (error) {
       if (isCancelled(error) || own !== asking) return;
@@ -140,6 +140,11 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
   input.addEventListener("focus", () => input.select());
   input.addEventListener("blur", () => close());
   return field;
+}
+
+function counts(found) {
+  if (found === 0) return "No concept found";
+  return found < HITS ? counted(found, "concept") : `The first ${HITS} concepts; type more to narrow them down`;
 }
 
 function option(choice, id, chosen) {
