@@ -68,11 +68,12 @@ function show(app, place, asked, around, to, signal) {
   const picture = new Picture({
     label: `Neighbourhood of ${around.nodes.get(around.centre)?.name ?? around.centre}`,
     onopen: (node) => (node.kind === "folded" ? unfold(node.id) : go(conceptAddress(node.cui))),
-    onselect: (node) => fill(chosen,
-      el("b", {}, node.name ?? node.cui), " ", el("code", {}, node.cui), " ",
-      el("a", { href: conceptAddress(node.cui) }, "Card"), " ",
-      el("a", { href: to({ cui: node.cui, open: "" }) }, "Neighbourhood"), " ",
-      node.cui !== around.centre && el("a", { href: address("path", { a: around.centre, b: node.cui }) }, "Path from the centre")),
+    onselect: (node) => fill(chosen, node.kind === "folded"
+      ? [node.text, " ", el("button", { type: "button", class: "quiet small", onclick: () => unfold(node.id) }, "Unfold some")]
+      : [el("b", {}, node.name ?? node.cui), " ", el("code", {}, node.cui), " ",
+        el("a", { href: conceptAddress(node.cui) }, "Card"), " ",
+        el("a", { href: to({ cui: node.cui, open: "" }) }, "Neighbourhood"), " ",
+        node.cui !== around.centre && el("a", { href: address("path", { a: around.centre, b: node.cui }) }, "Path from the centre")]),
   });
   signal.addEventListener("abort", () => picture.destroy());
 
@@ -113,7 +114,9 @@ function show(app, place, asked, around, to, signal) {
       } }), ` Draw ${counted(aside.length, "more is_a edge")} between these concepts, beside one shortest way to each`));
     const within = `${counted(around.total, "concept")} within ${counted(asked.hops, "hop")}`;
     fill(summary, within, " ", el("small", {}, `${directionInWords(asked.direction)}; ${grouped(nodes.length - 1)} shown`));
-    fill(table, tableOf(around, unfold));
+    const focused = document.activeElement?.id;
+    fill(table, tableOf(around, unfold, table.querySelector("details")?.open ?? false));
+    if (focused?.startsWith("unfold-")) (document.getElementById(focused) ?? table.querySelector("summary"))?.focus();
     fill(cypher, cypherPanel(neighbourhoodCypher(around.centre, asked.hops, asked.direction, nodes.map((node) => node.cui))));
   }
 
@@ -144,16 +147,16 @@ function show(app, place, asked, around, to, signal) {
 }
 
 /** The same as a table: what the picture shows, for those who cannot see it. */
-function tableOf(around, unfold) {
+function tableOf(around, unfold, open) {
   const rows = [...around.nodes.values()].filter((node) => node.cui !== around.centre);
   rows.sort((one, other) => (one.hops ?? 0) - (other.hops ?? 0) || (one.cui < other.cui ? -1 : 1));
   const folds = around.folds();
   return el(
     "details",
-    { class: "asTable" },
+    { open },
     el("summary", {}, "As a table"),
     folds.length > 0 && el("ul", { class: "folds" }, folds.map((fold) => el("li", {},
-      el("button", { type: "button", class: "quiet small", onclick: () => unfold(fold.id) },
+      el("button", { type: "button", class: "quiet small", id: `unfold-${fold.id.replace(" ", "-")}`, onclick: () => unfold(fold.id) },
         `Unfold ${Math.min(FAMILY, fold.left)} of ${grouped(fold.left)} ${fold.upwards ? "parents" : "children"} of ${fold.name}`)))),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Concepts" }, el("table", {},
       el("thead", {}, el("tr", {}, ["Hops", "Concept", "CUI", "Parents", "Children"].map((head) => el("th", { scope: "col" }, head)))),

@@ -235,6 +235,6 @@ export class Picture {
     const seen = node.renderedBoundingBox();
     if (seen.x1 < 0 || seen.y1 < 0 || seen.x2 > cy.width() || seen.y2 > cy.height()) cy.center(node);
     announce(`${best.text ?? best.name ?? ""} ${best.cui ?? ""} ${best.told ?? ""}`.trim());
-    if (best.kind !== "folded") this.onselect?.(best);
+    this.onselect?.(best);
   }
 }
