@@ -27,6 +27,13 @@ _NOTICED = """
 window.noticed = [];
 document.addEventListener("securitypolicyviolation", (e) => noticed.push(`${e.violatedDirective}: ${e.sourceFile}`));
 """
+_GO = """
+(to) => new Promise((done) => {
+  if (location.hash === to) done();
+  addEventListener("hashchange", done, { once: true });
+  location.hash = to;
+}).then(() => null)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +78,8 @@ class Explorer:
         self.page.goto(self.base + address)
 
     def go(self, address: str) -> None:
-        """Show what an address names, as by a link within the page."""
-        self.page.evaluate("to => { location.hash = to }", address)
+        """Show what an address names, as by a link within the page. What was shown before is gone then."""
+        self.page.evaluate(_GO, address)
 
     def __getitem__(self, selector: str) -> Locator:
         return self.page.locator(selector)

@@ -189,7 +189,7 @@ def test_a_path_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGra
 def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Explorer, graph: SnapshotGraph) -> None:
     for a, b in ((STEM, HEAD), (VEINS, "C0007226"), ("C9000005", "C9000001"), (STEM, VEINS), (HEAD, HEAD)):
         for direction in ("any", "up", "down"):
-            explorer.open(f"#/path?a={a}&b={b}&direction={direction}")
+            explorer.go(f"#/path?a={a}&b={b}&direction={direction}")
             hops = graph.distance(a, b, direction=direction)
             told = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
             expect(explorer["#hops"]).to_have_text(re.compile(rf"^{told}\b"))
