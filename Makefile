@@ -2,6 +2,7 @@
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
+# make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
@@ -17,7 +18,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench stubs vendor neo4j clean
+.PHONY: demo test check bench tutorial stubs vendor neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -33,6 +34,9 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+tutorial: $(READY)
+	@$(BIN)/python tests/tutorial_notebook.py
 
 stubs: $(READY)
 	$(BIN)/python -m grpc_tools.protoc --proto_path=proto --python_out=proto --grpc_python_out=proto \

@@ -20,7 +20,13 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("How long does it take to read is_a rows?", "load.py", (), ("--rows", "200000")),
-    ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--rows", "400000")),
+    ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--pairs", "1000")),
+    (
+        "How does the time of a distance grow with the graph?",
+        "growth.py",
+        ("--plot", "benchmarks/growth.svg"),
+        ("--sizes", "1000", "10000"),
+    ),
     ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
     (
         "How many questions a second does the service answer?",

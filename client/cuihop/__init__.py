@@ -12,8 +12,11 @@ from cuihop.connection import connect
 from cuihop.errors import CuihopError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.ranking_in_memory import embedding_ranking, neighbour_ranking, scored_ranking
 from cuihop.evaluation.rankings import Ranking, read_ranking
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
+from cuihop.explanation.pair import Explanation, explain_pair
+from cuihop.explanation.query import explain_query
 from cuihop.graph import ConceptGraph, Direction, Release
 from cuihop.identifiers import concept_set
 from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
@@ -24,6 +27,7 @@ __all__ = [
     "CuihopError",
     "Direction",
     "Evaluation",
+    "Explanation",
     "ImageConcepts",
     "Ranking",
     "Release",
@@ -31,12 +35,17 @@ __all__ = [
     "concept_set",
     "connect",
     "cui_at_k",
+    "embedding_ranking",
     "evaluate",
+    "explain_pair",
+    "explain_query",
     "iou",
+    "neighbour_ranking",
     "nn_cui_at_k",
     "nn_iou",
     "random_ranking",
     "read_ranking",
+    "scored_ranking",
     "top_k",
 ]
 

@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["cores", "in_threads"]
+from cuihop.errors import InputError
+
+__all__ = ["checked_threads", "cores", "in_threads"]
 
 
 def cores() -> int:
@@ -15,6 +17,15 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def checked_threads(threads: int | None) -> int:
+    """How many threads to use; ``None`` is as many as the process has cores."""
+    if threads is None:
+        return cores()
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise InputError("not a number of threads", column="threads", found=repr(threads), expected="1 or more")
+    return threads
 
 
 def in_threads(call: Callable[[int], None], parts: range) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import cast
 
@@ -12,6 +13,7 @@ from cuihop.identifiers import MAX_LENGTH
 
 __all__ = ["IdentifierTable", "identifier_array"]
 
+_MANY = 64  # so many are looked up by compiled code, where it is loaded
 _SHORT = 8  # identifiers up to this many bytes are compared as one integer
 
 
@@ -87,6 +89,8 @@ class IdentifierTable:
         """The position of each identifier, int32; -1 for one that the table does not hold."""
         if not len(identifiers) or not len(self):
             return np.full(len(identifiers), -1, dtype=np.int32)
+        if self._keys is not None and (numbers := _as_eight_bytes(identifiers)) is not None:
+            return _places(self._keys, numbers)
         asked = identifier_array(identifiers)
         too_long = None
         if asked.dtype.itemsize > self._width:
@@ -101,6 +105,29 @@ class IdentifierTable:
         positions = found.astype(np.int32)
         positions[missing] = -1
         return positions
+
+
+def _places(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    """The position of each number among the keys; -1 for one that is not there."""
+    if len(wanted) >= _MANY and "numba" in sys.modules:
+        from cuihop._kernels import lookup
+
+        places = np.empty(len(wanted), dtype=np.int32)
+        lookup.positions(keys, wanted, places)
+        return places
+    found = np.searchsorted(keys, wanted)
+    found[found == len(keys)] = 0
+    return np.where(keys[found] == wanted, found, -1).astype(np.int32)
+
+
+def _as_eight_bytes(identifiers: Sequence[str]) -> npt.NDArray[np.uint64] | None:
+    """Identifiers of 8 ASCII characters each, as CUIs are, as numbers; ``None`` where some are otherwise."""
+    if any(map(_SHORT.__ne__, map(len, identifiers))):
+        return None
+    joined = "".join(identifiers)
+    if not joined.isascii() or "\0" in joined:
+        return None
+    return np.frombuffer(joined.encode("ascii"), dtype=">u8").astype(np.uint64)
 
 
 def _as_numbers(identifiers: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:

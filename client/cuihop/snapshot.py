@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.cores import in_threads
-from cuihop.errors import InputError
+from cuihop.distance_index import DistanceIndex, Tables, index_path
+from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
     Concept,
@@ -34,6 +35,8 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.packing import packed
+from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
 from cuihop.snapshot_format import Sections
@@ -52,16 +55,18 @@ Int32 = npt.NDArray[np.int32]
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _CONCEPTS_A_CALL = 1 << 18
-_PACK_ROWS = 256
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
+_PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
+_SEARCHED_HOPS = 2  # within so few hops a search is faster than the index
 
 
 class SnapshotGraph(ConceptGraph):
     """A `ConceptGraph` on a snapshot file, or on one held in memory.
 
     Open a file with `SnapshotGraph.open`; make one from edges with `SnapshotGraph.of`. The file is mapped read-only:
-    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes.
+    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes. Where an index
+    stands beside the file (`cuihop index`), distances are read from it; they are the same.
 
     >>> graph = SnapshotGraph.of([("C0006121", "C0006104"), ("C0006104", "C0926510"), ("C0926510", "C0018670")])
     >>> graph.distance("C0006121", "C0018670")
@@ -82,6 +87,9 @@ class SnapshotGraph(ConceptGraph):
         self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
+        self._index: DistanceIndex | None = None
+        self._index_problem: str | None = None
+        self._plain = PlainTurns(_PLAIN_QUESTIONS)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -91,7 +99,17 @@ class SnapshotGraph(ConceptGraph):
             SnapshotError: missing, not a snapshot, truncated, damaged.
             SnapshotTooNew: written in a later format.
         """
-        return cls(Sections.open(FilePath(path)))
+        sections = Sections.open(FilePath(path))
+        if "release" not in sections.meta:
+            raise SnapshotError(f"{path}: not a snapshot; found {sections.meta.get('holds', 'something else')}")
+        graph = cls(sections)
+        beside = index_path(path)
+        if beside.exists():
+            try:
+                graph.use_index(DistanceIndex.open(beside, digest=graph.release.digest))
+            except (ReleaseMismatch, SnapshotError) as error:
+                graph._index_problem = str(error)  # the answers are the same without it
+        return graph
 
     @classmethod
     def of(
@@ -153,6 +171,35 @@ class SnapshotGraph(ConceptGraph):
         return self._sections
 
     @property
+    def index(self) -> DistanceIndex | None:
+        """The index that distances are read from, where there is one."""
+        return self._index
+
+    @property
+    def index_problem(self) -> str | None:
+        """Why the index file beside the snapshot is not used; ``None`` where it is, or where there is none."""
+        return self._index_problem
+
+    def use_index(self, index: DistanceIndex) -> None:
+        """Read distances from this index from now on.
+
+        Raises:
+            ReleaseMismatch: it is the index of another graph.
+        """
+        if index.facts["digest"] != self._release.digest:
+            raise ReleaseMismatch(
+                f"the index of another graph; found digest {index.facts['digest'][:12]}, "
+                f"expected {self._release.digest[:12]}"
+            )
+        self._index = index
+
+    def _labels(self, direction: Direction, bound: int | None) -> Tables | None:
+        """The tables to read such distances from; ``None`` where they are to be searched."""
+        if self._index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
+            return None
+        return self._index.tables
+
+    @property
     def report(self) -> Mapping[str, Any]:
         """The load report that the loader kept; empty if it kept none."""
         report: Mapping[str, Any] = self._sections.meta["report"]
@@ -170,6 +217,7 @@ class SnapshotGraph(ConceptGraph):
         """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
         if not len(self._cuis):
             return
+        _bfs()
         cui = self._cuis[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
@@ -233,7 +281,6 @@ class SnapshotGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         ends = [cui for a, b in pairs for cui in (a, b)]
@@ -241,9 +288,18 @@ class SnapshotGraph(ConceptGraph):
         starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         rows = self._both_rows(direction)
+        tables = self._labels(direction, bound)
+        if self._plain.take(len(starts)):
+            found = plain_distances(rows, tables, places, _limit(bound))
+            hops[:] = [-1 if distance is None else distance for distance in found]
+            return Distances(hops, hops >= 0, direction, bound, merged)
+        bfs = _bfs()
 
         def answer(first: int) -> None:
             part = slice(first, first + _PAIRS_A_CALL)
+            if tables is not None:
+                _label_kernels().distances(*tables, starts[part], targets[part], _limit(bound), hops[part])
+                return
             with self._scratch.lent() as scratch:
                 epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
                 bfs.distances(
@@ -268,18 +324,25 @@ class SnapshotGraph(ConceptGraph):
 
         ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
         """
-        bfs = _bfs()
         rows = self._both_rows(checked_direction(direction))
         bound = checked_hops(max_hops)
         keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
         if keys is None or start is None or end is None:
             return None
-        scratch = self._scratch.borrow()
-        hops = bfs.distance_of_keys(
-            keys, start, end, *rows, _limit(bound),
-            scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
-        )  # fmt: skip
-        self._scratch.give_back(scratch)
+        tables = self._labels(direction, bound)
+        if self._plain.take(1):
+            places = self._cuis.positions([a, b])
+            return None if (places < 0).any() else (plain_distances(rows, tables, places, _limit(bound))[0],)
+        bfs = _bfs()
+        if tables is not None:
+            hops = _label_kernels().distance_of_keys(keys, start, end, *tables, _limit(bound))
+        else:
+            scratch = self._scratch.borrow()
+            hops = bfs.distance_of_keys(
+                keys, start, end, *rows, _limit(bound),
+                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
+            )  # fmt: skip
+            self._scratch.give_back(scratch)
         if hops == bfs.UNKNOWN:
             return None
         return (None,) if hops == bfs.NO_PATH else (hops,)
@@ -365,47 +428,23 @@ class SnapshotGraph(ConceptGraph):
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
-        bfs = _bfs()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
             raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
         places, merged = self._places(cuis)
-        local = np.full(len(self._cuis), -1, dtype=np.int32)
-        local[places] = np.arange(len(places), dtype=np.int32)
-        repeated = np.flatnonzero(local[places] != np.arange(len(places)))
-        if len(repeated):
-            cui = cuis[int(repeated[0])]
+        distinct, counts = np.unique(places, return_counts=True)
+        if len(distinct) < len(places):
+            cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
-        columns: list[Int32] = []
-        packed_hops: list[npt.NDArray[np.uint8]] = []
-        lengths: list[npt.NDArray[np.int64]] = []
-        done = 0
-        capacity = max(1 << 16, 2 * len(places))
-        rows = self._rows(direction)
-        while done < len(places):
-            centres = places[done : done + _PACK_ROWS]
-            column_part = np.empty(capacity, dtype=np.int32)
-            hops_part = np.empty(capacity, dtype=np.uint8)
-            ends = np.empty(len(centres), dtype=np.int64)
-            with self._scratch.lent() as scratch:
-                count = bfs.pack(
-                    *rows, centres, local, bound, scratch.mark, scratch.queue, scratch.levels,
-                    scratch.stamps(len(centres)), column_part, hops_part, ends,
-                )  # fmt: skip
-            filled = int(ends[count - 1])
-            columns.append(column_part[:filled].copy())
-            packed_hops.append(hops_part[:filled].copy())
-            lengths.append(np.diff(ends[:count], prepend=0))
-            done += count
-        indptr = np.zeros(len(places) + 1, dtype=np.int64)
-        if len(places):
-            np.cumsum(np.concatenate(lengths), out=indptr[1:])
+        indptr, indices, within = packed(
+            self._rows(direction), self._rows(_BACKWARDS[direction]), places, bound, self._scratch
+        )
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,
-            indices=np.concatenate(columns) if columns else np.empty(0, dtype=np.int32),
-            hops=np.concatenate(packed_hops) if packed_hops else np.empty(0, dtype=np.uint8),
+            indices=indices,
+            hops=within,
             bound=bound,
             direction=direction,
             digest=self._release.digest,
@@ -492,6 +531,14 @@ def _bfs() -> ModuleType:
     from cuihop._kernels import bfs
 
     return bfs
+
+
+@functools.cache
+def _label_kernels() -> ModuleType:
+    """The compiled readers of the index, likewise."""
+    from cuihop._kernels import labels
+
+    return labels
 
 
 def _limit(bound: int | None) -> int:

@@ -25,6 +25,7 @@ from cuihop.graph import (
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop_service.answers import Answer, KnownConcepts, RelevanceRow
+from cuihop_service.callers import Caller
 from cuihop_service.calls import Call
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.limits import Limits
@@ -60,9 +61,9 @@ class ConceptService:
         """Whether so many distances take so short a time that handing them to a thread would take longer."""
         return pairs <= _QUICK_PAIRS and self.holder.indexed
 
-    def sees_names(self, call: Call) -> bool:
+    def sees_names(self, caller: Caller) -> bool:
         """Whether the caller may see names."""
-        return self._names and call.caller.may("names")
+        return self._names and caller.may("names")
 
     # Distances and paths
 
@@ -125,7 +126,7 @@ class ConceptService:
             path = graph.path(a, b, direction=way, max_hops=bound)
             names: Sequence[str | None] = ()
             if path is not None:
-                names = graph.names(path.cuis) if self.sees_names(call) else [None] * len(path.cuis)
+                names = graph.names(path.cuis) if self.sees_names(call.caller) else [None] * len(path.cuis)
                 merged = path.merged
             else:
                 merged = _merged(graph.resolve([a, b]))
@@ -265,7 +266,7 @@ class ConceptService:
         """What the release knows of concepts; names and synonyms only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
-        named = self.sees_names(call)
+        named = self.sees_names(call.caller)
         with self.holder.lent() as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from cuihop import SnapshotGraph
 from cuihop.cli import main
+from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph
@@ -288,3 +290,36 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert (process.returncode, "interrupted" in said, "Traceback" in said) == (130, True, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.tsv", "ring.cuihop"]
+
+
+def test_one_question_imports_neither_compiled_code_nor_other_commands(tmp_path: Path) -> None:
+    example_graph().save(tmp_path / "graph.cuihop")
+    program = (
+        "import sys\n"
+        f"sys.argv = ['cuihop', 'distance', 'C0006121', 'C0018670', '--graph', {str(tmp_path / 'graph.cuihop')!r}]\n"
+        "from cuihop.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "heavy = {'numba', 'pandas', 'scipy', 'cuihop_service', 'cuihop_loader', 'neo4j', 'grpc', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_command_alone_and_among_all_is_the_same() -> None:
+    for name in ("distance", "explain", "serve"):
+        alone = CliRunner().invoke(application(only=name), [name, "--help"], prog_name="cuihop")
+        among = CliRunner().invoke(application(), [name, "--help"], prog_name="cuihop")
+        assert alone.exit_code == 0
+        assert alone.output == among.output
+
+
+def test_a_path_and_a_neighbourhood_are_drawn_with_lines(run: Run) -> None:
+    drawn = run("path", "C0006121", "C0018670", "--tree").out.splitlines()
+    assert [line.split("C0")[0] for line in drawn[1:]] == ["", "└── ↑ ", "    └── ↑ ", "        └── ↓ "]
+    for command in (["neighbours", "--hops", "3"], ["ancestors"], ["descendants", "--limit", "2"]):
+        listed = json.loads(run(command[0], "C0006104", *command[1:], "--json").out)["neighbours"]
+        lines = run(command[0], "C0006104", *command[1:], "--tree").out.splitlines()
+        found = {line[line.index("C") :].split()[0]: line.index("C") for line in lines[1:]}
+        indents = {0: 0, **{hops: 6 + 4 * (hops - 1) for hops in range(1, 9)}}
+        assert found == {"C0006104": 0} | {n["cui"]: indents[n["hops"]] for n in listed}

@@ -8,6 +8,7 @@ import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
 from cuihop import ConceptGraph, SnapshotGraph
+from cuihop.index_builder import build_index
 
 
 class TestSnapshotInMemory(ConceptGraphContract):
@@ -31,3 +32,17 @@ class TestSnapshotFile(ConceptGraphContract):
             return SnapshotGraph.open(path)
 
         return save_and_open
+
+
+class TestIndexedSnapshot(ConceptGraphContract):
+    """Distances read from labels. Few roots, so that on small graphs too the hubs have something to do."""
+
+    @pytest.fixture(scope="class", params=[0, 1, 16])
+    @classmethod
+    def adapt(cls, request: pytest.FixtureRequest) -> Adapt:
+        def with_index(snapshot: SnapshotGraph) -> ConceptGraph:
+            indexed = SnapshotGraph(snapshot.sections)
+            indexed.use_index(build_index(snapshot, roots=request.param))
+            return indexed
+
+        return with_index

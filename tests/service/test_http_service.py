@@ -19,7 +19,7 @@ from starlette.types import Message
 from cuihop_server import RunningService, running_service
 from cuihop_service.calls import Cancelled
 from cuihop_service.http_api.exchange import until_gone
-from cuihop_service.http_api.quick_distance import plain_question
+from cuihop_service.http_api.quick_distance import plain_head, plain_question
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
 
@@ -109,6 +109,34 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
 )  # fmt: skip
 def test_only_plain_questions_take_the_short_way(query: str) -> None:
     assert plain_question(query) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [(b"if-none-match", b'W/"x"'), (b"x-timeout-seconds", b"1"), (b"traceparent", b"00-x"), (b"origin", b"http://a")],
+)
+def test_heads_that_say_more_are_left_to_the_documented_route(more: tuple[bytes, bytes]) -> None:
+    head = [(b"host", b"localhost:80"), (b"user-agent", b"x"), (b"authorization", b"Bearer k"), (b"x-request-id", b"7")]
+    assert plain_head(head, [b"localhost"]) == ("Bearer k", "7")
+    assert plain_head([*head, more], [b"localhost"]) is None
+    for twice in (head[0], head[2], head[3]):
+        assert plain_head([*head, twice], [b"localhost"]) is None
+
+
+@pytest.mark.parametrize("host", [b"elsewhere", b"localhost.elsewhere", b"localhost:80:90", b"", b"[::2]:80"])
+def test_other_hosts_are_left_to_who_refuses_them(host: bytes) -> None:
+    hosts = [b"localhost", b"[::1]"]
+    assert plain_head([(b"host", host)], hosts) is None
+    assert plain_head([], hosts) is None
+    assert plain_head([(b"host", host)], [b"*"]) is not None
+    for mine in (b"localhost", b"localhost:8080", b"[::1]", b"[::1]:8080"):
+        assert plain_head([(b"host", mine)], hosts) is not None
+
+
+def test_the_short_way_and_the_documented_one_answer_alike(call: Caller) -> None:
+    short, long = call.get(PATH, x_request_id="7"), call.get(PATH, x_request_id="7", x_timeout_seconds="9")
+    assert short.data == long.data
+    assert sorted(short.headers.items()) == sorted(long.headers.items())
 
 
 def test_an_answer_of_a_named_release_never_changes(call: Caller) -> None:

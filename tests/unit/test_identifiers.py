@@ -35,6 +35,28 @@ def test_cuis_sort_as_their_numbers_do(cuis: list[str]) -> None:
     assert table.positions([cuis[0] + "\0"]).tolist() == [-1]
 
 
+@given(
+    st.lists(st.integers(0, 9_999_999), unique=True, min_size=1, max_size=300),
+    st.integers(0, 300),
+    st.integers(0, 2**32),
+)
+def test_many_cuis_are_found_by_compiled_code_as_by_numpy(held: list[int], count: int, seed: int) -> None:
+    import numba  # noqa: F401 - compiled code is used only where somebody has loaded it
+
+    table = IdentifierTable.packed(identifier_array([f"C{n:07d}" for n in sorted(held)]))
+    draw = np.random.default_rng(seed)
+    asked = [*draw.choice(held, count).tolist(), *draw.integers(0, 9_999_999, count).tolist()]
+    place = {number: i for i, number in enumerate(sorted(held))}
+    assert table.positions([f"C{n:07d}" for n in asked]).tolist() == [place.get(n, -1) for n in asked]
+
+
+@pytest.mark.parametrize("odd", ["C000000\0", "C00000\u00e9", "C00000011", "C000001", "", "c0000001"])
+def test_one_odd_identifier_among_many_is_not_found_and_moves_no_other(odd: str) -> None:
+    cuis = [f"C{n:07d}" for n in range(200)]
+    table = IdentifierTable.packed(identifier_array(cuis))
+    assert table.positions([*cuis[:100], odd, *cuis[100:]]).tolist() == [*range(100), -1, *range(100, 200)]
+
+
 def test_an_identifier_has_a_longest_length() -> None:
     assert is_identifier("x" * MAX_LENGTH, "any")
     assert not is_identifier("x" * (MAX_LENGTH + 1), "any")

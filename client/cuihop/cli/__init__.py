@@ -15,7 +15,7 @@ def main() -> None:
     from cuihop.errors import CuihopError
 
     try:
-        application()(prog_name="cuihop")
+        application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
     except CuihopError as error:
         complain(f"{error}")
         sys.exit(exit_code(error))

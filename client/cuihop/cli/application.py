@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 import cuihop
-from cuihop.cli import ask, compare, detection, distance, evaluate, info, measures, nn_iou, walk
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -18,29 +17,37 @@ COMMANDS_GROUP = "cuihop.commands"
 """Entry-point group: a function with typer annotations becomes the sub-command of the entry point's name, and a
 `typer.Typer` a sub-command with commands of its own."""
 
-_OWN: dict[str, Callable[..., None]] = {
-    "distance": distance.distance,
-    "path": walk.path,
-    "neighbours": walk.neighbours,
-    "ancestors": walk.ancestors,
-    "descendants": walk.descendants,
-    "common-ancestors": walk.common_ancestors,
-    "search": ask.search,
-    "concept": ask.concept,
-    "nn-iou": nn_iou.nn_iou,
-    "evaluate": evaluate.evaluate_ranking,
-    "compare": compare.compare_systems,
-    "measures": measures.measures,
-    "concept-detection": detection.concept_detection,
-    "irma-error": detection.irma_error,
-    "info": info.info,
+_OWN = {
+    "distance": "distance:distance",
+    "path": "walk:path",
+    "neighbours": "walk:neighbours",
+    "ancestors": "walk:ancestors",
+    "descendants": "walk:descendants",
+    "common-ancestors": "walk:common_ancestors",
+    "search": "ask:search",
+    "concept": "ask:concept",
+    "nn-iou": "nn_iou:nn_iou",
+    "explain": "explain:explain",
+    "evaluate": "evaluate:evaluate_ranking",
+    "compare": "compare:compare_systems",
+    "measures": "measures:measures",
+    "concept-detection": "detection:concept_detection",
+    "irma-error": "detection:irma_error",
+    "index": "index:index",
+    "info": "info:info",
 }
+"""Command → module of this package and function."""
 
 _EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in EXIT_CODES) + "."
 
 
-def application() -> typer.Typer:
-    """The command line with every command that is installed."""
+def application(only: str | None = None) -> typer.Typer:
+    """The command line.
+
+    Args:
+        only: the command that is wanted, if that is known: others are then left out, since what they import can take
+            longer than the answer. Without it, or where no command has this name, every command that is installed.
+    """
     app = typer.Typer(
         name="cuihop",
         help="Hops between UMLS concepts, exactly, and the retrieval measures nn-IoU and nn-CUI@K built on them.",
@@ -50,20 +57,25 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for name, command in _OWN.items():
-        app.command(name)(command)
-    for entry in sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name):
+    own = (EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items())
+    others = sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name)
+    commands = {entry.name: entry for entry in (*own, *others)}
+    for entry in [commands[only]] if only in commands else commands.values():
         try:
             loaded = entry.load()
         except ModuleNotFoundError as error:
             loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
             app.command(entry.name, context_settings=loose)(_missing(entry, error))
             continue
-        if isinstance(loaded, typer.Typer):
-            app.add_typer(loaded, name=entry.name)
-        else:
-            app.command(entry.name)(loaded)
+        _add(app, entry.name, loaded)
     return app
+
+
+def _add(app: typer.Typer, name: str, command: Callable[..., None] | typer.Typer) -> None:
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
 
 
 def _version(wanted: bool) -> None:

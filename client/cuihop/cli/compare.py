@@ -44,14 +44,10 @@ def compare_systems(
 
 def _show(found: Comparison, output: Path | None) -> None:
     screen = console()
-    rows = table("measure", "A", "B", "mean A", "mean B", "B − A", f"{found.confidence:.0%} interval", "p", "p (Holm)",
-                 "win/tie/loss")  # fmt: skip
-    for row in found.differences:
-        rows.add_row(
-            row.measure, row.a, row.b, f"{row.mean_a:.4f}", f"{row.mean_b:.4f}", f"{row.difference:+.4f}",
-            f"{row.low:+.4f} to {row.high:+.4f}", f"{row.p_randomisation:.4f}", f"{row.p_holm:.4f}",
-            f"{row.wins:,}/{row.ties:,}/{row.losses:,}",
-        )  # fmt: skip
+    header, *lines = found.table()
+    rows = table(*header)
+    for line in lines:
+        rows.add_row(*line)
     screen.print(rows)
     queries = {row.queries for row in found.differences}
     screen.print(

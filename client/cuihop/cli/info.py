@@ -60,10 +60,18 @@ def _release_rows(release: Release) -> Iterator[tuple[str, str]]:
 def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """What ``--json`` shows beside the release, and what the table does."""
     checked = graph.verify() if verify else None
+    if checked is not None and graph.index is not None:
+        checked += graph.index.verify()
     size = path.stat().st_size
     told = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
     facts = {"snapshot": str(path), "bytes": size, "verified_bytes": checked, "report": dict(graph.report)}
-    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", told)]
+    facts["index"] = None if graph.index is None else dict(graph.index.facts)
+    facts["index_problem"] = graph.index_problem
+    if graph.index is not None:
+        of_index = f"{graph.index.facts['entries']:,} hubs in {graph.index.facts['labels']:,} labels"
+    else:
+        of_index = graph.index_problem or "none; cuihop index makes one"
+    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", told), ("distance index", of_index)]
 
 
 def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:

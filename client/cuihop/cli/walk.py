@@ -16,6 +16,7 @@ from cuihop.cli.graph_option import (
     tell_merged,
 )
 from cuihop.cli.output import JsonOption, console, counted, direction_told, hops_told, note, print_json, table
+from cuihop.cli.tree import TreeOption, neighbourhood_tree, path_tree
 from cuihop.graph import Direction, Neighbourhood
 
 __all__ = ["ancestors", "common_ancestors", "descendants", "neighbours", "path"]
@@ -31,6 +32,7 @@ def path(
     graph: GraphOption,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
+    tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show one shortest path; of several, always the same one."""
@@ -66,6 +68,9 @@ def path(
         return
     tell_merged(found.merged)
     screen.print(f"{hops_told(found.hops)} ({direction_told(direction)})")
+    if tree:
+        screen.print(path_tree(found, names))
+        return
     rows = table("", "concept", "name", "told by")
     rows.add_row("", found.start, names[0] or "(no name)", "")
     for step, name in zip(found.steps, names[1:], strict=True):
@@ -80,27 +85,40 @@ def neighbours(
     hops: Annotated[int, typer.Option("--hops", min=0, help="How far.")] = 1,
     direction: DirectionOption = "any",
     limit: LimitOption = 100,
+    tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
     """List the concepts within some hops, nearest first."""
-    _show_neighbourhood(cui, graph, hops, direction, limit, json)
+    _show_neighbourhood(cui, graph, hops, direction, limit, tree, json)
 
 
 def ancestors(
-    cui: CuiArgument, graph: GraphOption, hops: BoundOption = None, limit: LimitOption = 100, json: JsonOption = False
+    cui: CuiArgument,
+    graph: GraphOption,
+    hops: BoundOption = None,
+    limit: LimitOption = 100,
+    tree: TreeOption = False,
+    json: JsonOption = False,
 ) -> None:
     """List the concepts above, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "up", limit, json)
+    _show_neighbourhood(cui, graph, hops, "up", limit, tree, json)
 
 
 def descendants(
-    cui: CuiArgument, graph: GraphOption, hops: BoundOption = None, limit: LimitOption = 100, json: JsonOption = False
+    cui: CuiArgument,
+    graph: GraphOption,
+    hops: BoundOption = None,
+    limit: LimitOption = 100,
+    tree: TreeOption = False,
+    json: JsonOption = False,
 ) -> None:
     """List the concepts below, nearest first."""
-    _show_neighbourhood(cui, graph, hops, "down", limit, json)
+    _show_neighbourhood(cui, graph, hops, "down", limit, tree, json)
 
 
-def _show_neighbourhood(cui: str, graph: str, hops: int | None, direction: Direction, limit: int, json: bool) -> None:
+def _show_neighbourhood(
+    cui: str, graph: str, hops: int | None, direction: Direction, limit: int, tree: bool, json: bool
+) -> None:
     with opened_graph(graph) as opened:
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=limit)[0]
         names = opened.names([n.cui for n in hood])
@@ -119,11 +137,14 @@ def _show_neighbourhood(cui: str, graph: str, hops: int | None, direction: Direc
                 }
             )
             return
+        drawn = neighbourhood_tree(opened, hood, names) if tree else None
     tell_merged(hood.merged)
     where = {"any": "around", "up": "above", "down": "below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
     console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
-    if hood.neighbours:
+    if drawn is not None:
+        console().print(drawn)
+    elif hood.neighbours:
         rows = table("hops", "concept", "name")
         for neighbour, name in zip(hood, names, strict=True):
             rows.add_row(str(neighbour.hops), neighbour.cui, name or "(no name)")

@@ -9,15 +9,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.evaluation.paired_tests import checked_resampling, holm, paired_bootstrap, randomisation_test
 from cuihop.evaluation.score_card import ScoreCard
+from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.snapshot_format import replaced_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -53,7 +57,7 @@ class Difference:
     losses: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """The result of `compare`.
 
@@ -69,6 +73,34 @@ class Comparison:
     resamples: int
     confidence: float
     seed: int
+
+    def __repr__(self) -> str:
+        systems = ", ".join(card.system for card in self.cards)
+        return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
+
+    def table(self) -> list[tuple[str, ...]]:
+        """What people read, as texts: the header, then a row for each difference."""
+        header = ("measure", "A", "B", "mean A", "mean B", "B − A", f"{self.confidence:.0%} interval", "p", "p (Holm)",
+                  "win/tie/loss")  # fmt: skip
+        rows = [
+            (
+                d.measure, d.a, d.b, f"{d.mean_a:.4f}", f"{d.mean_b:.4f}", f"{d.difference:+.4f}",
+                f"{d.low:+.4f} to {d.high:+.4f}", f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}",
+                f"{d.wins:,}/{d.ties:,}/{d.losses:,}",
+            )
+            for d in self.differences
+        ]  # fmt: skip
+        return [header, *rows]
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.table()
+        return html_table(header, rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each difference, its columns those of `Difference`."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(difference) for difference in self.differences])
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each query, as plain values, ready for JSON."""

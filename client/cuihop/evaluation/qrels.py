@@ -15,11 +15,11 @@ from cuihop.evaluation.content_digest import content_digest
 from cuihop.measures.judged_ranking import JudgedRanking
 from cuihop.text_lines import decoded_lines, shown
 
-__all__ = ["Qrels"]
+__all__ = ["LARGEST_GRADE", "Qrels"]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}")
-_LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
+LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +84,14 @@ class Qrels(Mapping[str, Mapping[str, int]]):
                     found=f"{shown(document)} for query {shown(query)}, as in line {lines[query, document]:,}",
                     expected="each document once for a query",
                 )
-            if not _GRADE.fullmatch(grade) or int(grade) > _LARGEST_GRADE:
+            if not _GRADE.fullmatch(grade) or int(grade) > LARGEST_GRADE:
                 raise InputError(
                     "not a grade",
                     file=path,
                     line=line,
                     column="grade",
                     found=shown(grade),
-                    expected=f"a whole number up to {_LARGEST_GRADE:,}",
+                    expected=f"a whole number up to {LARGEST_GRADE:,}",
                 )
             lines[query, document] = line
             grades.setdefault(query, {})[document] = int(grade)
@@ -110,16 +110,18 @@ class Qrels(Mapping[str, Mapping[str, int]]):
             return judgements
         for query, documents in judgements.items():
             for document, grade in documents.items():
-                if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > _LARGEST_GRADE:
+                if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:
                     raise InputError(
                         "not a grade",
                         column=f"document {shown(document)} of query {shown(query)}",
                         found=repr(grade),
-                        expected=f"a whole number up to {_LARGEST_GRADE:,}",
+                        expected=f"a whole number up to {LARGEST_GRADE:,}",
                     )
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")
-        return cls({query: dict(documents) for query, documents in judgements.items()})
+        return cls(
+            {query: {d: int(grade) for d, grade in documents.items()} for query, documents in judgements.items()}
+        )
 
     @cached_property
     def _pools(self) -> dict[str, JudgedRanking]:

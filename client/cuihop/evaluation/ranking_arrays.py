@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
 
-__all__ = ["is_array", "ranking_of_array"]
+__all__ = ["is_array", "ranking_of_array", "ranking_of_row_numbers", "ranking_of_vectors"]
 
 _MAGIC = b"\x93NUMPY"
 _ROWS_A_BLOCK = 256
@@ -65,7 +65,7 @@ def ranking_of_array(
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
         )
-    return _of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
+    return ranking_of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
 
 
 def _table(path: Path, similarity: Similarity | None) -> npt.NDArray[Any]:
@@ -85,9 +85,10 @@ def _table(path: Path, similarity: Similarity | None) -> npt.NDArray[Any]:
     return table
 
 
-def _of_row_numbers(
-    path: Path, table: npt.NDArray[Any], queries: Sequence[str], corpus: Sequence[str], depth: int | None
+def ranking_of_row_numbers(
+    path: Path | str, table: npt.NDArray[Any], queries: Sequence[str], corpus: Sequence[str], depth: int | None
 ) -> Ranking:
+    """The ranking whose row numbers stand in the table; ``path`` is what messages call it."""
     width = table.shape[1] if depth is None else min(table.shape[1], depth + 1)  # one more: the query may be in it
     rows = np.empty((len(queries), width), dtype=np.int32)
     for first in range(0, len(queries), _ROWS_A_BLOCK):
@@ -111,7 +112,7 @@ def _of_row_numbers(
 
 
 def _refuse(
-    path: Path, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str
+    path: Path | str, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str
 ) -> None:
     """An error about the first entry that is wrong, if one is. Rows and columns count from 0, as NumPy does."""
     if not wrong.any():
@@ -135,9 +136,6 @@ def _of_vectors(
     corpus_embeddings: Path | None,
     similarity: Similarity,
 ) -> Ranking:
-    from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
-    from cuihop.evaluation.embeddings import Embeddings, nearest
-
     if depth is None:
         raise InputError(
             "embeddings and codes are ranked to a depth", file=path, column="depth", expected="a number of images"
@@ -161,18 +159,34 @@ def _of_vectors(
                 found=f"shape {other.shape}, dtype {other.dtype}",
                 expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
             )
-    own = own_rows(queries, images)
+    return ranking_of_vectors((str(path), table), (str(corpus_embeddings), other), queries, images, depth, similarity)
+
+
+def ranking_of_vectors(
+    asked: tuple[str, npt.NDArray[Any]],
+    held: tuple[str, npt.NDArray[Any]],
+    queries: Sequence[str],
+    corpus: Sequence[str],
+    depth: int,
+    similarity: Similarity,
+) -> Ranking:
+    """The ranking by similarity of two tables, one row for each image, each with what messages call it."""
+    from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
+    from cuihop.evaluation.embeddings import Embeddings, nearest
+
+    (name, table), (other_name, other) = asked, held
+    own = own_rows(queries, corpus)
     if similarity == "hamming":
-        codes = packed_codes(table, str(path))
-        others = codes if other is table else packed_codes(other, str(corpus_embeddings))
-        rows, lengths = nearest_codes(codes, others, own, images, depth)
+        codes = packed_codes(table, name)
+        others = codes if other is table else packed_codes(other, other_name)
+        rows, lengths = nearest_codes(codes, others, own, corpus, depth)
     else:
         if table.dtype.kind != "f":
             raise InputError(
-                "not embeddings", file=path, found=f"dtype {table.dtype}", expected="floating point",
+                "not embeddings", file=name, found=f"dtype {table.dtype}", expected="floating point",
                 advice="Binary codes are ordered by --similarity hamming.",
             )  # fmt: skip
-        asked = Embeddings(table, str(path))
-        held = asked if other is table else Embeddings(other, str(corpus_embeddings))
-        rows, lengths = nearest(asked, held, own, images, depth, similarity)
-    return Ranking.made(rows, lengths, queries, images, f"{similarity} of {path}")
+        vectors = Embeddings(table, name)
+        others_vectors = vectors if other is table else Embeddings(other, other_name)
+        rows, lengths = nearest(vectors, others_vectors, own, corpus, depth, similarity)
+    return Ranking.made(rows, lengths, queries, corpus, f"{similarity} of {name}")

@@ -114,8 +114,11 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         for query, images in lists.items():
             if query not in query_places:
                 raise InputError("a ranking for no query", found=shown(str(query)), expected="one of the queries")
-            if isinstance(images, str):
-                raise InputError("not a list of images", found=shown(images), expected=f"images for {shown(query)}")
+            if isinstance(images, str | Mapping):  # the order of a mapping's keys is not that of its scores
+                raise InputError(
+                    "not a list of images", found=shown(str(images)), expected=f"images for {shown(query)}, best first",
+                    advice="scored_ranking orders images by their scores." if isinstance(images, Mapping) else None,
+                )  # fmt: skip
             seen: set[str] = set()
             for rank, image in enumerate(images, start=1):
                 where = f"rank {rank} of query {shown(query)}"

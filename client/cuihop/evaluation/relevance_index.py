@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import cores
-from cuihop.errors import InputError
+from cuihop.cores import checked_threads
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = ["Progress", "RelevanceIndex", "Scores"]
@@ -231,15 +230,6 @@ def _transposed(sets: _Sets, concepts: int) -> tuple[Int64, Int32]:
     owners = np.repeat(np.arange(len(sets), dtype=np.int32), np.diff(sets.indptr))
     indptr, order = _grouped(sets.concepts, concepts)
     return indptr, owners[order]
-
-
-def checked_threads(threads: int | None) -> int:
-    """How many threads to use; ``None`` is as many as the process has cores."""
-    if threads is None:
-        return cores()
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InputError("not a number of threads", column="threads", found=repr(threads), expected="1 or more")
-    return threads
 
 
 def _run(

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.graph import Release
+from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure
 from cuihop.snapshot_format import replaced_file
 
@@ -123,7 +124,7 @@ class JudgedCounts:
     unlabelled: Mapping[str, int]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MeasuredQueries:
     """Values of each query, their means, and what they depend on.
 
@@ -163,6 +164,19 @@ class MeasuredQueries:
         """The mean of each measure by its name; ``None`` where all queries were skipped."""
         found = {str(measure): self.mean(measure) for measure in self.measures}
         return {name: None if math.isnan(mean) else mean for name, mean in found.items()}
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Of each measure: name, mean, and queries that were scored."""
+        scored = (~np.isnan(self.values)).sum(axis=0).tolist()
+        names = map(str, self.measures)
+        return [(name, f"{self.mean(name):.4f}", f"{n:,}") for name, n in zip(names, scored, strict=True)]
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {mean}" for name, mean, _ in self._rows())
+        return f"<{type(self).__name__} of {len(self.queries):,} queries: {told}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(("measure", "mean", "queries"), self._rows())
 
     def _account(self) -> Iterator[tuple[str, Any]]:
         """Columns that tell more of each query than its name."""
@@ -217,7 +231,7 @@ class MeasuredQueries:
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation(MeasuredQueries):
     """The result of `cuihop.evaluation.evaluate`.
 
@@ -242,7 +256,7 @@ class Evaluation(MeasuredQueries):
             yield f"best {gain}", best
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class JudgedEvaluation(MeasuredQueries):
     """The result of `cuihop.evaluation.evaluate_judged`.
 

@@ -232,7 +232,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,
                     limits=messages.limits_message(core.limits),
-                    names=core.sees_names(call),
+                    names=core.sees_names(call.caller),
                     service_version=cuihop.__version__,
                 )
 

@@ -12,7 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import cuihop
 from cuihop.errors import CuihopError
@@ -21,9 +21,10 @@ from cuihop_service.front import Front
 from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
 from cuihop_service.http_api.known_callers import KnownCallers
-from cuihop_service.http_api.problems import PROBLEM, input_error, problem_response
+from cuihop_service.http_api.problems import fault_response, input_error, other_response, problem_response
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.routes import routes
+from cuihop_service.http_api.safe_headers import SafeHeaders
 
 __all__ = ["LOOPBACK_HOSTS", "application"]
 
@@ -96,60 +97,22 @@ def application(
         if isinstance(error.__cause__, CuihopError):  # raised while the framework read the body
             return problem_response(error.__cause__, request_id_of(request))
         reason = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP_ERROR")
-        return _problem(error.status_code, reason, str(error.detail), request, dict(error.headers or {}))
+        told = str(error.detail), request_id_of(request), dict(error.headers or {})
+        return other_response(error.status_code, reason, *told)
 
     @app.exception_handler(Exception)
     async def fault(request: Request, error: Exception) -> Response:
-        return _problem(500, "INTERNAL", "a fault in the service; please report it", request, {})
+        return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
     app.add_middleware(KnownCallers, front=front)
-    app.add_middleware(QuickDistance, exchange=exchange)
     app.add_middleware(SafeHeaders)
     if "*" not in hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    return app
-
-
-_SAFE_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
-
-
-class SafeHeaders:
-    """Headers that every answer has."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the ASGI specification."""
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = list(message["headers"])
-                known = {name.lower() for name, _ in headers}
-                message["headers"] = headers + [header for header in _SAFE_HEADERS if header[0] not in known]
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
+    return QuickDistance(app, exchange, hosts=hosts)
 
 
 def _json(told: object, status: int) -> Response:
     return Response(orjson.dumps(told), status, {"Cache-Control": "no-store"}, "application/json")
-
-
-def _problem(status: int, reason: str, detail: str, request: Request, headers: dict[str, str]) -> Response:
-    told = {
-        "type": f"urn:cuihop:{reason}",
-        "title": reason.replace("_", " ").capitalize(),
-        "status": status,
-        "detail": detail,
-        "reason": reason,
-        "request_id": request_id_of(request),
-    }
-    return Response(orjson.dumps(told), status, {**headers, "Cache-Control": "no-store"}, PROBLEM)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import uuid
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -14,13 +14,13 @@ from starlette.responses import Response
 import cuihop
 from cuihop.errors import InputError, ReleaseMismatch
 from cuihop_service.answers import Answer
-from cuihop_service.callers import Scope
+from cuihop_service.callers import Caller, Scope
 from cuihop_service.calls import Call, Cancelled
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Front
 from cuihop_service.http_api.bodies import written
 
-__all__ = ["CALLER", "SUBJECT", "Exchange", "request_id_of", "until_gone"]
+__all__ = ["CALLER", "PRIVATE_HEADERS", "SUBJECT", "Exchange", "request_id_of", "until_gone", "usable_request_id"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,9 @@ CALLER = "cuihop_caller"
 
 SUBJECT = "cuihop_subject"
 """Key of the ASGI scope: the name in the certificate that the caller has shown."""
+
+PRIVATE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Accept-Encoding"}
+"""Headers of an answer to ``GET``: whoever keeps it asks before using it again."""
 
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
@@ -88,11 +91,10 @@ class Exchange:
         body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
         headers = {"X-Request-Id": asked.request_id}
         if request.method == "GET":
+            headers |= PRIVATE_HEADERS
             headers["ETag"] = tag
-            headers["Cache-Control"] = (
-                "private, no-cache" if release is None else "private, max-age=31536000, immutable"
-            )
-            headers["Vary"] = "Authorization, Accept-Encoding"
+            if release is not None:
+                headers["Cache-Control"] = "private, max-age=31536000, immutable"
         else:
             headers["Cache-Control"] = "no-store"
         if body is None:
@@ -132,11 +134,21 @@ class Exchange:
             question=question or (lambda: dict(request.query_params)),
         )
 
-    def _tag(self, request: Request, digest: str, call: Call) -> str:
-        """Changes whenever another answer may come of the same request."""
-        asked = request.scope["query_string"].decode("latin-1")
-        told = f"{digest} {request.scope['path']} {asked} {self.core.sees_names(call)} {cuihop.__version__}"
+    def tag(self, path: str, asked: str, digest: str, caller: Caller) -> str:
+        """The ETag, which changes whenever another answer may come of the same request.
+
+        Args:
+            path: of the request.
+            asked: its query string.
+            digest: of the release that answers.
+            caller: who asks.
+        """
+        told = f"{digest} {path} {asked} {self.core.sees_names(caller)} {cuihop.__version__}"
         return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+
+    def _tag(self, request: Request, digest: str, call: Call) -> str:
+        scope = request.scope
+        return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, call.caller)
 
 
 def _check_release(asked: str | None, served: str) -> None:
@@ -158,10 +170,14 @@ def request_id_of(request: Request) -> str:
     """The caller's own identifier of the request, or a new one. Always the same for one request."""
     known: str | None = request.scope.get("cuihop_request_id")
     if known is None:
-        given = request.headers.get("x-request-id", "")
-        usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
-        known = request.scope["cuihop_request_id"] = given if usable else uuid.uuid4().hex
+        known = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
     return known
+
+
+def usable_request_id(given: str) -> str:
+    """The caller's identifier of a request where it is short and printable, or a new one."""
+    usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
+    return given if usable else os.urandom(16).hex()
 
 
 async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError,
 from cuihop.remote.statuses import status_of
 from cuihop_service.calls import Cancelled
 
-__all__ = ["PROBLEM", "input_error", "problem", "problem_response"]
+__all__ = ["PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response"]
 
 PROBLEM = "application/problem+json"
 
@@ -66,6 +67,26 @@ def problem_response(error: CuihopError, request_id: str) -> Response:
     if told["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(orjson.dumps(told), told["status"], headers, PROBLEM)
+
+
+def other_response(
+    status: int, reason: str, detail: str, request_id: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The answer that tells of something that is no error of the library."""
+    told = {
+        "type": f"urn:cuihop:{reason}",
+        "title": reason.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "reason": reason,
+        "request_id": request_id,
+    }
+    return Response(orjson.dumps(told), status, {**(headers or {}), "Cache-Control": "no-store"}, PROBLEM)
+
+
+def fault_response(request_id: str) -> Response:
+    """The answer where the service itself failed."""
+    return other_response(500, "INTERNAL", "a fault in the service; please report it", request_id)
 
 
 def input_error(error: RequestValidationError) -> InputError:

@@ -271,7 +271,7 @@ def routes(exchange: Exchange) -> APIRouter:
 
         def work(call: Call) -> bytes:
             with core.holder.lent() as served:
-                return orjson.dumps(bodies.release_fields(served, core.limits, names=core.sees_names(call)))
+                return orjson.dumps(bodies.release_fields(served, core.limits, names=core.sees_names(call.caller)))
 
         asked = exchange.asked(request, "get_release", quick=True)
         body = await exchange.front.answer(asked, work)

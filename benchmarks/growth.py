@@ -1,0 +1,138 @@
+"""How the time of a distance, and the cost of the index, grow with the graph.
+
+::
+
+    python benchmarks/growth.py [--sizes 10000 30000 100000 300000 1000000] [--plot FILE]
+
+The graphs are made hierarchies of one shape (`made_hierarchy`). NetworkX, which the paper used, and NetworKit, which is
+the fastest peer, are asked the same random pairs, answers compared first; NetworKit's own labelling is built up to
+30,000 concepts, beyond which it takes minutes. cuihop is asked with CUIs, in batches, the others with numbers, one by
+one.
+Memory is that of the arrays that answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuihop import SnapshotGraph
+from cuihop.index_builder import build_index, check_index
+from distances import kinds_of_pairs, peers, timed
+from made_hierarchy import made_hierarchy
+
+_PAIRS = 20_000
+_FEW = 100
+_LARGEST_FOR_NETWORKIT_LABELS = 30_000
+_COLUMNS = (
+    "concepts", "search µs", "index µs", "index s", "index MB", "graph MB",
+    "NetworkX µs", "NetworKit µs", "its labels µs", "its labels s",
+)  # fmt: skip
+
+
+def measured(concepts: int) -> dict[str, float | None]:
+    """One row of the table."""
+    graph = made_hierarchy(concepts)
+    pairs = kinds_of_pairs(graph, _PAIRS)["random"]
+    rows = graph.sections
+    children = np.repeat(np.arange(graph.release.concepts, dtype=np.int32), np.diff(rows["up_indptr"]))
+    edges = np.stack([children, rows["up_indices"]], axis=1)
+    before = time.perf_counter()
+    index = build_index(graph)
+    built = time.perf_counter() - before
+    check_index(graph, index)
+    indexed = SnapshotGraph(rows)
+    indexed.use_index(index)
+    if indexed.distances(pairs) != graph.distances(pairs):
+        raise SystemExit("search and index disagree")
+    found: dict[str, float | None] = {
+        "concepts": concepts,
+        "search µs": timed(lambda: graph.distances(pairs)) / len(pairs) * 1e6,
+        "index µs": timed(lambda: indexed.distances(pairs)) / len(pairs) * 1e6,
+        "index s": built,
+        "index MB": index.facts["bytes"] / 1e6,
+        "graph MB": sum(rows[name].nbytes for name in ("any_indptr", "any_indices", "cuis")) / 1e6,
+    }
+    few = pairs[:_FEW]
+    numbered = [(int(a[1:]) - 1, int(b[1:]) - 1) for a, b in few]
+    for name, (ask, _) in peers(edges, graph.release.concepts, only=("NetworkX", "NetworKit")).items():
+        if ask(numbered) != list(graph.distances(few)):
+            raise SystemExit(f"cuihop and {name} disagree")
+        before = time.perf_counter()
+        ask(numbered)
+        found[f"{name.split()[0]} µs"] = (time.perf_counter() - before) / _FEW * 1e6
+    found |= _networkit_labels(edges, graph, pairs, concepts)
+    return found
+
+
+def _networkit_labels(
+    edges: Any, graph: SnapshotGraph, pairs: list[tuple[str, str]], concepts: int
+) -> dict[str, float | None]:
+    if concepts > _LARGEST_FOR_NETWORKIT_LABELS:
+        return {"its labels µs": None, "its labels s": None}
+    import networkit
+
+    theirs = networkit.Graph(graph.release.concepts)
+    for a, b in edges.tolist():
+        theirs.addEdge(a, b)
+    labels: Any = networkit.distance.PrunedLandmarkLabeling(theirs)
+    before = time.perf_counter()
+    labels.run()
+    built = time.perf_counter() - before
+    numbered = [(int(a[1:]) - 1, int(b[1:]) - 1) for a, b in pairs]
+    answers = [labels.query(a, b) for a, b in numbered]
+    if [h if h < graph.release.concepts else None for h in answers] != list(graph.distances(pairs)):
+        raise SystemExit("cuihop and NetworKit's labels disagree")
+    spent = timed(lambda: [labels.query(a, b) for a, b in numbered])
+    return {"its labels µs": spent / len(numbered) * 1e6, "its labels s": built}
+
+
+def plotted(results: list[dict[str, float | None]], path: Path) -> None:
+    """Microseconds over concepts, both logarithmic."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for column, style in (("NetworkX µs", "s:"), ("NetworKit µs", "^-."), ("search µs", "o--"), ("index µs", "D-")):
+        name = {"search µs": "cuihop, searched", "index µs": "cuihop, index"}.get(column, column.removesuffix(" µs"))
+        axes.plot([r["concepts"] or 0 for r in results], [r[column] or np.nan for r in results], style, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="concepts in the graph", ylabel="µs for one distance, random pairs")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000, 300_000, 1_000_000])
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    small = made_hierarchy(1000)
+    check_index(small, build_index(small))  # compiles
+    print("".join(f"{column:>15}" for column in _COLUMNS))
+    results = []
+    for size in options.sizes:
+        row = measured(size)
+        results.append(row)
+        cells = (
+            "–" if (value := row[c]) is None else f"{value:,.0f}" if value >= 100 else f"{value:.2f}" for c in _COLUMNS
+        )
+        print("".join(f"{cell:>15}" for cell in cells), flush=True)
+    if options.plot:
+        plotted(results, options.plot)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Distances from 2-hop labels: a concept's label lists hubs and the hops to them, and some hub lies on a shortest path.
+
+Arguments that recur, see `cuihop.distance_index` for what they mean:
+
+- ``place`` int32 (concepts,): twice the rank of the concept that bears the label, plus 1 where it is the only
+  neighbour of the concept and not the concept itself.
+- ``indptr`` int64 (ranks + 1,), ``entries`` uint32: the label of each rank, ``hub << 8 | hops``, ascending, with
+  `END` behind the last.
+- ``root_hops`` uint8 (ranks, roots): hops to each root; `UNREACHED` where there is no path.
+- ``root_sets`` uint64 (ranks, roots, 2): which of the root's chosen neighbours are nearer than the root, by one hop,
+  and which are as far as the root.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.bfs import NO_PATH, UNKNOWN
+from cuihop._kernels.jit import compiled
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+
+END = np.uint32(2**32 - 1)
+"""Ends a label."""
+
+UNREACHED = 255
+"""Stands for hops where there is no path."""
+
+_FAR = 1 << 20
+
+
+@compiled
+def meeting(
+    place: Int32, indptr: Int64, entries: UInt32, root_hops: UInt8, root_sets: UInt64, start: int, end: int
+) -> int:
+    """The distance from start to end, or `NO_PATH`."""
+    if start == end:
+        return 0
+    lifted = int(place[start] & 1) + int(place[end] & 1)
+    a = place[start] >> 1
+    b = place[end] >> 1
+    if a == b:
+        return lifted
+    best = _FAR
+    i = indptr[a]
+    j = indptr[b]
+    x = entries[i]
+    y = entries[j]
+    while True:
+        hub_x = x >> np.uint32(8)
+        hub_y = y >> np.uint32(8)
+        if hub_x == hub_y:
+            if x == END:
+                break
+            best = min(best, int(x & np.uint32(255)) + int(y & np.uint32(255)))
+        # Both go on where they are equal. Without a branch, which would be mispredicted every other time.
+        i += np.int64(hub_x <= hub_y)
+        j += np.int64(hub_y <= hub_x)
+        x = entries[i]
+        y = entries[j]
+    for root in range(root_hops.shape[1]):
+        from_a = int(root_hops[a, root])
+        from_b = int(root_hops[b, root])
+        if max(from_a, from_b) == UNREACHED or from_a + from_b - 2 >= best:
+            continue
+        hops = from_a + from_b
+        if root_sets[a, root, 0] & root_sets[b, root, 0]:
+            hops -= 2
+        elif (root_sets[a, root, 0] & root_sets[b, root, 1]) | (root_sets[a, root, 1] & root_sets[b, root, 0]):
+            hops -= 1
+        best = min(best, hops)
+    return lifted + best if best < _FAR else NO_PATH
+
+
+@compiled
+def distances(
+    place: Int32,
+    indptr: Int64,
+    entries: UInt32,
+    root_hops: UInt8,
+    root_sets: UInt64,
+    starts: Int32,
+    ends: Int32,
+    bound: int,
+    hops: Int32,
+) -> None:
+    """The distance of each (start, end) into ``hops``; `NO_PATH` where there is none within ``bound``."""
+    for pair in range(starts.size):
+        found = meeting(place, indptr, entries, root_hops, root_sets, starts[pair], ends[pair])
+        hops[pair] = found if found <= bound else NO_PATH
+
+
+@compiled
+def distance_of_keys(
+    keys: UInt64,
+    start: int,
+    end: int,
+    place: Int32,
+    indptr: Int64,
+    entries: UInt32,
+    root_hops: UInt8,
+    root_sets: UInt64,
+    bound: int,
+) -> int:
+    """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
+    a = np.searchsorted(keys, np.uint64(start))
+    b = np.searchsorted(keys, np.uint64(end))
+    if max(a, b) == keys.size or keys[a] != start or keys[b] != end:
+        return UNKNOWN
+    found = meeting(place, indptr, entries, root_hops, root_sets, int(a), int(b))
+    return found if found <= bound else NO_PATH

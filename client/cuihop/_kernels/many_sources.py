@@ -1,0 +1,128 @@
+"""Breadth-first searches from many sources at once, a bit for each: Then et al., "The More the Merrier", VLDB 2014.
+
+What the searches have in common, most of the graph, is walked once for all of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+
+Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
+UInt64 = npt.NDArray[np.uint64]
+
+WORDS = 4
+SOURCES = 64 * WORDS
+"""How many sources one call takes at the most."""
+
+_FEW = 16  # a node in so many
+
+BEYOND = 255
+"""Stands for a distance beyond the bound, and for no path."""
+
+
+@compiled
+def _pass_on(indptr: Int32, indices: Int32, here: UInt64, there: UInt64) -> None:
+    there.fill(0)
+    for node in range(indptr.size - 1):
+        w0, w1, w2, w3 = here[node, 0], here[node, 1], here[node, 2], here[node, 3]
+        if w0 | w1 | w2 | w3:
+            for edge in range(indptr[node], indptr[node + 1]):
+                other = indices[edge]
+                there[other, 0] |= w0
+                there[other, 1] |= w1
+                there[other, 2] |= w2
+                there[other, 3] |= w3
+
+
+@compiled
+def _look_around(indptr: Int32, indices: Int32, everyone: UInt64, seen: UInt64, here: UInt64, there: UInt64) -> None:
+    e0, e1, e2, e3 = everyone[0], everyone[1], everyone[2], everyone[3]
+    for node in range(indptr.size - 1):
+        m0, m1, m2, m3 = e0 & ~seen[node, 0], e1 & ~seen[node, 1], e2 & ~seen[node, 2], e3 & ~seen[node, 3]
+        w0 = w1 = w2 = w3 = np.uint64(0)
+        if m0 | m1 | m2 | m3:
+            for edge in range(indptr[node], indptr[node + 1]):
+                other = indices[edge]
+                w0 |= here[other, 0]
+                w1 |= here[other, 1]
+                w2 |= here[other, 2]
+                w3 |= here[other, 3]
+                if not ((m0 & ~w0) | (m1 & ~w1) | (m2 & ~w2) | (m3 & ~w3)):
+                    break
+        there[node, 0], there[node, 1], there[node, 2], there[node, 3] = w0, w1, w2, w3
+
+
+@compiled
+def hops_among(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    sources: Int32,
+    columns: Int32,
+    bound: int,
+    seen: UInt64,
+    here: UInt64,
+    there: UInt64,
+    hops: UInt8,
+) -> None:
+    """Distances from some nodes to others.
+
+    While few nodes were reached by the last hop, these pass on who reached them; when they are many, the nodes that
+    some search has still to reach look around themselves instead (Beamer et al., "Direction-optimizing breadth-first
+    search", SC 2012).
+
+    Args:
+        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as `cuihop._kernels.bfs` has it.
+        sources: nodes, at most `SOURCES`.
+        columns: int32, shape (nodes,): the column of ``hops`` of each node that is asked for; -1 for others.
+        bound: the largest distance to tell, below `BEYOND`.
+        seen, here, there: scratch, uint64, shape (nodes, `WORDS`), of any content.
+        hops: receives the distances, shape (sources, columns); `BEYOND` where there is none within the bound.
+    """
+    seen.fill(0)
+    here.fill(0)
+    hops.fill(BEYOND)
+    everyone = np.zeros(WORDS, dtype=np.uint64)
+    for i in range(sources.size):
+        node = sources[i]
+        bit = np.uint64(1) << np.uint64(i & 63)
+        everyone[i >> 6] |= bit
+        seen[node, i >> 6] |= bit
+        here[node, i >> 6] |= bit
+        if columns[node] >= 0:
+            hops[i, columns[node]] = 0
+    missing = hops.size - sources.size  # of what is asked for; sources are asked for themselves
+    nodes = out_indptr.size - 1
+    reached = sources.size
+    level = 0
+    while level < bound and reached > 0 and missing > 0:
+        level += 1
+        if reached < nodes // _FEW:
+            _pass_on(out_indptr, out_indices, here, there)
+        else:
+            _look_around(in_indptr, in_indices, everyone, seen, here, there)
+        reached = 0
+        for node in range(nodes):
+            some = np.uint64(0)
+            for word in range(WORDS):
+                new = there[node, word] & ~seen[node, word]
+                here[node, word] = new
+                some |= new
+                if new:
+                    seen[node, word] |= new
+                    column = columns[node]
+                    if column >= 0:
+                        source = word << 6
+                        while new:
+                            if new & np.uint64(1):
+                                hops[source, column] = level
+                                missing -= 1
+                            new >>= np.uint64(1)
+                            source += 1
+            if some:
+                reached += 1

@@ -1,0 +1,119 @@
+"""nn-IoU as whole grades, for tools that take no others. An approximation, with its error told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from cuihop.errors import InputError
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.qrels import LARGEST_GRADE, Qrels
+from cuihop.evaluation.relevance_index import Scores
+from cuihop.graph import ConceptGraph, Direction, checked_direction
+from cuihop.measures.nn_iou import checked_lam, checked_n
+from cuihop.measures.resolution import Unknown
+
+__all__ = ["IntegerGains", "to_integer_gains"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class IntegerGains:
+    """Judgements made from nn-IoU, and what that cost.
+
+    Attributes:
+        qrels: grade = nn-IoU · scale, rounded to the nearest whole number, halves to the even one. Grades of 0 are left
+            out. Of use for nDCG with linear gain alone: for measures of relevance such as AP every grade of 1 or more
+            is relevant.
+        scale: the grade of two equal sets.
+        pairs: of images with any nn-IoU.
+        rounded: how many of them have a grade that is not exactly nn-IoU · scale; 0 means that nDCG@K, where
+            the tool defines it so, is nn-CUI@K but for the rounding of sums.
+        lost: how many of them have the grade 0.
+        largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
+    """
+
+    qrels: Qrels
+    scale: int
+    pairs: int
+    rounded: int
+    lost: int
+    largest_error: float
+
+
+def to_integer_gains(
+    queries: object,
+    graph: ConceptGraph | None,
+    scale: int,
+    *,
+    corpus: object = None,
+    n: int = 1,
+    lam: float = 0.5,
+    direction: Direction = "any",
+    unknown: Unknown = "error",
+) -> IntegerGains:
+    """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with ``n=0``.
+
+    They take memory for every pair with any overlap: for small collections.
+
+    Args:
+        queries, corpus, n, lam, direction, unknown: as in `cuihop.evaluate`.
+        graph: who knows the distances; ``None`` will do for ``n=0``.
+        scale: the grade of two equal sets, 1 to 1,000.
+
+    Raises:
+        InputError, ConceptError: as `cuihop.evaluate`, or the scale is out of its range.
+
+    >>> from cuihop import SnapshotGraph
+    >>> graph = SnapshotGraph.of([("C0042449", "C0005847")])
+    >>> images = {"vein": "C0042449", "vessel": "C0005847", "both": "C0042449;C0005847"}
+    >>> gains = to_integer_gains(images, graph, 100)
+    >>> gains.qrels["vein"], gains.rounded
+    ({'both': 75, 'vessel': 50}, 0)
+    """
+    if isinstance(scale, bool) or not isinstance(scale, int) or not 1 <= scale <= LARGEST_GRADE:
+        raise InputError(
+            "not a scale", column="scale", found=repr(scale), expected=f"a whole number from 1 to {LARGEST_GRADE:,}"
+        )
+    n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
+    if n > 0 and graph is None:
+        raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph, or n=0")
+    images = ImageCollection.of(queries, corpus, graph, unknown)
+    names = images.corpus_names
+    grades: dict[str, dict[str, int]] = {query: {} for query in images.query_names}
+    told = _Told()
+
+    def receive(scores: Scores) -> None:
+        gains, rows = scores.best_others(0, images.own_rows[scores.queries])
+        for place, of_query, found in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
+            grades[images.query_names[place]] = {
+                names[row]: grade
+                for row, gain in zip(found, of_query, strict=True)
+                if gain > 0.0 and (grade := told.grade(gain, scale))
+            }
+
+    images.index(graph, hops=n, direction=direction).score(
+        [lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
+    )
+    return IntegerGains(Qrels.of(grades), scale, told.pairs, told.rounded, told.lost, told.largest_error)
+
+
+class _Told:
+    """Grades of gains, and what rounding did to them."""
+
+    def __init__(self) -> None:
+        self.pairs = self.rounded = self.lost = 0
+        self.largest_error = 0.0
+
+    def grade(self, gain: float, scale: int) -> int:
+        """The gain times the scale, to the nearest whole number."""
+        exact = Fraction(gain) * scale
+        grade = round(exact)
+        self.pairs += 1
+        self.lost += grade == 0
+        # 1/3 · 3 is 1, though no double is 1/3: gains within a rounding of a whole number are that number.
+        if float(Fraction(grade, scale)) != gain:
+            self.rounded += 1
+            self.largest_error = max(self.largest_error, float(abs(exact - grade) / scale))
+        return grade

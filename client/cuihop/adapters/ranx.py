@@ -1,0 +1,102 @@
+"""Run and Qrels of ranx.
+
+ranx takes whole grades only, and cuts real ones to whole numbers without a word: nn-IoU cannot be its gain
+(`cuihop.adapters.integer_gains` says what can be done). It leaves the order of equal scores open: `to_run` makes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cuihop.adapters import pytrec_eval
+from cuihop.adapters.optional_package import not_installed
+from cuihop.errors import InputError
+from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranking_in_memory import scored_ranking
+from cuihop.evaluation.rankings import Ranking, Ties
+from cuihop.text_lines import shown
+
+if TYPE_CHECKING:
+    import ranx
+
+__all__ = ["from_qrels", "from_run", "to_qrels", "to_run"]
+
+_LATIN_1 = 0xFF
+
+
+def to_run(ranking: Ranking, name: str | None = None) -> ranx.Run:
+    """The ranking as a ``ranx.Run`` with the scores of `cuihop.adapters.pytrec_eval.to_run`: ranx keeps its order.
+
+    Args:
+        ranking: a query without a ranking is left out; ``make_comparable=True`` of ranx scores it 0.
+        name: of the run.
+
+    Raises:
+        InputError: no query retrieved anything, or a document's name has characters beyond Latin-1: ranx 0.3.21 cannot
+            hold them.
+        ModuleNotFoundError: ranx is not installed.
+    """
+    scores = pytrec_eval.to_run(ranking)
+    _check_ranx_can_hold(scores)
+    return _ranx().Run(scores, name=name)
+
+
+def from_run(
+    run: ranx.Run,
+    queries: Iterable[str] | None = None,
+    corpus: Iterable[str] | None = None,
+    *,
+    qrels: Mapping[str, object] | None = None,
+    depth: int | None = None,
+    ties: Ties = "name",
+) -> Ranking:
+    """The ranking of a ``ranx.Run``, its queries in the order of ranx, which is by name.
+
+    Arguments and errors as `cuihop.evaluation.ranking_in_memory.scored_ranking`.
+    """
+    return scored_ranking(_dictionary(run, "a ranx.Run"), queries, corpus, qrels=qrels, depth=depth, ties=ties)
+
+
+def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
+    """The judgements as ``ranx.Qrels``.
+
+    Raises:
+        InputError: as `Qrels.of`; or nothing is judged, or a name is one that ranx cannot hold, as in `to_run`.
+        ModuleNotFoundError: ranx is not installed.
+    """
+    grades = pytrec_eval.to_qrel(qrels)
+    _check_ranx_can_hold(grades)
+    return _ranx().Qrels(grades)
+
+
+def from_qrels(qrels: ranx.Qrels) -> Qrels:
+    """The judgements in ``ranx.Qrels``. What ranx cut to whole numbers stays cut.
+
+    Raises:
+        InputError: as `Qrels.of`.
+    """
+    return Qrels.of(_dictionary(qrels, "ranx.Qrels"))
+
+
+def _check_ranx_can_hold(lists: Mapping[str, Mapping[str, float]]) -> None:
+    if not any(lists.values()):
+        raise InputError("ranx holds no run or judgements without a document", found="none in any query")
+    for documents in lists.values():
+        for name in documents:
+            if ord(max(name, default="a")) > _LATIN_1:  # its compiled dictionaries then do not find their own keys
+                raise InputError("ranx cannot hold this name", found=shown(name), expected="characters of Latin-1")
+
+
+def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:
+    if not hasattr(value, "to_dict"):
+        raise InputError("not of ranx", found=type(value).__name__, expected=expected)
+    return {query: dict(documents) for query, documents in value.to_dict().items()}
+
+
+def _ranx() -> Any:
+    try:
+        import ranx
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "ranx") from None
+    return ranx

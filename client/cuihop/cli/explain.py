@@ -1,0 +1,227 @@
+"""``cuihop explain``: why two images overlap as they do, why one ranks above another, and how sensitive that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuihop.cli.explanation_account import show_pair, show_pair_sensitivity, show_query, show_query_sensitivity
+from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
+from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.errors import ConceptError, InputError, LimitExceeded
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ties, read_ranking
+from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.resolution import Unknown
+from cuihop.text_lines import shown
+
+__all__ = ["explain"]
+
+explain = typer.Typer(
+    name="explain",
+    help="Explain nn-IoU: which concepts match, through whom and by what path, and what depends on n, λ and hubs.",
+    no_args_is_help=True,
+)
+
+ImagesArgument = Annotated[
+    Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
+]
+CorpusOption = Annotated[
+    Path | None,
+    typer.Option("--corpus", help="Concepts of the images that can be retrieved; IMAGES itself if not given."),
+]
+HopsOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.")]
+UnknownOption = Annotated[
+    Unknown,
+    typer.Option(
+        "--unknown", help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves."
+    ),
+]
+LookOption = Annotated[
+    int, typer.Option("--look", min=0, help="So many hops beyond -n to look for the nearest of what earned nothing.")
+]
+SensitivityOption = Annotated[bool, typer.Option("--sensitivity", help="Also with other n, other λ, and without hubs.")]
+HubsOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--hubs", min=0, show_default=str(HUBS[0]),
+        help="With --sensitivity: a hub is a concept with more children than that; may be repeated.",
+    ),
+]  # fmt: skip
+SaveOption = Annotated[
+    Path | None, typer.Option("--save", help="Where a picture goes: .svg, .png or .pdf.", show_default=False)
+]
+
+
+@explain.command()
+def pair(
+    images: ImagesArgument,
+    a: Annotated[str, typer.Argument(help="An image.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="Another image.", show_default=False)],
+    graph: GraphOption,
+    corpus: Annotated[
+        Path | None, typer.Option("--corpus", help="Where the other image stands; IMAGES itself if not given.")
+    ] = None,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    unknown: UnknownOption = "error",
+    look: LookOption = 3,
+    sensitivity: SensitivityOption = False,
+    hubs: HubsOption = None,
+    save: SaveOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain the nn-IoU of two images, concept by concept."""
+    own = ImageConcepts.read(images)
+    other = own if corpus is None else ImageConcepts.read(corpus)
+    sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
+    _explain_sets(sets, (a, b), graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
+
+
+@explain.command()
+def concepts(
+    a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="Concepts of the other.", show_default=False)],
+    graph: GraphOption,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    unknown: UnknownOption = "error",
+    look: LookOption = 3,
+    sensitivity: SensitivityOption = False,
+    hubs: HubsOption = None,
+    save: SaveOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain the nn-IoU of two lists of concepts."""
+    _explain_sets((a, b), ("A", "B"), graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
+
+
+@explain.command()
+def query(
+    images: ImagesArgument,
+    query: Annotated[str, typer.Argument(help="The query: one of IMAGES.", show_default=False)],
+    graph: GraphOption,
+    above: Annotated[str, typer.Option("--above", help="An image of the corpus.", show_default=False)],
+    below: Annotated[str, typer.Option("--below", help="Another: why not this one?", show_default=False)],
+    corpus: CorpusOption = None,
+    ranking: Annotated[
+        Path | None,
+        typer.Option("--ranking", help="What did this ranking do with them? A TREC run, CSV, or .npy of row numbers."),
+    ] = None,
+    ties: Annotated[
+        Ties,
+        typer.Option(
+            "--ties", help="Equal scores: by name ascending, or as trec_eval (single precision, name descending)."
+        ),
+    ] = "name",
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    unknown: UnknownOption = "error",
+    look: LookOption = 3,
+    sensitivity: SensitivityOption = False,
+    hubs: HubsOption = None,
+    save: SaveOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain why one image ranks above another for a query, and what a ranking made of the two."""
+    queries = ImageConcepts.read(images)
+    held = None if corpus is None else ImageConcepts.read(corpus)
+    ranked = None
+    if ranking is not None:
+        ranked = read_ranking(ranking, tuple(queries), None if held is None else tuple(held), ties=ties)
+    with _opened(graph) as opened:
+        told = explain_query(
+            queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k, n=hops, lam=lam,
+            direction=direction, unknown=unknown, look=look,
+        )  # fmt: skip
+        varied = None
+        if sensitivity:
+            varied = sensitivity_of_query(
+                queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k,
+                ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction, unknown=unknown,
+            )  # fmt: skip
+    if save is not None:
+        told.save(save)
+    if json:
+        print_json({**told.as_dict(), **_added(varied, save)})
+        return
+    show_query(told)
+    if varied is not None:
+        show_query_sensitivity(varied, told)
+    if save is not None:
+        note(f"picture: {save}")
+
+
+def _explain_sets(
+    sets: tuple[str | Iterable[str], str | Iterable[str]],
+    titles: tuple[str, str],
+    graph: str,
+    hops: int,
+    lam: float,
+    direction: Direction,
+    unknown: Unknown,
+    look: int,
+    sensitivity: bool,
+    hubs: list[int] | None,
+    save: Path | None,
+    json: bool,
+) -> None:
+    with _opened(graph) as opened:
+        told = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
+        varied = None
+        if sensitivity:
+            varied = sensitivity_of_pair(
+                *sets, opened, ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction,
+                unknown=unknown,
+            )  # fmt: skip
+    if save is not None:
+        told.save(save)
+    if json:
+        print_json({**told.as_dict(), **_added(varied, save)})
+        return
+    show_pair(told)
+    if varied is not None:
+        show_pair_sensitivity(varied, told)
+    if save is not None:
+        note(f"picture: {save}")
+
+
+def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
+    """What the command adds to the JSON of an explanation."""
+    return {
+        "sensitivity": None if varied is None else varied.as_dict(),
+        "picture": None if save is None else str(save),
+    }
+
+
+@contextmanager
+def _opened(address: str) -> Iterator[ConceptGraph]:
+    """The graph, and advice where an option would have helped."""
+    with opened_graph(address) as opened:
+        try:
+            yield opened
+        except ConceptError:
+            note("--unknown isolated keeps such identifiers as concepts near nothing but themselves")
+            raise
+        except LimitExceeded:
+            note("--look 0 looks no farther than -n; without --sensitivity the question is smaller")
+            raise
+
+
+def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
+    if image not in images:
+        raise InputError(
+            "no such image", file=images.source, column=column, found=shown(image),
+            expected=f"one of its {len(images):,} images",
+        )  # fmt: skip
+    return images[image]

@@ -1,0 +1,115 @@
+"""Distances in the graph without its hubs.
+
+A *hub* is a concept with more than H children in the release, whatever their direction in a search: broad classes such
+as "disease", through which everything is near everything. Without hubs means that they are taken out of the graph: a
+path of is_a hops may not start at a hub, run through one, or end at one. Two images that share a hub still share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from cuihop.errors import InputError
+from cuihop.explanation.query_gains import Hops
+from cuihop.graph import ConceptGraph, Direction
+
+__all__ = ["HubFree", "checked_hubs"]
+
+_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
+
+
+def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
+    """The values of H ascending, or an `InputError` where one is not a whole number of at least 0."""
+    found = sorted(set(hubs))
+    for most in found:
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise InputError(
+                "not a number of children", column="hubs", found=repr(most), expected="a whole number, 0 or more"
+            )
+    return tuple(found)
+
+
+def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
+    """How many children each concept has, in one question."""
+    asked = sorted(cuis)
+    found = graph.neighbours(asked, hops=1, direction="down", limit=0) if asked else []
+    return {cui: hood.total for cui, hood in zip(asked, found, strict=True)}
+
+
+class HubFree:
+    """The part of a graph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
+
+    The graph is asked for neighbours layer by layer, from both sides towards the middle, at most ``2 * bound + 1``
+    times in all; hubs are never expanded.
+
+    Attributes:
+        children: how many children each start, each end and each concept on the way has.
+
+    Args:
+        graph: who knows the neighbours.
+        starts, ends: concepts of the graph.
+        bound: the longest path.
+        direction: which way hops go from a start.
+        most: the largest H that `hops` will be asked for.
+    """
+
+    def __init__(
+        self,
+        graph: ConceptGraph,
+        starts: Collection[str],
+        ends: Collection[str],
+        *,
+        bound: int,
+        direction: Direction,
+        most: int,
+    ) -> None:
+        self._graph, self._most = graph, most
+        self._starts, self._ends, self._bound = frozenset(starts), frozenset(ends), bound
+        self._arcs: dict[str, set[str]] = {}
+        self.children = _children_of(self._starts | self._ends, graph)
+        seen = self._expand(self._starts, -(-bound // 2), direction, forwards=True)
+        met = self._expand(self._ends, bound // 2, _BACKWARDS[direction], forwards=False)
+        self._count(seen & met)  # the last layers have not been expanded: only where they meet can a path run
+
+    def _count(self, cuis: Collection[str]) -> None:
+        self.children |= _children_of(set(cuis) - self.children.keys(), self._graph)
+
+    def _expand(self, centres: Collection[str], layers: int, direction: Direction, *, forwards: bool) -> set[str]:
+        """Add the hops of so many layers; returns every concept that was met."""
+        met, frontier = set(centres), set(centres)
+        for layer in range(layers):
+            if layer:
+                self._count(frontier)
+            asked = sorted(cui for cui in frontier if self.children[cui] <= self._most)
+            frontier = set()
+            found = self._graph.neighbours(asked, hops=1, direction=direction) if asked else []
+            for cui, hood in zip(asked, found, strict=True):
+                for neighbour in hood:
+                    here, there = (cui, neighbour.cui) if forwards else (neighbour.cui, cui)
+                    self._arcs.setdefault(here, set()).add(there)
+                    if neighbour.cui not in met:
+                        met.add(neighbour.cui)
+                        frontier.add(neighbour.cui)
+        return met
+
+    def hops(self, most_children: int) -> Hops:
+        """The distance from each start to each end in the graph without concepts of more children than that."""
+        found: dict[tuple[str, str], int] = {}
+        for start in self._starts:
+            for hops, reached in enumerate(self._layers(start, most_children)):
+                found.update({(start, end): hops for end in reached & self._ends})
+        return found
+
+    def _layers(self, start: str, most_children: int) -> Sequence[set[str]]:
+        """The concepts at 0, 1, … hops."""
+
+        def free(cuis: Iterable[str]) -> set[str]:
+            return {cui for cui in cuis if self.children.get(cui, most_children + 1) <= most_children}
+
+        layers = [free([start])]
+        met = set(layers[0])
+        for _ in range(self._bound):
+            ahead = free({there for here in layers[-1] for there in self._arcs.get(here, ())} - met)
+            met |= ahead
+            layers.append(ahead)
+        return layers

@@ -1,0 +1,319 @@
+"""The picture of an explanation: two columns of concepts, and in between what joins them.
+
+Colour (after Okabe and Ito, told apart by colour-blind readers), style of line and frame, and the sign at the inner
+edge of each box say the same thing, so that the picture survives black-and-white print.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cuihop.explanation.picture_file import drawing
+from cuihop.explanation.picture_text import SIZE, cut, inches_of, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from cuihop.explanation.pair import ExplainedConcept, Explanation, Match, PathConcept
+    from cuihop.explanation.query import QueryExplanation
+
+__all__ = ["figure_of_pair", "figure_of_query"]
+
+_STYLE: dict[Match, dict[str, Any]] = {
+    "exact": {"colour": "#0072B2", "fill": "#E3F1FA", "line": "solid", "width": 1.8},
+    "near": {"colour": "#B34700", "fill": "#FDF0E6", "line": (0, (5, 2)), "width": 1.2},
+    "none": {"colour": "#6E6E6E", "fill": "#F3F3F3", "line": (0, (1, 2)), "width": 1.0},
+}
+_WIDTH, _BOX, _LANE = 12.0, 3.85, 2.7  # inches: of the picture, of a box, of a label in the middle
+_MARGIN, _PAD, _GAP = 0.2, 0.07, 0.1  # inches
+_LINE = 0.165  # inches from line to line
+_TEXT, _LANE_TEXT = _BOX - 0.5, _LANE - 0.2  # inches a line may take
+_HEAD, _FOOT = 1.0, 0.62  # inches
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines of text at a height: inches from the top of the picture downwards."""
+
+    lines: list[str]
+    top: float
+
+    @property
+    def height(self) -> float:
+        return len(self.lines) * _LINE + 2 * _PAD
+
+    @property
+    def middle(self) -> float:
+        return self.top + self.height / 2
+
+
+def figure_of_pair(explanation: Explanation) -> Figure:
+    """The picture of an explanation, 12 inches wide and as high as it needs to be.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+    """
+    with drawing():
+        return _figure([_Picture(explanation)])
+
+
+def figure_of_query(explanation: QueryExplanation) -> Figure:
+    """The pictures of the query with either image, one under the other, the one with the larger gain first.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+    """
+    pairs = [explanation.pair_above, explanation.pair_below]
+    if explanation.nn_iou_below.rank < explanation.nn_iou_above.rank:
+        pairs.reverse()
+    with drawing():
+        return _figure([_Picture(pair) for pair in pairs])
+
+
+def _figure(pictures: Sequence[_Picture]) -> Figure:
+    from matplotlib.figure import Figure
+
+    height = sum(picture.height for picture in pictures)
+    figure = Figure(figsize=(_WIDTH, height))
+    top = 1.0
+    for picture in pictures:
+        share = picture.height / height
+        top -= share
+        picture.draw(figure.add_axes((0.0, top, 1.0, share)))
+    return figure
+
+
+class _Picture:
+    """Where everything goes. Columns are stacks of blocks, so that no label can meet another."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        self._told = explanation
+        lines_of = functools.partial(_lines, bound=explanation.n + explanation.look)
+        shared, near, none = ([c for c in explanation.concepts if c.match == m] for m in ("exact", "near", "none"))
+        paths = {_ends(concept): concept.path for concept in near}
+        order = _order(list(paths))
+        top = _end_of(_stacked([lines_of(concept) for concept in shared], _HEAD), _HEAD)
+        sides: dict[str, list[ExplainedConcept]] = {s: [c for c in near if c.side == s] for s in ("A", "B")}
+        height = max(
+            _dense([_path_lines(paths[ends]) for ends in order]), *(_dense(map(lines_of, c)) for c in sides.values())
+        )
+        lanes = _spread([_path_lines(paths[ends]) for ends in order], top, height)
+        self._labels = dict(zip(order, lanes, strict=True))
+        self._boxes: dict[str, list[tuple[ExplainedConcept, _Block]]] = {}
+        for side, concepts in sides.items():
+            here = {c.cui: [b.middle for e, b in self._labels.items() if e[side == "B"] == c.cui] for c in concepts}
+            pulled = sorted(((sum(here[c.cui]) / len(here[c.cui]), c.cui, c) for c in concepts), key=lambda p: p[:2])
+            told = [*shared, *(concept for _, _, concept in pulled), *(c for c in none if c.side == side)]
+            blocks = _stacked([lines_of(concept) for concept in shared], _HEAD)
+            blocks += _pulled([(lines_of(c), middle) for middle, _, c in pulled], top, height)
+            blocks += _stacked([lines_of(c) for c in none if c.side == side], _end_of(blocks, _HEAD))
+            self._boxes[side] = list(zip(told, blocks, strict=True))
+        ends = [_end_of([block for _, block in boxes], _HEAD) for boxes in self._boxes.values()]
+        self.height = max(*ends, _end_of(lanes, _HEAD), _HEAD + 2 * _LINE) + _FOOT
+
+    def draw(self, axes: Axes) -> None:
+        axes.set_xlim(0.0, _WIDTH)
+        axes.set_ylim(self.height, 0.0)
+        axes.axis("off")
+        self._draw_head(axes)
+        self._draw_joints(axes)
+        for side, boxes in self._boxes.items():
+            for concept, block in boxes:
+                _draw_box(axes, side, concept, block)
+        self._draw_foot(axes)
+
+    def _draw_head(self, axes: Axes) -> None:
+        told = self._told
+        value = f"nn-IoU = {told.arithmetic} = {told.nn_iou:.4f}"
+        way = {"any": "either way", "up": "upwards only", "down": "downwards only"}[told.direction]
+        small = (
+            f"(shared + λ · near) / union;  n = {told.n}, λ = {told.lam:g}, hops {way};  IoU = {told.iou:.4f};  "
+            f"release {told.release.name}, digest {told.release.digest[:12]}"
+        )
+        _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
+        _write(axes, _WIDTH / 2, 0.47, cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
+        for side, x in (("A", _MARGIN), ("B", _WIDTH - _MARGIN - _BOX)):
+            title = told.titles[0 if side == "A" else 1]
+            count = len(self._boxes[side])
+            size = f" ({count} concept{'' if count == 1 else 's'})"
+            name = cut(side if title == side else f"{side}: {title}", _BOX - inches_of(size, 10, "bold"), 10, "bold")
+            _write(axes, x, 0.8, name + size, size=10, weight="bold", align="left")
+
+    def _draw_joints(self, axes: Axes) -> None:
+        left, right = _MARGIN + _BOX, _WIDTH - _MARGIN - _BOX
+        places = {side: {c.cui: b for c, b in boxes} for side, boxes in self._boxes.items()}
+        for concept, block in self._boxes["A"]:
+            if concept.match == "exact":
+                y = block.middle
+                axes.plot([left, right], [y, y], color=_STYLE["exact"]["colour"], lw=2.2, solid_capstyle="butt")
+        from_lane, to_lane = (_WIDTH - _LANE) / 2, (_WIDTH + _LANE) / 2
+        for ends, label in self._labels.items():
+            _curve(axes, (left, places["A"][ends[0]].middle), (from_lane, label.middle))
+            _curve(axes, (to_lane, label.middle), (right, places["B"][ends[1]].middle))
+            _frame(axes, (from_lane, label.top), (_LANE, label.height), facecolor=_STYLE["near"]["fill"], linewidth=0)
+            _write_lines(axes, _WIDTH / 2, label, align="center", colour=_STYLE["near"]["colour"])
+
+    def _draw_foot(self, axes: Axes) -> None:
+        y = self.height - 0.34
+        told = self._told
+        legend: tuple[tuple[Match, str], ...] = (
+            ("exact", f"1: in both ({told.shared})"),
+            ("near", f"λ: a concept of the other within {_hops(told.n)} ({told.near})"),
+            ("none", f"0: none so near ({told.count('none')})"),
+        )
+        x = _MARGIN
+        for match, text in legend:
+            style = _STYLE[match]
+            axes.plot([x, x + 0.45], [y, y], color=style["colour"], lw=style["width"] + 0.4, ls=style["line"])
+            _write(axes, x + 0.55, y, text, size=8.5, colour=style["colour"], align="left")
+            x += 0.9 + 0.075 * len(text)
+        _write(
+            axes, _WIDTH - _MARGIN, y, "from A to B:  ↑ to a parent   ↓ to a child",
+            size=8.5, colour="#444444", align="right",
+        )  # fmt: skip
+
+
+def _ends(concept: ExplainedConcept) -> tuple[str, str]:
+    return concept.path[0].cui, concept.path[-1].cui
+
+
+def _order(lanes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The paths, those that share an end beside one another, so that few lines cross."""
+    waiting, ordered = list(lanes), list[tuple[str, str]]()
+    while waiting:
+        reached = {cui for ends in ordered for cui in ends}
+        following = max(waiting, key=lambda ends: len(reached.intersection(ends)))  # of several, the first
+        waiting.remove(following)
+        ordered.append(following)
+    return ordered
+
+
+def _dense(texts: Iterable[list[str]]) -> float:
+    """The height of a stack."""
+    return sum(_Block(lines, 0.0).height + _GAP for lines in texts)
+
+
+def _stacked(texts: Sequence[list[str]], top: float) -> list[_Block]:
+    return _spread(texts, top, _dense(texts))
+
+
+def _spread(texts: Sequence[list[str]], top: float, height: float) -> list[_Block]:
+    """Blocks one under the other, evenly over a height that is enough for them."""
+    stack = []
+    more = (height - _dense(texts)) / max(1, len(texts))
+    for lines in texts:
+        stack.append(_Block(lines, top + more / 2))
+        top += stack[-1].height + _GAP + more
+    return stack
+
+
+def _pulled(texts: Sequence[tuple[list[str], float]], top: float, height: float) -> list[_Block]:
+    """Blocks one under the other, each as near to the height that it is joined to as the others allow."""
+    tops: list[float] = []
+    for lines, middle in texts:
+        here = _Block(lines, 0.0).height
+        tops.append(max(top, middle - here / 2))
+        top = tops[-1] + here + _GAP
+    end = min(top, tops[0] + height) if tops else top
+    for place in reversed(range(len(tops))):
+        end -= _Block(texts[place][0], 0.0).height + _GAP
+        end = tops[place] = min(tops[place], end)
+    return [_Block(lines, at) for (lines, _), at in zip(texts, tops, strict=True)]
+
+
+def _end_of(blocks: Sequence[_Block], top: float) -> float:
+    """Where the next block may begin."""
+    return max((block.top + block.height + _GAP for block in blocks), default=top)
+
+
+def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
+    """The text of a box; ``bound`` is how far was looked."""
+    if concept.outside is not None:
+        return wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
+    lines = wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
+    if concept.given:
+        lines += wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
+    if concept.match == "none":
+        nearest = concept.partners[0] if concept.partners else None
+        far = (
+            f"none within {_hops(bound)}"
+            if nearest is None
+            else f"{nearest.name or nearest.cui}, {_hops(nearest.hops)}"
+        )
+        lines += wrapped(f"nearest: {far}", _TEXT)
+    return lines
+
+
+_OUTSIDE = {
+    "unknown": "not in the graph",
+    "retired": "retired, no successor",
+    "invalid": "no identifier of this graph",
+}
+
+
+def _path_lines(path: Sequence[PathConcept]) -> list[str]:
+    """The label of a path: how many hops, and the concepts in between by name, with the direction of each hop."""
+    arrows = ["↑" if concept.relation == "parent" else "↓" for concept in path[1:]]
+    between = [f"{arrow}\N{NO-BREAK SPACE}{c.name or c.cui}" for arrow, c in zip(arrows, path[1:-1], strict=False)]
+    steps = " ".join(between) + "\N{NO-BREAK SPACE}" * bool(between) + arrows[-1]
+    return wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
+
+
+def _hops(hops: int) -> str:
+    return f"{hops} hop{'' if hops == 1 else 's'}"
+
+
+def _draw_box(axes: Axes, side: str, concept: ExplainedConcept, block: _Block) -> None:
+    style = _STYLE[concept.match]
+    x = _MARGIN if side == "A" else _WIDTH - _MARGIN - _BOX
+    _frame(
+        axes, (x, block.top), (_BOX, block.height), facecolor=style["fill"], edgecolor=style["colour"],
+        linestyle=style["line"], linewidth=style["width"],
+    )  # fmt: skip
+    _write_lines(axes, x + (0.1 if side == "A" else 0.4), block, align="left", colour="#111111")
+    earned = {"exact": "1", "near": "λ", "none": "0"}[concept.match]
+    at = x + _BOX - 0.18 if side == "A" else x + 0.18
+    _write(axes, at, block.middle, earned, size=11, weight="bold", colour=style["colour"])
+
+
+def _frame(axes: Axes, corner: tuple[float, float], size: tuple[float, float], **style: Any) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    axes.add_patch(FancyBboxPatch(corner, *size, boxstyle="round,pad=0,rounding_size=0.06", **style))
+
+
+def _write_lines(axes: Axes, x: float, block: _Block, *, align: str, colour: str) -> None:
+    for number, line in enumerate(block.lines):
+        _write(axes, x, block.top + _PAD + (number + 0.5) * _LINE, line, align=align, colour=colour)
+
+
+def _curve(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path as Outline
+
+    style = _STYLE["near"]
+    middle = (start[0] + end[0]) / 2
+    outline = Outline(
+        [start, (middle, start[1]), (middle, end[1]), end],
+        [Outline.MOVETO, Outline.CURVE4, Outline.CURVE4, Outline.CURVE4],
+    )
+    line = {"edgecolor": style["colour"], "linestyle": style["line"], "linewidth": style["width"]}
+    axes.add_patch(PathPatch(outline, facecolor="none", **line))
+
+
+def _write(
+    axes: Axes,
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: float = SIZE,
+    colour: str = "#111111",
+    weight: str = "normal",
+    align: str = "center",
+) -> None:
+    axes.text(x, y, text, fontsize=size, color=colour, fontweight=weight, ha=align, va="center", parse_math=False)

@@ -1,0 +1,362 @@
+"""Why one image ranks above another for a query, and what a given ranking made of the two."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cuihop.evaluation.rankings import Ranking
+from cuihop.explanation.pair import ExplainedConcept, Explanation, explain_pair
+from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
+from cuihop.explanation.query_images import QueryImages
+from cuihop.graph import ConceptGraph, Direction, checked_direction
+from cuihop.measures.dcg import checked_k, cumulated_gains
+from cuihop.measures.ndcg import normalised
+from cuihop.measures.nn_iou import checked_lam, checked_n
+from cuihop.measures.resolution import Unknown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "ConceptDifference",
+    "QueryExplanation",
+    "Rank",
+    "RankedPair",
+    "Standing",
+    "explain_query",
+    "graded",
+    "rank_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an image stands in the ideal ranking of the corpus for a query.
+
+    Attributes:
+        gain: its nn-IoU or IoU with the query.
+        rank: from 1; of equal gains, the image whose name comes first stands first.
+        tied: how many other images have the same gain.
+    """
+
+    gain: float
+    rank: int
+    tied: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptDifference:
+    """What one concept does for two images under one query.
+
+    An image's gain is the sum over the concepts of the union of query and image of ``earned / |union|``.
+
+    Attributes:
+        cui, name: which.
+        in_query, in_above, in_below: who holds it.
+        earned_above, earned_below: 1, λ or 0; ``None`` where neither the query nor that image holds it.
+        share_above, share_below: what it adds to either gain: earned / (size of the union).
+        difference: share_above - share_below. Over all concepts they add up to the difference of the gains.
+    """
+
+    cui: str
+    name: str | None
+    in_query: bool
+    in_above: bool
+    in_below: bool
+    earned_above: float | None
+    earned_below: float | None
+    share_above: float
+    share_below: float
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """One rank of a ranking beside the same rank of the ideal one; ``None`` and 0 beyond the end of either.
+
+    Attributes:
+        rank: from 1. weight: 1 / log2(rank + 1).
+        image, gain: what was retrieved there, and its nn-IoU with the query.
+        ideal_image, ideal_gain: what stands there in the ideal ranking.
+    """
+
+    rank: int
+    weight: float
+    image: str | None
+    gain: float
+    ideal_image: str | None
+    ideal_gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPair:
+    """What a given ranking did with the two images, and what that cost.
+
+    Attributes:
+        source: the ranking.
+        length: how many images it lists for the query, the query itself left out.
+        rank_above, rank_below: where it has the two; ``None`` where it does not list them.
+        k, dcg, idcg, ndcg: of the query, with the gain nn-IoU; ``ndcg`` is its nn-CUI@K.
+        cost: what DCG@K would gain if the two changed places, where the ranking prefers the one with the smaller gain
+            (an image that is not listed stands behind all that are); 0 where it does not.
+        cost_ndcg: the same divided by IDCG@K.
+        ranks: the first K ranks.
+    """
+
+    source: str
+    length: int
+    rank_above: int | None
+    rank_below: int | None
+    k: int
+    dcg: float
+    idcg: float
+    ndcg: float
+    cost: float
+    cost_ndcg: float
+    ranks: tuple[Rank, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryExplanation:
+    """Two images under one query.
+
+    Attributes:
+        query, above, below: the images. ``above`` is the one that was asked to rank higher; it need not.
+        corpus: how many images take part, the query left out.
+        pair_above, pair_below: the query (as A) explained with either image (as B).
+        nn_iou_above, nn_iou_below, iou_above, iou_below: where the two stand in the ideal rankings.
+        ranked: what a given ranking did; ``None`` without one.
+    """
+
+    query: str
+    above: str
+    below: str
+    corpus: int
+    pair_above: Explanation
+    pair_below: Explanation
+    nn_iou_above: Standing
+    nn_iou_below: Standing
+    iou_above: Standing
+    iou_below: Standing
+    ranked: RankedPair | None
+
+    @property
+    def difference(self) -> float:
+        """The gain of the image above minus that of the one below."""
+        return self.nn_iou_above.gain - self.nn_iou_below.gain
+
+    @cached_property
+    def concepts(self) -> tuple[ConceptDifference, ...]:
+        """Every concept of the three images, by its difference, the largest first, then by identifier."""
+        in_above = {concept.cui: concept for concept in self.pair_above.concepts}
+        in_below = {concept.cui: concept for concept in self.pair_below.concepts}
+
+        def compared(cui: str) -> ConceptDifference:
+            above, below = in_above.get(cui), in_below.get(cui)
+            either = above or below
+            share_above = 0.0 if above is None else above.earned / self.pair_above.union
+            share_below = 0.0 if below is None else below.earned / self.pair_below.union
+            return ConceptDifference(
+                cui=cui,
+                name=None if either is None else either.name,
+                in_query=either is not None and either.side != "B",
+                in_above=_holds(above),
+                in_below=_holds(below),
+                earned_above=None if above is None else above.earned,
+                earned_below=None if below is None else below.earned,
+                share_above=share_above,
+                share_below=share_below,
+                difference=share_above - share_below,
+            )
+
+        return tuple(sorted(map(compared, in_above.keys() | in_below.keys()), key=lambda c: (-c.difference, c.cui)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        pair = self.pair_above
+        return {
+            "release": {"name": pair.release.name, "digest": pair.release.digest},
+            "query": self.query,
+            "n": pair.n,
+            "lambda": pair.lam,
+            "direction": pair.direction,
+            "corpus": self.corpus,
+            "difference": self.difference,
+            "above": self._side(self.above, self.nn_iou_above, self.iou_above, self.pair_above),
+            "below": self._side(self.below, self.nn_iou_below, self.iou_below, self.pair_below),
+            "concepts": [asdict(concept) for concept in self.concepts],
+            "ranking": None
+            if self.ranked is None
+            else {**asdict(self.ranked), "ranks": [asdict(rank) for rank in self.ranked.ranks]},
+        }
+
+    @staticmethod
+    def _side(image: str, nn_iou: Standing, iou: Standing, pair: Explanation) -> dict[str, Any]:
+        return {"image": image, "nn_iou": asdict(nn_iou), "iou": asdict(iou), "explanation": pair.as_dict()}
+
+    def to_json(self) -> str:
+        """`as_dict` as JSON."""
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def figure(self) -> Figure:
+        """The pictures of the query with either image, one under the other: see `Explanation.figure`."""
+        from cuihop.explanation.picture import figure_of_query
+
+        return figure_of_query(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture: see `Explanation.save`."""
+        from cuihop.explanation.picture_file import save_picture
+
+        save_picture(self.figure, path)
+
+
+def _holds(concept: ExplainedConcept | None) -> bool:
+    return concept is not None and concept.side != "A"
+
+
+def explain_query(
+    queries: object,
+    query: str,
+    graph: ConceptGraph,
+    *,
+    above: str,
+    below: str,
+    corpus: object = None,
+    ranking: Ranking | Mapping[str, Sequence[str]] | None = None,
+    k: int = 10,
+    n: int = 1,
+    lam: float = 0.5,
+    direction: Direction = "any",
+    unknown: Unknown = "error",
+    look: int = 3,
+) -> QueryExplanation:
+    """Why one image ranks above another for a query, by nn-IoU and by IoU, and what a given ranking made of them.
+
+    The gains, the ideal ranking and the nn-CUI@K are those of `cuihop.evaluate`, to the last bit.
+
+    Args:
+        queries, corpus: as in `cuihop.evaluate`; the corpus is the queries without it.
+        query: one of the queries.
+        above, below: two images of the corpus: why does the first rank above the second? Where it does not, the answer
+            says so.
+        ranking: what `cuihop.read_ranking` gives for these images, or query → images, best first.
+        k: the cut-off of DCG@K.
+        graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.
+        look: as in `explain_pair`.
+
+    Raises:
+        InvalidCui, ConceptRetired, ConceptNotFound: an identifier of any image cannot be used.
+        InputError: a parameter or an image is not as expected, or the ranking has no list for the query.
+
+    >>> from cuihop import SnapshotGraph
+    >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
+    >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
+    >>> told = explain_query(images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]})
+    >>> told.nn_iou_above, told.difference, round(told.ranked.cost, 4)
+    (Standing(gain=0.5, rank=1, tied=0), 0.5, 0.1845)
+    """
+    n, lam, direction, k = checked_n(n), checked_lam(lam), checked_direction(direction), checked_k(k)
+    asked = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
+    hops = hops_to_corpus(asked.concepts, asked.images, graph, n, direction)
+    gains = QueryGains.of(query, asked.concepts, asked.images, hops, n)
+
+    def pair(image: str) -> Explanation:
+        return explain_pair(
+            asked.images.queries[query], asked.images.corpus[image], graph, n, lam, direction,
+            unknown=unknown, look=look, titles=(query, image),
+        )  # fmt: skip
+
+    nn_iou, iou = gains.gains(n, lam), gains.gains(0, 0.0)
+    ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
+    return QueryExplanation(
+        query=query,
+        above=above,
+        below=below,
+        corpus=len(gains.others),
+        pair_above=pair(above),
+        pair_below=pair(below),
+        nn_iou_above=_standing(asked.row_above, nn_iou, ideal),
+        nn_iou_below=_standing(asked.row_below, nn_iou, ideal),
+        iou_above=_standing(asked.row_above, iou, ideal_iou),
+        iou_below=_standing(asked.row_below, iou, ideal_iou),
+        ranked=None if asked.ranked is None else _ranked_pair(asked, asked.ranked, gains, nn_iou, ideal, k),
+    )
+
+
+def _standing(row: int, gains: Float64, ideal: Int64) -> Standing:
+    return Standing(
+        gain=float(gains[row]),
+        rank=rank_of(row, ideal),
+        tied=int((gains[ideal] == gains[row]).sum()) - 1,
+    )
+
+
+def rank_of(row: int, ranked: Int64) -> int:
+    """The rank, from 1, of a place in the corpus that the ranking holds."""
+    return int(np.flatnonzero(ranked == row)[0]) + 1
+
+
+def _ranked_pair(
+    asked: QueryImages, ranked: Int64, gains: QueryGains, values: Float64, ideal: Int64, k: int
+) -> RankedPair:
+    weights = 1.0 / np.log2(np.arange(1, min(k, len(values)) + 1) + 1)
+
+    def weight(rank: int | None) -> float:
+        return float(weights[rank - 1]) if rank is not None and rank <= k else 0.0
+
+    dcg, idcg, ndcg = graded(values, ranked, ideal, k)
+    of_above, of_below = (rank_of(row, ranked) if row in ranked else None for row in (asked.row_above, asked.row_below))
+    better, worse = sorted(
+        ((values[asked.row_above], weight(of_above)), (values[asked.row_below], weight(of_below))), reverse=True
+    )
+    cost = float((better[0] - worse[0]) * max(0.0, worse[1] - better[1]))
+
+    def at(places: Int64, place: int) -> tuple[str | None, float]:
+        if place >= len(places):
+            return None, 0.0
+        return gains.names[places[place]], float(values[places[place]])
+
+    last = min(k, max(len(ranked), len(ideal)))
+    return RankedPair(
+        source=asked.source,
+        length=len(ranked),
+        rank_above=of_above,
+        rank_below=of_below,
+        k=k,
+        dcg=dcg,
+        idcg=idcg,
+        ndcg=ndcg,
+        cost=cost,
+        cost_ndcg=cost / idcg if idcg > 0.0 else 0.0,
+        ranks=tuple(
+            Rank(place + 1, float(weights[place]), *at(ranked, place), *at(ideal, place)) for place in range(last)
+        ),
+    )
+
+
+def graded(values: Float64, ranked: Int64, ideal: Int64, k: int) -> tuple[float, float, float]:
+    """DCG@K, IDCG@K and nDCG@K of one query; ranks beyond the end of a ranking gain nothing.
+
+    Args:
+        values: float64: the gain of each image of the corpus.
+        ranked, ideal: places in the corpus, best first.
+        k: the cut-off.
+    """
+    depth = min(k, len(values))
+
+    def cumulated(places: Int64) -> Float64:
+        filled = np.zeros(depth, dtype=np.float64)
+        first = values[places[:depth]]
+        filled[: len(first)] = first
+        return cumulated_gains(filled)[-1:]
+
+    dcg, idcg = cumulated(ranked), cumulated(ideal)
+    return float(dcg[0]), float(idcg[0]), float(normalised(dcg, idcg)[0])

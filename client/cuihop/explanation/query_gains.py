@@ -1,0 +1,105 @@
+"""The gains of every image of a corpus for one query, for any n and λ."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nn_iou import nn_iou_of_counts
+
+__all__ = ["Hops", "QueryGains", "hops_to_corpus"]
+
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
+
+Hops = Mapping[tuple[str, str], int]
+"""(concept of the query, concept of the corpus) → hops between them; pairs farther apart are absent."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryGains:
+    """What nn-IoU needs to know of a query and each image of a corpus.
+
+    Attributes:
+        names: of the images.
+        others: int64: the places of the images that take part, in the order that decides between equal gains: by
+            name. The query itself takes no part.
+        shared, union: int64, shape (images,): concepts in both, and in either.
+        near: int64, shape (images, largest n + 1): concepts that earn λ within 0, 1, … hops.
+    """
+
+    names: tuple[str, ...]
+    others: Int64
+    shared: Int64
+    union: Int64
+    near: Int64
+
+    @classmethod
+    def of(cls, query: str, concepts: frozenset[str], images: ImageCollection, hops: Hops, largest: int) -> QueryGains:
+        """Count for every image.
+
+        Args:
+            query: its name. concepts: of the query.
+            images: the corpus.
+            hops: distances from the query's concepts, complete up to ``largest``.
+            largest: the largest n that will be asked for.
+        """
+        nearest: dict[str, int] = {}
+        around: dict[str, list[tuple[int, str]]] = {}
+        for (own, other), distance in hops.items():
+            nearest[other] = min(distance, nearest.get(other, distance))
+            around.setdefault(own, []).append((distance, other))
+        for found in around.values():
+            found.sort()
+        counted: dict[frozenset[str], tuple[int, int, list[int]]] = {}
+        for held in images.corpus_sets:
+            if held not in counted:
+                distances = [
+                    *(nearest[b] for b in held - concepts if b in nearest),
+                    *(d for a in concepts - held if (d := _first(around.get(a, ()), held)) is not None),
+                ]
+                within = [sum(d <= n for d in distances) for n in range(largest + 1)]
+                counted[held] = len(held & concepts), len(held | concepts), within
+        rows = [counted[held] for held in images.corpus_sets]
+        names = images.corpus_names
+        return cls(
+            names,
+            np.array(sorted((i for i, n in enumerate(names) if n != query), key=names.__getitem__), dtype=np.int64),
+            np.array([shared for shared, _, _ in rows], dtype=np.int64),
+            np.array([union for _, union, _ in rows], dtype=np.int64),
+            np.array([near for _, _, near in rows], dtype=np.int64),
+        )
+
+    def gains(self, n: int, lam: float) -> Float64:
+        """The nn-IoU of every image with the query: float64, shape (images,)."""
+        base = int(self.union.max()) + 1  # no count is larger than a union: three of them in one number
+        codes, which = np.unique((self.shared * base + self.near[:, n]) * base + self.union, return_inverse=True)
+        values = [
+            nn_iou_of_counts(code // base // base, code // base % base, code % base, lam) for code in codes.tolist()
+        ]
+        return np.array(values, dtype=np.float64)[which]
+
+    def ideal(self, gains: Float64) -> Int64:
+        """The places of the images that take part, best first; of equal gains, the first by name comes first."""
+        return self.others[np.argsort(-gains[self.others], kind="stable")]
+
+
+def _first(found: Sequence[tuple[int, str]], held: Collection[str]) -> int | None:
+    """The distance of the nearest concept that is held."""
+    return next((distance for distance, cui in found if cui in held), None)
+
+
+def hops_to_corpus(
+    concepts: frozenset[str], images: ImageCollection, graph: ConceptGraph, largest: int, direction: Direction
+) -> Hops:
+    """The distances from a query's concepts to those of a corpus, up to ``largest`` hops, in one question."""
+    isolated = images.resolved.isolated
+    held = frozenset().union(*images.corpus_sets) - isolated
+    pairs = [(a, b) for a in sorted(concepts - isolated) for b in sorted(held) if a != b]
+    found = graph.distances(pairs, direction=direction, max_hops=largest)
+    return {pair: hops for pair, hops in zip(pairs, found, strict=True) if hops is not None}

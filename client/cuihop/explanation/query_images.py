@@ -1,0 +1,91 @@
+"""The images that a question about a query speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.rankings import Ranking
+from cuihop.graph import ConceptGraph
+from cuihop.measures.resolution import Unknown
+from cuihop.text_lines import shown
+
+__all__ = ["QueryImages"]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryImages:
+    """A query, the two images to compare, and the collection around them.
+
+    Attributes:
+        images: queries and corpus, identifiers resolved.
+        query, above, below: names.
+        concepts: of the query.
+        row_above, row_below: places in the corpus.
+        ranked: the places in the corpus that a ranking lists for the query, best first; ``None`` without one.
+        source: the ranking.
+    """
+
+    images: ImageCollection
+    query: str
+    above: str
+    below: str
+    concepts: frozenset[str]
+    row_above: int
+    row_below: int
+    ranked: npt.NDArray[np.int64] | None
+    source: str
+
+    @classmethod
+    def of(
+        cls,
+        queries: object,
+        query: str,
+        graph: ConceptGraph,
+        above: str,
+        below: str,
+        corpus: object,
+        ranking: Ranking | Mapping[str, Sequence[str]] | None,
+        unknown: Unknown,
+    ) -> QueryImages:
+        """From what users give: see `cuihop.explanation.explain_query`, also for the errors."""
+        images = ImageCollection.of(queries, corpus, graph, unknown)
+        if query not in images.queries:
+            raise _no_image(query, "query", images.queries.source, len(images.queries))
+        for image, role in ((above, "above"), (below, "below")):
+            if image not in images.corpus:
+                raise _no_image(image, role, images.corpus.source, len(images.corpus))
+            if image == query:
+                raise InputError("the query takes no part in its own ranking", column=role, found=shown(image))
+        if above == below:
+            raise InputError("one image twice", column="below", found=shown(below), expected="two images to compare")
+        rows = {name: row for row, name in enumerate(images.corpus_names)}
+        ranked, source = None, ""
+        if ranking is not None:
+            if not isinstance(ranking, Mapping):
+                raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
+            lists = ranking if isinstance(ranking, Ranking) else Ranking.of(
+                {query: ranking[query]} if query in ranking else {}, images.query_names, images.corpus_names
+            )  # fmt: skip
+            if (lists.queries, lists.corpus) != (images.query_names, images.corpus_names):
+                raise InputError(
+                    "the ranking is of other images, or of the same in another order", file=lists.source,
+                    advice="dict(ranking) is matched by the names of the images.",
+                )  # fmt: skip
+            if query in lists.missing:
+                raise InputError("no ranking for the query", file=lists.source, column="query", found=shown(query))
+            ranked = np.array([rows[image] for image in lists[query]], dtype=np.int64)
+            source = lists.source
+        concepts = images.resolved.concepts(images.queries[query])
+        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source)
+
+
+def _no_image(image: str, role: str, source: str, count: int) -> InputError:
+    return InputError(
+        "no such image", column=role, found=shown(str(image)), expected=f"one of the {count:,} images of {source}"
+    )

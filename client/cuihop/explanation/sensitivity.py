@@ -1,0 +1,321 @@
+"""How much an explanation depends on n, on λ, and on hubs."""
+# ruff: noqa: N803, N806 - A and B are the paper's symbols
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cuihop.errors import InputError
+from cuihop.evaluation.rankings import Ranking
+from cuihop.explanation.hub_free import HubFree, checked_hubs
+from cuihop.explanation.query import graded, rank_of
+from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
+from cuihop.explanation.query_images import QueryImages
+from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
+from cuihop.identifiers import concept_set
+from cuihop.measures.dcg import checked_k
+from cuihop.measures.nn_iou import checked_lam, checked_n, nn_iou_of_counts
+from cuihop.measures.resolution import Unknown, resolved_concepts
+
+__all__ = [
+    "HUBS",
+    "LAMS",
+    "NS",
+    "Hub",
+    "LostMatch",
+    "PairSensitivity",
+    "PairSetting",
+    "QuerySensitivity",
+    "QuerySetting",
+    "sensitivity_of_pair",
+    "sensitivity_of_query",
+]
+
+NS = (0, 1, 2, 3)
+LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
+HUBS = (50,)
+
+
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """A concept with many children."""
+
+    cui: str
+    name: str | None
+    children: int
+
+
+@dataclass(frozen=True, slots=True)
+class LostMatch:
+    """A concept that earns λ in the whole graph, and nothing without hubs.
+
+    Attributes:
+        hubs: H: concepts with more children were taken out.
+        n: for this n.
+        cui, name: which.
+    """
+
+    hubs: int
+    n: int
+    cui: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairSetting:
+    """The nn-IoU of a pair under one setting.
+
+    Attributes:
+        hubs: H: concepts with more children were taken out; ``None``: the whole graph.
+        n, lam: what else was set.
+        near: |rel_n|, the concepts that earn λ.
+        nn_iou: the value.
+    """
+
+    hubs: int | None
+    n: int
+    lam: float
+    near: int
+    nn_iou: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairSensitivity:
+    """The nn-IoU of a pair under every setting asked for.
+
+    Attributes:
+        settings: for each H (the whole graph first), each n, each λ.
+        lost: what earns nothing any more without hubs, by H, n and identifier.
+        hubs: the hubs among the concepts of the two sets, for the smallest H: most children first.
+        shared, union: |A ∩ B| and |A ∪ B|, which no setting changes.
+        direction: which way hops go from a concept of A.
+        release: the graph's.
+    """
+
+    settings: tuple[PairSetting, ...]
+    lost: tuple[LostMatch, ...]
+    hubs: tuple[Hub, ...]
+    shared: int
+    union: int
+    direction: Direction
+    release: Release
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        return {
+            "direction": self.direction,
+            "shared": self.shared,
+            "union": self.union,
+            "settings": [_keyed(asdict(setting)) for setting in self.settings],
+            "lost": [asdict(lost) for lost in self.lost],
+            "hubs": [asdict(hub) for hub in self.hubs],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySetting:
+    """Two images under one query, under one setting.
+
+    Attributes:
+        hubs, n, lam: as in `PairSetting`.
+        gain_above, gain_below: the nn-IoU of either image with the query.
+        rank_above, rank_below: in the ideal ranking of the corpus.
+        idcg: IDCG@K. ndcg: the query's nn-CUI@K; ``None`` without a ranking.
+    """
+
+    hubs: int | None
+    n: int
+    lam: float
+    gain_above: float
+    gain_below: float
+    rank_above: int
+    rank_below: int
+    idcg: float
+    ndcg: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySensitivity:
+    """A query under every setting asked for.
+
+    Attributes:
+        settings: for each H (the whole graph first), each n, each λ.
+        k: the cut-off.
+        direction: which way hops go from a concept of the query.
+        release: the graph's.
+    """
+
+    settings: tuple[QuerySetting, ...]
+    k: int
+    direction: Direction
+    release: Release
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        return {
+            "direction": self.direction,
+            "k": self.k,
+            "settings": [_keyed(asdict(setting)) for setting in self.settings],
+        }
+
+
+def _keyed(setting: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON says ``lambda``, which Python cannot."""
+    return {"lambda" if key == "lam" else key: value for key, value in setting.items()}
+
+
+def sensitivity_of_pair(
+    A: str | Iterable[str],
+    B: str | Iterable[str],
+    graph: ConceptGraph,
+    *,
+    ns: Iterable[int] = NS,
+    lams: Iterable[float] = LAMS,
+    hubs: Iterable[int] = HUBS,
+    direction: Direction = "any",
+    unknown: Unknown = "error",
+) -> PairSensitivity:
+    """The nn-IoU of two concept sets for every n, every λ, with and without hubs, exactly.
+
+    A hub is a concept with more than H children. Without hubs, they are taken out of the graph: a concept earns λ only
+    where a path of at most n hops leads to a concept of the other set, and neither its ends nor a concept between is a
+    hub. A hub that both sets hold still earns 1.
+
+    Args:
+        A, B, graph, direction, unknown: as in `cuihop.nn_iou`.
+        ns, lams: the values of n and λ. A large n without hubs asks for large neighbourhoods.
+        hubs: the values of H; none for the whole graph only.
+
+    Raises:
+        InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
+        InputError: a parameter is out of its range.
+
+    >>> from cuihop import SnapshotGraph
+    >>> graph = SnapshotGraph.of([("C0042449", "C0005847"), ("C0003842", "C0005847")])
+    >>> found = sensitivity_of_pair("C0042449", "C0003842", graph, ns=[1, 2], lams=[0.5], hubs=[1])
+    >>> [(s.hubs, s.n, s.nn_iou) for s in found.settings]
+    [(None, 1, 0.0), (None, 2, 0.5), (1, 1, 0.0), (1, 2, 0.0)]
+    """
+    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    A, B = concept_set(A), concept_set(B)
+    resolution = resolved_concepts(A | B, graph, unknown)
+    A, B = resolution.concepts(A), resolution.concepts(B)
+    held_a, held_b = A - resolution.isolated, B - resolution.isolated
+    pairs = [(a, b) for a in sorted(held_a) for b in sorted(held_b)]
+    whole = zip(pairs, graph.distances(pairs, direction=direction, max_hops=ns[-1]), strict=True)
+    distances: Hops = {pair: hops for pair, hops in whole if hops is not None}
+    shared, union = len(A & B), len(A | B)
+    settings: list[PairSetting] = []
+    lost: list[tuple[int, int, str]] = []
+    region: HubFree | None = None
+    without: list[tuple[int | None, Hops]] = []
+    if hubs:
+        region = HubFree(graph, held_a, held_b, bound=ns[-1], direction=direction, most=hubs[-1])
+        without = [(most, region.hops(most)) for most in hubs]
+    for most, hops in [(None, distances), *without]:
+        for n in ns:
+            near = _near(A, B, hops, n)
+            settings += [
+                PairSetting(most, n, lam, len(near), nn_iou_of_counts(shared, len(near), union, lam)) for lam in lams
+            ]
+            if most is not None:
+                lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near)]
+    children = {} if region is None else {cui: region.children[cui] for cui in held_a | held_b}
+    many = sorted((cui for cui in children if children[cui] > hubs[0]), key=lambda cui: (-children[cui], cui))
+    told = sorted({*many, *(cui for _, _, cui in lost)})
+    names = dict(zip(told, graph.names(told), strict=True))
+    return PairSensitivity(
+        settings=tuple(settings),
+        lost=tuple(LostMatch(most, n, cui, names[cui]) for most, n, cui in lost),
+        hubs=tuple(Hub(cui, names[cui], children[cui]) for cui in many),
+        shared=shared,
+        union=union,
+        direction=direction,
+        release=graph.release,
+    )
+
+
+def sensitivity_of_query(
+    queries: object,
+    query: str,
+    graph: ConceptGraph,
+    *,
+    above: str,
+    below: str,
+    corpus: object = None,
+    ranking: Ranking | Mapping[str, Sequence[str]] | None = None,
+    k: int = 10,
+    ns: Iterable[int] = NS,
+    lams: Iterable[float] = LAMS,
+    hubs: Iterable[int] = HUBS,
+    direction: Direction = "any",
+    unknown: Unknown = "error",
+) -> QuerySensitivity:
+    """Two images under one query for every n, every λ, with and without hubs: gains, ideal ranks, and nn-CUI@K.
+
+    Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`.
+
+    >>> from cuihop import SnapshotGraph
+    >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
+    >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
+    >>> found = sensitivity_of_query(
+    ...     images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]},
+    ...     ns=[0, 1], lams=[0.5], hubs=[0])
+    >>> [(s.hubs, s.n, s.rank_above, round(s.ndcg, 4)) for s in found.settings]
+    [(None, 0, 2, 0.0), (None, 1, 1, 0.6309), (0, 0, 2, 0.0), (0, 1, 2, 0.0)]
+    """
+    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    k = checked_k(k)
+    asked = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
+    isolated = asked.images.resolved.isolated
+    held = frozenset[str]().union(*asked.images.corpus_sets) - isolated
+    distances = hops_to_corpus(asked.concepts, asked.images, graph, ns[-1], direction)
+    settings = []
+    without: list[tuple[int | None, Hops]] = []
+    if hubs:
+        region = HubFree(graph, asked.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
+        without = [(most, region.hops(most)) for most in hubs]
+    for most, hops in [(None, distances), *without]:
+        counts = QueryGains.of(query, asked.concepts, asked.images, hops, ns[-1])
+        for n in ns:
+            for lam in lams:
+                gains = counts.gains(n, lam)
+                ideal = counts.ideal(gains)
+                ranked = ideal[:0] if asked.ranked is None else asked.ranked
+                _, idcg, ndcg = graded(gains, ranked, ideal, k)
+                settings.append(
+                    QuerySetting(
+                        hubs=most,
+                        n=n,
+                        lam=lam,
+                        gain_above=float(gains[asked.row_above]),
+                        gain_below=float(gains[asked.row_below]),
+                        rank_above=rank_of(asked.row_above, ideal),
+                        rank_below=rank_of(asked.row_below, ideal),
+                        idcg=idcg,
+                        ndcg=None if asked.ranked is None else ndcg,
+                    )
+                )
+    return QuerySensitivity(tuple(settings), k, direction, graph.release)
+
+
+def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset[str]:
+    """rel_n(A, B)."""
+    ends = {end for pair, distance in hops.items() if distance <= n for end in pair}
+    return frozenset(ends - (A & B))
+
+
+def _ns(ns: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(sorted({checked_n(n) for n in ns}))
+    if not found:
+        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
+    return found
+
+
+def _lams(lams: Iterable[float]) -> tuple[float, ...]:
+    found = tuple(sorted({checked_lam(lam) for lam in lams}))
+    if not found:
+        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
+    return found

@@ -1,0 +1,86 @@
+"""All distances among a list of concepts: the arrays of a `cuihop.graph.DistancePack`, on all cores."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.cores import in_threads
+from cuihop.scratch import ScratchPool
+
+__all__ = ["packed"]
+
+Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
+Int64 = npt.NDArray[np.int64]
+
+_CENTRES_A_CALL = 256
+_BEYOND = 255  # not to be told from a distance by searches together
+_MANY = 64
+_NEAR = 3  # within so few hops each centre is searched for itself; beyond, searches have most of the graph in common
+
+
+def packed(
+    forwards: tuple[Int32, Int32], backwards: tuple[Int32, Int32], places: Int32, bound: int, scratch: ScratchPool
+) -> tuple[Int64, Int32, UInt8]:
+    """The distances up to a bound among some nodes.
+
+    Args:
+        forwards, backwards: the graph in compressed rows, for hops from the row's node and to it.
+        places: the nodes, distinct.
+        bound: 0 to 255.
+        scratch: memory for searches.
+
+    Returns:
+        ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as `cuihop.graph.DistancePack` has them.
+    """
+    indptr, indices = forwards
+    local = np.full(len(indptr) - 1, -1, dtype=np.int32)
+    local[places] = np.arange(len(places), dtype=np.int32)
+    firsts = range(0, len(places), _CENTRES_A_CALL)
+    parts: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
+    memory = threading.local()
+
+    def near(first: int) -> None:
+        from cuihop._kernels import bfs
+
+        done, room = first, max(1 << 16, 2 * len(places))
+        last = min(first + _CENTRES_A_CALL, len(places))
+        found = []
+        while done < last:
+            columns, hops = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
+            ends = np.empty(last - done, dtype=np.int64)
+            with scratch.lent() as lent:
+                count = bfs.pack(
+                    indptr, indices, places[done:last], local, bound, lent.mark, lent.queue, lent.levels,
+                    lent.stamps(last - done), columns, hops, ends,
+                )  # fmt: skip
+            filled = int(ends[count - 1])
+            found.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
+            done += count
+        parts[first] = found
+
+    def far(first: int) -> None:
+        from cuihop._kernels import many_sources
+
+        if not hasattr(memory, "words"):
+            memory.words = [np.empty((len(indptr) - 1, many_sources.WORDS), dtype=np.uint64) for _ in range(3)]
+        sources = places[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
+        seen, here, there = memory.words
+        many_sources.hops_among(*forwards, *backwards, sources, local, bound, seen, here, there, hops)
+        within = hops != many_sources.BEYOND
+        rows, columns = np.nonzero(within)
+        counts = np.bincount(rows, minlength=len(sources)).astype(np.int64)
+        parts[first] = [(counts, columns.astype(np.int32), hops[within])]
+
+    together = bound > _NEAR and bound < _BEYOND and len(places) >= _MANY
+    in_threads(far if together else near, firsts)
+    found = [part for first in firsts for part in parts[first]]
+    ends = np.zeros(len(places) + 1, dtype=np.int64)
+    if not found:
+        return ends, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
+    np.cumsum(np.concatenate([counts for counts, _, _ in found]), out=ends[1:])
+    return ends, np.concatenate([columns for _, columns, _ in found]), np.concatenate([hops for _, _, hops in found])

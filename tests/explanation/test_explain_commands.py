@@ -1,0 +1,218 @@
+"""``cuihop explain``: what it prints, its JSON, its files and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
+from cuihop.cli import main
+from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop_server import running_service
+from example_graph import example_graph
+
+IMAGES = {
+    "query": "C0042449;C0018670",
+    "exact": "C0042449;C0006121",
+    "near": "C0005847;C0018670",
+    "far": "C0006121",
+    "old": "C9000901",
+}
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in this process, in a folder with the example graph, some images and a ranking."""
+    example_graph().save(tmp_path / "graph.cuihop")
+    lines = ["ID,CUIs", *(f"{image},{concepts}" for image, concepts in IMAGES.items())]
+    (tmp_path / "images.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "run.txt").write_text("query Q0 far 1 9 x\nquery Q0 exact 2 8 x\nquery Q0 near 3 7 x\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUIHOP_GRAPH", "graph.cuihop")
+
+    def run_program(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["cuihop", "explain", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return run_program
+
+
+def test_concepts_for_people(run: Run) -> None:
+    done = run("concepts", "C0042449;C0018670;C0006121", "C0005847;C0018670;C0003483;C9999999", "--unknown", "isolated")
+    assert (done.code, done.err) == (0, "")
+    assert (
+        done.out
+        == f"""\
+nn-IoU 0.3333  = (1 + 0.5 · 2) / 6
+├── in both: 1 concept
+│   └── 1  C0018670 Head
+├── only in A: 2 concepts
+│   ├── 0.5  C0042449 Veins: 1 hop to C0005847 Blood vessels
+│   │   └── Veins ↑ Blood vessels
+│   └── 0  C0006121 Brain stem: 3 hops to C0018670 Head, too far
+└── only in B: 3 concepts
+    ├── 0.5  C0005847 Blood vessels: 1 hop from C0042449 Veins
+    │   └── Veins ↑ Blood vessels
+    ├── 0  C0003483 Aorta: 3 hops from C0042449 Veins, too far
+    └── 0  C9999999: not in the graph: matches only itself
+(1 shared + λ · 2 near) / 6 in the union; n = 1, λ = 0.5, hops either way
+paths run from A to B: ↑ to a parent, ↓ to a child
+IoU    0.1667  = 1 / 6
+release example, digest {example_graph().release.digest[:12]}
+"""
+    )
+
+
+def test_ties_retired_identifiers_and_what_is_beyond_the_look_are_told(run: Run) -> None:
+    done = run("concepts", "C9000901;C0006121", "C0042449;C0003842;C0005847", "--look", "0")
+    assert "1  C0042449 Veins (given as C9000901, retired)" in done.out
+    assert "C0005847 Blood vessels: 1 hop from C0042449 Veins" in done.out
+    assert "0  C0003842 Arteries: nothing of the other within 1 hop" in done.out
+    assert "C9000901 → C0042449" in done.err
+    tied = run("concepts", "C0005847", "C0042449;C0003842")
+    assert "C0005847 Blood vessels: 1 hop to C0003842 Arteries; as near: C0042449" in tied.out
+
+
+def test_a_pair_as_json_is_the_explanation(run: Run) -> None:
+    done = run("pair", "images.csv", "query", "near", "--json", "-n", "2", "--lambda", "0.2", "--direction", "up")
+    told = explain_pair(
+        IMAGES["query"], IMAGES["near"], example_graph(), 2, 0.2, "up", titles=("query", "near")
+    ).as_dict()
+    assert json.loads(done.out) == {**told, "sensitivity": None, "picture": None}
+
+
+def test_a_pair_over_a_service_is_the_same(run: Run) -> None:
+    local = run("pair", "images.csv", "query", "old", "--sensitivity", "--json")
+    with running_service(example_graph()) as service:
+        for address in (service.grpc, service.http):
+            assert run("pair", "images.csv", "query", "old", "--sensitivity", "--json", "-g", address) == local
+
+
+def test_the_other_image_may_stand_in_another_file(run: Run) -> None:
+    Path("others.csv").write_text("ID,CUIs\nvessel,C0005847\n")
+    done = run("pair", "images.csv", "query", "vessel", "--corpus", "others.csv", "--json")
+    assert json.loads(done.out)["nn_iou"] == 1 / 3
+
+
+def test_sensitivity_of_a_pair(run: Run) -> None:
+    done = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1", "--hubs", "4", "--json")
+    varied = sensitivity_of_pair(IMAGES["query"], IMAGES["near"], example_graph(), hubs=[1, 4])
+    assert json.loads(done.out)["sensitivity"] == varied.as_dict()
+    for_people = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1").out
+    assert "0.6667 *" in for_people
+    assert (
+        "without hubs (> 1 children) no longer near within 1 hop: C0005847 Blood vessels; C0042449 Veins" in for_people
+    )
+    assert "hubs among the concepts: C0005847 Blood vessels (2 children)" in for_people
+
+
+def test_a_picture_is_saved(run: Run) -> None:
+    done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
+    assert (done.code, done.err) == (0, "picture: pair.svg\n")
+    assert Path("pair.svg").read_text(encoding="utf-8").startswith("<?xml")
+    done = run("query", "images.csv", "query", "--above", "exact", "--below", "near", "--save", "query.svg")
+    assert (done.code, done.err) == (0, "picture: query.svg\n")
+
+
+def test_a_query_for_people(run: Run) -> None:
+    done = run("query", "images.csv", "query", "--above", "near", "--below", "exact", "--ranking", "run.txt", "-k", "3")
+    assert done.code == 0
+    assert "near ranks above exact for query: it gains 0.3333 more" in done.out
+    assert "the two in the wrong order cost 0.0436 of DCG@3, 0.0380 of nn-CUI@3" in done.out
+    assert "retired, taken for" not in done.err
+    premise = run("query", "images.csv", "query", "--above", "exact", "--below", "near")
+    assert "exact does not rank above near for query: it gains 0.3333 less" in premise.out
+    same = run("query", "images.csv", "query", "--above", "exact", "--below", "old", "-n", "0", "--lambda", "0")
+    assert "exact ranks above old" in same.out or "exact does not rank above old" in same.out
+
+
+def test_a_query_as_json_is_the_explanation(run: Run) -> None:
+    done = run(
+        "query", "images.csv", "query", "--above", "near", "--below", "exact", "--ranking", "run.txt", "-k", "3",
+        "--sensitivity", "--json",
+    )  # fmt: skip
+    ranking = read_ranking("run.txt", tuple(IMAGES))
+    asked = {"above": "near", "below": "exact", "ranking": ranking, "k": 3}
+    told = explain_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
+    varied = sensitivity_of_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
+    assert json.loads(done.out) == {**told.as_dict(), "sensitivity": varied.as_dict(), "picture": None}
+
+
+def test_sensitivity_of_a_query_for_people(run: Run) -> None:
+    done = run("query", "images.csv", "query", "--above", "near", "--below", "exact", "--ranking", "run.txt",
+               "--sensitivity")  # fmt: skip
+    assert "0.6667 > 0.3333 *" in done.out
+    assert "their ranks in the ideal ranking" in done.out
+    assert "nn-CUI@10" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["pair", "images.csv", "query", "nobody"], 3, "no such image"),
+        (["pair", "absent.csv", "query", "near"], 3, "absent.csv"),
+        (["pair", "images.csv", "query", "near", "-n", "-1"], 2, "Usage"),
+        (["pair", "images.csv", "query", "near", "--save", "p.gif"], 3, ".svg, .png or .pdf"),
+        (["pair", "images.csv", "query", "near", "--save", "absent/p.svg"], 6, "not written"),
+        (["concepts", "C9999999", "C0042449"], 4, "--unknown isolated"),
+        (["concepts", "C1;;C2", "C0042449"], 3, "an identifier is missing"),
+        (["query", "images.csv", "query", "--above", "near"], 2, "--below"),
+        (["query", "images.csv", "query", "--above", "near", "--below", "near"], 3, "one image twice"),
+        (
+            ["query", "images.csv", "far", "--above", "near", "--below", "exact", "--ranking", "run.txt"],
+            3,
+            "no ranking",
+        ),
+    ],
+)
+def test_what_goes_wrong_has_its_exit_code(arguments: list[str], code: int, message: str, run: Run) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+LONG = "[bold]Structure[/bold] of anterior division of lateral basal branch of inferior pulmonary vein, " * 3 + "END"
+
+
+@pytest.fixture
+def of_long_names(run: Run, tmp_path: Path) -> Run:
+    names = {"C0000001": [LONG], "C0000002": [LONG], "C0000003": [LONG]}
+    edges = [("C0000001", "C0000002"), ("C0000002", "C0000003")]
+    SnapshotGraph.of(edges, names=names).save(tmp_path / "graph.cuihop")
+    return run
+
+
+def test_long_names_are_whole_in_a_file(of_long_names: Run) -> None:
+    assert of_long_names("concepts", "C0000001", "C0000003", "-n", "2").out.count(LONG) == 10
+
+
+def test_long_names_are_whole_on_a_narrow_terminal(of_long_names: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert of_long_names("concepts", "C0000001", "C0000003", "-n", "2").out.count("END") == 10
+
+
+def test_a_picture_without_matplotlib_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
+    assert (done.code, done.out) == (8, "")
+    assert "pip install 'cuihop[plots]'" in done.err

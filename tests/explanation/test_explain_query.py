@@ -1,0 +1,205 @@
+"""Why one image ranks above another: against hand-worked values, `evaluate`, and Algorithm 2 line by line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cuihop import ConceptGraph, ImageConcepts, Ranking, connect, evaluate, explain_query, read_ranking
+from cuihop.errors import ConceptNotFound, InputError
+from cuihop.explanation.query import Rank, Standing
+from cuihop_server import running_service
+from evaluation.collections_made import Case, cases, networkx_distance
+from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
+from example_graph import UNKNOWN, example_graph
+
+VEINS, VESSELS, ARTERIES, STEM, HEAD = "C0042449", "C0005847", "C0003842", "C0006121", "C0018670"
+IMAGES = {
+    "query": f"{VEINS};{HEAD}",
+    "exact": f"{VEINS};{STEM}",  # IoU 1/3, nothing near
+    "near": f"{VESSELS};{HEAD}",  # IoU 1/3, and veins and vessels are near: (1 + 0.5 · 2) / 3
+    "far": f"{STEM}",
+    "other": f"{ARTERIES};{HEAD}",  # IoU 1/3, arteries are two hops from veins
+}
+RUN = {"query": ["far", "exact", "query", "near"]}
+
+
+@pytest.fixture(scope="module", params=["snapshot", "grpc", "http"])
+def graph(request: pytest.FixtureRequest) -> Iterator[ConceptGraph]:
+    if request.param == "snapshot":
+        yield example_graph()
+        return
+    with running_service(example_graph()) as service, connect(getattr(service, request.param)) as remote:
+        yield remote
+
+
+def test_gains_ranks_and_differences_by_hand(graph: ConceptGraph) -> None:
+    told = explain_query(IMAGES, "query", graph, above="near", below="exact")
+    assert told.nn_iou_above == Standing(2 / 3, 1, 0)
+    assert told.nn_iou_below == Standing(1 / 3, 2, 1)  # exact before other, by name
+    assert told.iou_above == Standing(1 / 3, 2, 2)
+    assert told.iou_below == Standing(1 / 3, 1, 2)
+    assert (told.corpus, told.ranked) == (4, None)
+    assert told.difference == 2 / 3 - 1 / 3
+    found = {c.cui: c for c in told.concepts}
+    assert [c.cui for c in told.concepts] == [HEAD, VESSELS, STEM, VEINS]
+    assert (found[HEAD].earned_above, found[HEAD].earned_below) == (1.0, 0.0)
+    assert (found[VEINS].earned_above, found[VEINS].earned_below) == (0.5, 1.0)
+    assert (found[VESSELS].earned_above, found[VESSELS].earned_below) == (0.5, None)
+    assert (found[VESSELS].in_query, found[VESSELS].in_above, found[VESSELS].in_below) == (False, True, False)
+    assert (found[STEM].name, found[STEM].difference) == ("Brain stem", 0.0)
+
+
+def test_what_a_ranking_made_of_them_and_what_that_cost(graph: ConceptGraph) -> None:
+    told = explain_query(IMAGES, "query", graph, above="near", below="exact", ranking=RUN, k=3)
+    ranked = told.ranked
+    assert ranked is not None
+    assert (ranked.rank_above, ranked.rank_below, ranked.length) == (3, 2, 3)  # the query itself is left out
+    assert ranked.dcg == pytest.approx(0 + (1 / 3) / math.log2(3) + (2 / 3) / 2)
+    assert ranked.idcg == pytest.approx(2 / 3 + (1 / 3) / math.log2(3) + (1 / 3) / 2)
+    assert ranked.cost == pytest.approx((2 / 3 - 1 / 3) * (1 / math.log2(3) - 1 / 2))
+    assert ranked.cost_ndcg == pytest.approx(ranked.cost / ranked.idcg)
+    assert ranked.ranks[0] == Rank(1, 1.0, "far", 0.0, "near", 2 / 3)
+    first_two = explain_query(IMAGES, "query", graph, above="near", below="exact", ranking=RUN, k=2).ranked
+    assert first_two is not None
+    assert first_two.cost == pytest.approx((1 / 3) / math.log2(3))  # beyond K nothing counts
+    good = explain_query(IMAGES, "query", graph, above="near", below="far", ranking={"query": ["near"]}, k=50).ranked
+    assert good is not None
+    assert (good.cost, good.rank_below, good.k, len(good.ranks)) == (0.0, None, 50, 4)
+    assert good.ranks[-1].image is None
+
+
+def test_a_question_whose_premise_is_wrong_is_answered_as_it_is() -> None:
+    told = explain_query(IMAGES, "query", example_graph(), above="far", below="near", ranking=RUN)
+    assert told.difference == -2 / 3
+    assert told.nn_iou_above.rank == 4
+    assert told.ranked is not None
+    assert told.ranked.cost == pytest.approx(2 / 3 * (1 - 1 / 2))
+
+
+def test_the_json_is_stable() -> None:
+    told = explain_query(IMAGES, "query", example_graph(), above="near", below="exact", ranking=RUN, k=1)
+    read = json.loads(told.to_json())
+    assert set(read) == {
+        "release", "query", "n", "lambda", "direction", "corpus", "difference", "above", "below", "concepts", "ranking",
+    }  # fmt: skip
+    assert set(read["above"]) == {"image", "nn_iou", "iou", "explanation"}
+    assert read["above"]["nn_iou"] == {"gain": 2 / 3, "rank": 1, "tied": 0}
+    assert read["above"]["explanation"]["titles"] == {"A": "query", "B": "near"}
+    assert read["concepts"][1] == {
+        "cui": VESSELS, "name": "Blood vessels", "in_query": False, "in_above": True, "in_below": False,
+        "earned_above": 0.5, "earned_below": None, "share_above": 0.5 / 3, "share_below": 0.0, "difference": 0.5 / 3,
+    }  # fmt: skip
+    assert set(read["ranking"]) == {
+        "source", "length", "rank_above", "rank_below", "k", "dcg", "idcg", "ndcg", "cost", "cost_ndcg", "ranks",
+    }  # fmt: skip
+    assert read["ranking"]["ranks"] == [
+        {"rank": 1, "weight": 1.0, "image": "far", "gain": 0.0, "ideal_image": "near", "ideal_gain": 2 / 3}
+    ]
+    assert explain_query(IMAGES, "query", example_graph(), above="near", below="far").as_dict()["ranking"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "column", "problem"),
+    [
+        ({"query": "nobody"}, "query", "no such image"),
+        ({"above": "nobody"}, "above", "no such image"),
+        ({"below": "nobody"}, "below", "no such image"),
+        ({"above": "query"}, "above", "its own ranking"),
+        ({"below": "near"}, "below", "one image twice"),
+        ({"k": 0}, "k", "not a cut-off"),
+        ({"n": -1}, "n", "not a number of hops"),
+        ({"ranking": {"far": ["near"]}}, "query", "no ranking for the query"),
+        ({"ranking": {"query": ["nobody"]}}, "rank 1 of query 'query'", "not an image of the corpus"),
+        ({"ranking": [["near"]]}, None, "not a ranking"),
+        ({"ranking": Ranking.of({}, ["query"], ["near"])}, None, "of other images"),
+    ],
+)
+def test_a_wrong_question_is_refused(asked: dict[str, object], column: str | None, problem: str) -> None:
+    arguments = {"query": "query", "above": "near", "below": "far", **asked}
+    with pytest.raises(InputError, match=problem) as refused:
+        explain_query(IMAGES, graph=example_graph(), **arguments)  # type: ignore[arg-type]
+    assert refused.value.column == column
+
+
+def test_unknown_concepts_of_any_image_are_refused_as_by_evaluate() -> None:
+    images = {**IMAGES, "strange": UNKNOWN}
+    with pytest.raises(ConceptNotFound, match=UNKNOWN):
+        explain_query(images, "query", example_graph(), above="near", below="far")
+    told = explain_query(images, "query", example_graph(), above="near", below="strange", unknown="isolated")
+    assert told.nn_iou_below.gain == 0.0
+
+
+def test_a_ranking_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("query Q0 far 1 9 x\nquery Q0 near 2 8 x\n")
+    images = ImageConcepts.of(IMAGES)
+    ranking = read_ranking(path, tuple(images))
+    told = explain_query(images, "query", example_graph(), above="near", below="far", ranking=ranking)
+    assert told.ranked is not None
+    assert (told.ranked.rank_above, told.ranked.source) == (2, str(path))
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(cases(), st.data())
+def test_gains_ranks_and_ndcg_are_those_of_evaluate(case: Case, data: st.DataObject) -> None:
+    query = data.draw(st.sampled_from(sorted(case.queries)))
+    others = sorted(set(case.held) - {query})
+    assume(len(others) > 1 and case.ranking[query])
+    above, below = data.draw(st.lists(st.sampled_from(others), min_size=2, max_size=2, unique=True))
+    k = data.draw(st.integers(1, 12))
+    told = explain_query(
+        case.queries, query, case.graph, above=above, below=below, corpus=case.corpus, ranking=case.ranking, k=k,
+        n=case.n, lam=case.lam, direction=case.direction, unknown="isolated",
+    )  # fmt: skip
+    assert told.ranked is not None
+    evaluated = evaluate(
+        {query: case.queries[query]} if case.corpus is not None else case.queries,
+        {query: case.ranking[query]} if case.corpus is not None else case.ranking,
+        case.graph, corpus=case.corpus, measures=f"nn-CUI@{k}", n=case.n, lam=case.lam, direction=case.direction,
+        unknown="isolated", missing="zero",
+    )  # fmt: skip
+    assert told.ranked.ndcg == evaluated.values[evaluated.queries.index(query), 0]
+    distance = case.distance()
+    literal = {name: nn_iou(case.queries[query], case.held[name], distance, case.n, case.lam) for name in others}
+    order = sorted(others, key=lambda name: (-literal[name], name))
+    for image, standing, pair in (
+        (above, told.nn_iou_above, told.pair_above), (below, told.nn_iou_below, told.pair_below),
+    ):  # fmt: skip
+        assert standing.gain == literal[image] == pair.nn_iou
+        assert standing.rank == order.index(image) + 1
+        assert standing.tied == sum(gain == literal[image] for gain in literal.values()) - 1
+    assert [r.ideal_image for r in told.ranked.ranks if r.ideal_image] == order[:k]
+    assert math.fsum(c.difference for c in told.concepts) == pytest.approx(told.difference, abs=1e-12)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(cases(), st.data())
+def test_the_cost_is_what_exchanging_the_two_would_gain(case: Case, data: st.DataObject) -> None:
+    query = data.draw(st.sampled_from(sorted(case.queries)))
+    ranking = [image for image in case.ranking[query] if image != query]
+    assume(len(ranking) > 1)
+    above, below = data.draw(st.lists(st.sampled_from(ranking), min_size=2, max_size=2, unique=True))
+    k = data.draw(st.integers(1, 10))
+    told = explain_query(
+        case.queries, query, case.graph, above=above, below=below, corpus=case.corpus, ranking=case.ranking, k=k,
+        n=case.n, lam=case.lam, direction=case.direction, unknown="isolated",
+    ).ranked  # fmt: skip
+    assert told is not None
+    exchanged = [{above: below, below: above}.get(image, image) for image in ranking]
+    distance = networkx_distance(case.nodes, case.edges, case.direction)
+
+    def ndcg(images: list[str]) -> float:
+        found = ndcg_of_each_query(
+            {query: case.queries[query]}, case.held, {query: images}, k,
+            lambda A, B: nn_iou(A, B, distance, case.n, case.lam),
+        )  # fmt: skip
+        return found[query] or 0.0
+
+    assert told.cost_ndcg == pytest.approx(max(0.0, ndcg(exchanged) - ndcg(ranking)), abs=1e-12)

@@ -1,0 +1,52 @@
+"""Distances among many concepts: searches together, searches one by one, and NetworkX agree."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.graph import Direction, DistancePack
+
+
+def as_matrix(pack: DistancePack) -> list[list[int | None]]:
+    count = len(pack.cuis)
+    matrix: list[list[int | None]] = [[None] * count for _ in range(count)]
+    for row in range(count):
+        part = slice(int(pack.indptr[row]), int(pack.indptr[row + 1]))
+        assert sorted(set(pack.indices[part].tolist())) == pack.indices[part].tolist()
+        for column, hops in zip(pack.indices[part].tolist(), pack.hops[part].tolist(), strict=True):
+            matrix[row][column] = hops
+    return matrix
+
+
+@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("asked", [63, 64, 65, 256, 257, 600])
+def test_distances_among_many_concepts(direction: Direction, asked: int) -> None:
+    draw = np.random.default_rng(asked)
+    concepts = 700
+    names = [f"C{i:07d}" for i in range(concepts)]
+    edges = [(names[a], names[b]) for a, b in (draw.random((1100, 2)) ** 1.5 * concepts).astype(int).tolist()]
+    graph = SnapshotGraph.of(edges, concepts=names)
+    some = [names[i] for i in draw.permutation(concepts)[:asked].tolist()]
+    oracle: nx.DiGraph[str] = nx.DiGraph()
+    oracle.add_nodes_from(names)
+    if direction in {"any", "up"}:
+        oracle.add_edges_from(edges)
+    if direction in {"any", "down"}:
+        oracle.add_edges_from((b, a) for a, b in edges)
+    lengths = {a: nx.single_source_shortest_path_length(oracle, a) for a in some}
+    for bound in (2, 4, 30, 254, 255):
+        expected = [[h if (h := lengths[a].get(b)) is not None and h <= bound else None for b in some] for a in some]
+        assert as_matrix(graph.pack(some, hops=bound, direction=direction)) == expected
+
+
+def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
+    chain = [f"C{i:07d}" for i in range(400)]
+    graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(399)])
+    for bound in (253, 254, 255):
+        pack = graph.pack(chain, hops=bound)
+        assert as_matrix(pack) == [
+            [abs(a - b) if abs(a - b) <= bound else None for b in range(400)] for a in range(400)
+        ]
