@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import shutil
 import subprocess
+import tarfile
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from cuihop_server import RunningService, running_service
+from cuihop_service.explorer import vendoring
 from cuihop_service.explorer.pages import POLICY, explorer_routes, pages
 from cuihop_service.explorer.vendoring import LOCK, VENDOR
 from cuihop_service.guard.guard_settings import GuardSettings
@@ -123,6 +126,36 @@ def test_the_libraries_are_those_of_the_lock_file_with_their_licences() -> None:
         assert package["integrity"].startswith("sha512-")
         licences = [file["to"] for file in package["files"] if file["to"].endswith(".LICENSE.txt")]
         assert "Permission is hereby granted" in VENDOR.joinpath(licences[0]).read_text()
+
+
+def test_a_library_that_differs_from_the_lock_is_refused_unless_it_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = b"export default 1;"
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w:gz") as archive:
+        member = tarfile.TarInfo("package/dist/small.js")
+        member.size = len(body)
+        archive.addfile(member, io.BytesIO(body))
+    lock = tmp_path / "vendor.lock.json"
+    file = {"from": "dist/small.js", "to": "small.js", "sha256": "0" * 64}
+    lock.write_text(json.dumps([{"package": "small", "version": "1.0.0", "integrity": "sha512-", "files": [file]}]))
+    monkeypatch.setattr(vendoring, "LOCK", lock)
+    monkeypatch.setattr(vendoring, "VENDOR", tmp_path)
+    monkeypatch.setattr(
+        vendoring, "fetched", lambda package, version: held.getvalue()
+    )  # the registry is not ours to test
+    assert vendoring.main([]) == 1
+    assert capsys.readouterr().err == "not what the lock says: small 1.0.0\n"
+    assert not (tmp_path / "small.js").exists()
+    assert vendoring.main(["--accept"]) == 0
+    assert (tmp_path / "small.js").read_bytes() == body
+    assert vendoring.main([]) == 0
+    told = json.loads(lock.read_text())
+    told[0]["files"][0]["sha256"] = "0" * 64
+    lock.write_text(json.dumps(told))
+    assert vendoring.main([]) == 1
+    assert capsys.readouterr().err == "not what the lock says: small 1.0.0: dist/small.js\n"
 
 
 def test_every_own_module_is_javascript() -> None:

@@ -338,6 +338,28 @@ def test_unknown_concepts_are_an_error_or_near_nothing_as_asked(explorer: Explor
     expect(explorer["#why tr[data-kind=unknown]"]).to_contain_text("C9999999")
 
 
+# Other releases
+
+
+def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
+    graph = SnapshotGraph.of([("X:1", "X:0"), ("X:2", "X:0"), ("it's\\", "X:2")], name="opaque")
+    with (
+        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open()
+        explorer.choose("Search", "X:1")
+        expect(explorer["#card h1"]).to_have_text("X:1")
+        explorer.go("#/path?a=X:1&b=it's\\")
+        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        expect(explorer["pre"]).to_contain_text(r":param b => 'it\'s\\';")
+        explorer.go("#/neighbourhood?cui=X:2&hops=2")
+        expect(explorer["#total"]).to_contain_text("3 concepts within 2 hops")
+        explorer.go("#/comparison?a=X:1+X:2&b=X:2+X:0")
+        expect(explorer["#nn-iou"]).to_be_visible()
+        assert values(explorer)[1] == cuihop.nn_iou(["X:1", "X:2"], ["X:2", "X:0"], graph)
+
+
 # What is hostile, and what leaves the page
 
 
