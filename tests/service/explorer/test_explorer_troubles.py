@@ -179,6 +179,7 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(
         explorer.page.wait_for_timeout(1_500)  # the service looks at its file once a second
         explorer["#card"].get_by_role("link", name="Neighbourhood").click()
         expect(explorer["h1"]).to_have_text("This service asks for a key")
+        expect(explorer["#refused"]).to_contain_text("The key was not accepted")
 
 
 def test_without_the_scope_names_identifiers_still_work(

@@ -19,6 +19,8 @@ import { keyView } from "./key_view.js";
 /** @type {Record<string, View>} */
 const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView };
 const SHORT = 12; // digits of a digest that people compare
+const AGREED = 10_000; // ms after which all workers serve the same release
+const MOST_EXCHANGES = 3;
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const badges = /** @type {HTMLElement} */ (document.getElementById("badges"));
@@ -28,12 +30,14 @@ const forget = /** @type {HTMLButtonElement} */ (document.getElementById("forget
 let known = new Map();
 let showing = new AbortController();
 let tier = "";
+/** @type {number[]} */
+let exchanges = [];
 
 /** @type {App} */
 const app = {
   service: new Service((answer) => {
     tier = answer.tier;
-    if (app.release && answer.release !== app.release.digest) begin(); // another release took its place
+    if (app.release && answer.release !== app.release.digest) exchanged();
     else showBadges();
   }, askForKey),
   release: null,
@@ -115,15 +119,21 @@ function keepFocus(before) {
   if (document.activeElement === document.body && before && before !== document.body) main.focus();
 }
 
-/** @param {Problem} problem */
-function askForKey(problem) {
+/** Begins anew with the release that took the place of the other; not for ever, while workers do not agree yet. */
+function exchanged() {
+  const now = performance.now();
+  exchanges = [...exchanges.filter((then) => now - then < AGREED), now];
+  if (exchanges.length <= MOST_EXCHANGES) begin();
+}
+
+/** @param {Problem} problem why not @param {boolean} shown whether a key was shown */
+function askForKey(problem, shown) {
   showing.abort();
-  const tried = key.get() !== null;
   key.forget();
   forget.hidden = true;
   app.release = null;
   showBadges();
-  keyView(main, tried ? problem : null, begin);
+  keyView(main, shown ? problem : null, begin);
 }
 
 forget.addEventListener("click", () => {

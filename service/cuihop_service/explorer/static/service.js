@@ -37,7 +37,8 @@ export const key = {
 export class Service {
   /**
    * @param {(answer: {release: string, tier: string}) => void} heard told of each answer
-   * @param {(problem: Problem) => void} unknown told where the service wants to know who asks
+   * @param {(problem: Problem, shown: boolean) => void} unknown told where the service wants to know who asks, and
+   *   whether a key was shown; once for each key, however many questions were under way
    */
   constructor(heard, unknown) {
     this.heard = heard;
@@ -90,7 +91,7 @@ export class Service {
         requestId: told.request_id,
         retryAfter: Number.isFinite(wait) ? wait : 0,
       });
-      if (problem.reason === "NOT_AUTHENTICATED" && !signal?.aborted) this.unknown(problem);
+      if (problem.reason === "NOT_AUTHENTICATED" && shown === key.get()) this.unknown(problem, shown !== null);
       throw problem;
     }
     if (told.release && told.tier) this.heard(told);
