@@ -28,13 +28,14 @@ def checked_threads(threads: int | None) -> int:
     return threads
 
 
-def in_threads(call: Callable[[int], None], parts: range) -> None:
-    """Call for each part, on all cores where there are several parts. Stops at the first error or interrupt."""
-    if len(parts) <= 1:
+def in_threads(call: Callable[[int], None], parts: range, threads: int | None = None) -> None:
+    """Call for each part, where there are several on all cores, or so many. Stops at the first error or interrupt."""
+    count = min(len(parts), cores() if threads is None else threads)
+    if count <= 1:
         for part in parts:
             call(part)
         return
-    with ThreadPoolExecutor(max_workers=min(len(parts), cores())) as pool:
+    with ThreadPoolExecutor(max_workers=count) as pool:
         futures = [pool.submit(call, part) for part in parts]
         try:
             for future in futures:

@@ -49,7 +49,7 @@ def decoded_lines(path: Path) -> Iterator[str]:
         yield decoded(raw, path, line)
 
 
-def decoded(raw: bytes, path: Path, line: int) -> str:
+def decoded(raw: bytes, path: Path | str, line: int) -> str:
     """The text of a line, or an `InputError` that names the first byte that is not UTF-8."""
     try:
         return raw.decode()

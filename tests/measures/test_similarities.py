@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,10 +18,11 @@ from sklearn.metrics import pairwise_distances
 
 from cuihop import ImageConcepts
 from cuihop.cli import main
-from cuihop.errors import InputError
+from cuihop.errors import InputError, LimitExceeded
 from cuihop.evaluation import binary_codes
 from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
 from cuihop.evaluation.embeddings import Embeddings, nearest
+from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.rankings import Ranking, Similarity, read_ranking
 
 
@@ -186,3 +190,60 @@ def test_rankings_made_here_keep_queries_out_of_their_own_list(tmp_path: Path) -
     np.save(tmp_path / "c.npy", np.zeros((3, 4), dtype=np.bool_))
     ranking: Ranking = read_ranking(tmp_path / "c.npy", ("b", "a", "c"), depth=5, similarity="hamming")
     assert dict(ranking) == {"b": ("a", "c"), "a": ("b", "c"), "c": ("a", "b")}
+
+
+@pytest.mark.parametrize("bits", [1, 64, 65, 250, 300])
+def test_codes_are_ranked_alike_by_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    generator = np.random.default_rng(bits)
+    codes = generator.integers(0, 2, (300, bits)).astype(np.bool_)
+    words = packed_codes(codes, "codes")
+    names = [f"i{n:03}" for n in generator.permutation(300).tolist()]
+    own = np.arange(300, dtype=np.int32)
+    distances = (codes[:, np.newaxis] != codes[np.newaxis]).sum(axis=2)
+    monkeypatch.setattr(binary_codes, "_PAIRS_A_BLOCK", 2000)
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(binary_codes, "cores", lambda threads=threads: threads)
+        rows, lengths = nearest_codes(words, words, own, names, 20)
+        assert lengths.tolist() == [20] * 300
+        for query, found in enumerate(rows.reshape(300, 20).tolist()):
+            assert found == literal_order(distances[query], names, query, 20)
+
+
+def test_codes_that_do_not_fit_the_memory_are_refused() -> None:
+    words = packed_codes(np.eye(2000, dtype=np.bool_), "codes")
+    names = [f"i{n:04}" for n in range(2000)]
+    own = np.arange(2000, dtype=np.int32)
+    with pytest.raises(LimitExceeded, match="--memory"):
+        nearest_codes(words, words, own, names, 5, MemoryBudget.of("1MB"))
+    enough = nearest_codes(words, words, own, names, 5, MemoryBudget.of("4MB"))
+    assert np.array_equal(enough[0], nearest_codes(words, words, own, names, 5)[0])
+
+
+def test_embeddings_are_ranked_alike_with_little_memory() -> None:
+    table = np.random.default_rng(4).standard_normal((700, 8)).astype(np.float32)
+    vectors = Embeddings(table, "embeddings")
+    names = [f"i{n:04}" for n in range(700)]
+    own = np.arange(700, dtype=np.int32)
+    expected = nearest(vectors, vectors, own, names, 30)[0]
+    assert np.array_equal(nearest(vectors, vectors, own, names, 30, memory=MemoryBudget.of("200kB"))[0], expected)
+    with pytest.raises(LimitExceeded, match="for rankings"):
+        nearest(vectors, vectors, own, names, 30, memory=MemoryBudget.of("20kB"))
+
+
+def test_ctrl_c_stops_the_ranking_of_codes() -> None:
+    program = (
+        "import numpy as np\nfrom cuihop.evaluation.binary_codes import nearest_codes\n"
+        "words = np.random.default_rng(1).integers(0, 2**63, (60_000, 16)).astype(np.uint64)\n"
+        "print('ready', flush=True)\n"
+        "nearest_codes(words, words, np.arange(60_000, dtype=np.int32), [f'i{n}' for n in range(60_000)], 10)\n"
+        "print('done', flush=True)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode != 0, "KeyboardInterrupt" in err, "done" in out) == (True, True, False)

@@ -29,6 +29,7 @@ _OWN = {
     "nn-iou": "nn_iou:nn_iou",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate_ranking",
+    "study": "study:study",
     "compare": "compare:compare_systems",
     "measures": "measures:measures",
     "concept-detection": "detection:concept_detection",

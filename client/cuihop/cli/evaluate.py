@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, progress
+from cuihop.cli.work import EVALUATION, RANKING, WORK_PANEL, CheckpointOption, MemoryOption, Work
 from cuihop.errors import ConceptError, InputError
-from cuihop.evaluation.baselines import random_ranking, top_k
+from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
 from cuihop.evaluation.relevance_index import Progress
@@ -36,7 +38,7 @@ _MEASURES = "Measures"
 def evaluate_ranking(
     concepts: Annotated[
         Path | None,
-        typer.Option("--concepts", help="Concepts of the query images: CSV, image and C1;C2.", rich_help_panel=_FILES),
+        typer.Option("--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.", rich_help_panel=_FILES),
     ] = None,
     graph: Annotated[
         str | None,
@@ -48,14 +50,15 @@ def evaluate_ranking(
     ranking: Annotated[
         Path | None,
         typer.Option(
-            "--ranking", help="TREC run, CSV (query,document,score or rank), or .npy of row numbers or embeddings.",
-            rich_help_panel=_FILES,
+            "--ranking", rich_help_panel=_FILES,
+            help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", help="Instead of --ranking: iou, nn-iou, random or random:SEED.", rich_help_panel=_FILES
+            "--baseline", help="Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.",
+            rich_help_panel=_FILES,
         ),
     ] = None,
     corpus: Annotated[
@@ -71,12 +74,12 @@ def evaluate_ranking(
     ] = None,
     qrels: Annotated[
         Path | None,
-        typer.Option("--qrels", help="Relevance judgements in TREC form, for AP, nDCG@K, …", rich_help_panel=_FILES),
+        typer.Option("--qrels", help="Relevance judgements for AP, nDCG@K, …: TREC, Parquet.", rich_help_panel=_FILES),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            "--labels", help="Labels of the images, for P@K(label), …: CSV, image and a column for each label.",
+            "--labels", help="Labels, for P@K(label), …: CSV or Parquet, image and a column for each label.",
             rich_help_panel=_FILES,
         ),
     ] = None,
@@ -146,8 +149,13 @@ def evaluate_ranking(
         ),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
+        int | None,
+        typer.Option(
+            "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=WORK_PANEL
+        ),
     ] = None,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    checkpoint: CheckpointOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
@@ -155,8 +163,8 @@ def evaluate_ranking(
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     if labels is not None and label_concepts is not None:
         raise typer.BadParameter("give either --labels or --label-concepts")
-    if concepts is None and (corpus is not None or corpus_embeddings is not None or baseline is not None):
-        raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
+    if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline, checkpoint)):
+        raise typer.BadParameter("--corpus, --corpus-embeddings, --baseline and --checkpoint go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
     asked = _Asked(
@@ -165,6 +173,7 @@ def evaluate_ranking(
         labels=_labels(labels, label_concepts),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
+    work = Work(threads, memory, checkpoint)
     evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity)
@@ -178,11 +187,12 @@ def evaluate_ranking(
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, threads)
+        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
         ScoreCard.of(evaluation, system).write(card)
+    work.finish()
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
@@ -257,10 +267,11 @@ def _by_concepts(
     graph: str | None,
     options: Mapping[str, Any],
     unknown: Unknown,
-    threads: int | None,
+    work: Work,
 ) -> Evaluation:
-    if graph is None and (source.baseline == "nn-iou" or any(m.family == "nn-CUI" for m in asked.measures)):
-        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
+        raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
+    work.prepare()
     opened = None if graph is None else opened_graph(graph)
     try:
         with progress() as bar:
@@ -269,12 +280,16 @@ def _by_concepts(
                 task = bar.add_task(what, total=None)
                 return lambda done, total: bar.update(task, completed=done, total=total)
 
-            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, threads, telling)
+            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
             return evaluate(
                 images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"), threads=threads,
-                **options, **asked.options,
+                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
+                **work.options(EVALUATION), **options, **asked.options,
             )  # fmt: skip
+    except KeyboardInterrupt:
+        if work.checkpoint is not None:
+            note(f"finished blocks are in {work.checkpoint}; the same command goes on from there")
+        raise
     except ConceptError:
         note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
@@ -289,7 +304,7 @@ def _ranked(
     source: _Source,
     graph: ConceptGraph | None,
     options: Mapping[str, Any],
-    threads: int | None,
+    work: Work,
     telling: Callable[[str], Progress],
 ) -> Ranking:
     """The ranking from its file, or a baseline made here."""
@@ -299,21 +314,25 @@ def _ranked(
         return read_ranking(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties,
             depth=everything if depth is None and source.file.suffix == ".npy" else depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
-        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0))
-    if source.baseline == "iou":
-        return top_k(
-            queries, graph, depth, corpus=corpus, by="iou", unknown=options["unknown"], threads=threads,
-            progress=telling("ranked queries"),
-        )  # fmt: skip
-    if source.baseline == "nn-iou":
-        return top_k(
-            queries, graph, depth, corpus=corpus, threads=threads, progress=telling("ranked queries"), **options
+        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
+    by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
+    if by is None:
+        named = ", ".join(get_args(Relevance))
+        raise typer.BadParameter(
+            f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    raise typer.BadParameter(
-        f"no baseline is called {source.baseline!r}; there are iou, nn-iou, random and random:SEED"
+    return top_k(
+        queries,
+        graph,
+        depth,
+        corpus=corpus,
+        by=by,
+        progress=telling("ranked queries"),
+        **work.options(RANKING),
+        **options,
     )

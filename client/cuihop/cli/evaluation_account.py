@@ -10,7 +10,7 @@ import numpy as np
 from cuihop.cli.output import console, counted, direction_told, table
 from cuihop.evaluation.result import Evaluation, IdentifierCount, JudgedEvaluation
 
-__all__ = ["show_evaluation"]
+__all__ = ["account_of", "show_evaluation"]
 
 _LISTED = 5
 
@@ -29,14 +29,14 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
         found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
     screen = console()
     screen.print(found)
-    account = _account(evaluation) if isinstance(evaluation, Evaluation) else _judged_account(evaluation)
+    account = account_of(evaluation) if isinstance(evaluation, Evaluation) else _judged_account(evaluation)
     for line in account:
         screen.print(line)
     if output is not None:
         screen.print(f"Values of each query: {output}")
 
 
-def _account(evaluation: Evaluation) -> Iterator[str]:
+def account_of(evaluation: Evaluation) -> Iterator[str]:
     """What went in, in plain words; what did not occur is not told."""
     counts, asked = evaluation.counts, evaluation.parameters
     yield (

@@ -3,10 +3,14 @@
 ::
 
     image_concepts     concept files → image → concepts
+    arrow_tables       Parquet, Arrow and Feather; arrow_inputs: concepts, rankings, judgements, labels from them
     rankings           rankings, and which file holds what: ranking_text, ranking_arrays, embeddings, binary_codes
     baselines          rankings made here: by IoU, by nn-IoU, at random
     image_collection   queries and corpus, their concepts resolved on a graph
+    concept_sets       their distinct concept sets, numbered
     relevance_index    nn-IoU of every query with every image, exactly
+    gain_levels        the gains of measures, and their values
     whole_collection   `evaluate`
+    memory_budget      what the work may take; checkpoint: finished blocks of interrupted work
     result             what it returns
 """

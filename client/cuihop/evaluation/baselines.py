@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.evaluation.concept_tfidf import rows_by_tfidf
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.matching_gains import rows_by_matching
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.rankings import Ranking, own_rows
 from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
@@ -16,9 +23,10 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["Relevance", "random_ranking", "top_k"]
+__all__ = ["Relevance", "random_ranking", "rows_by_nn_iou", "top_k"]
 
-Relevance: TypeAlias = Literal["iou", "nn-iou"]
+Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
+"""What makes an image relevant: IoU, nn-IoU, BM (bipartite matching), or the cosine of TF-IDF vectors of concepts."""
 
 
 def top_k(
@@ -34,6 +42,9 @@ def top_k(
     unknown: Unknown = "error",
     progress: Progress | None = None,
     threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Ranking:
     """The k most relevant images of the corpus for each query: gain descending, then image ascending; exact.
 
@@ -41,40 +52,103 @@ def top_k(
 
     Args:
         queries, corpus: as in `cuihop.evaluation.evaluate`.
-        graph: who knows the distances; ``iou`` needs none.
+        graph: who knows the distances; ``iou`` and ``tf-idf`` need none.
         k: how many.
         by: the gain.
-        n, lam, direction, unknown, progress, threads: as in `cuihop.evaluation.evaluate`.
+        n, lam: of nn-IoU.
+        direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
+            `cuihop.evaluation.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
 
     Raises:
-        InputError, ConceptError: as `cuihop.evaluation.evaluate`.
+        InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
     """
     if by not in get_args(Relevance):
         raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
-    if by == "nn-iou" and graph is None:
-        raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph")
+    if by in ("nn-iou", "bm") and graph is None:
+        raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     images = ImageCollection.of(queries, corpus, graph, unknown)
     depth = min(checked_k(k), len(images.corpus))
-    index = images.index(graph, hops=n if by == "nn-iou" else 0, direction=direction)
+    budget = MemoryBudget.of(memory)
+    budget.take("rankings", _bytes_of(len(images.queries), depth))
+    if by in ("bm", "tf-idf"):
+        if checkpoint is not None:
+            raise InputError("no checkpoint for this ranking", column="checkpoint", found=by, expected="iou or nn-iou")
+        if by == "bm" and graph is not None:
+            rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
+        else:
+            rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
+        return _ranking_of(rows, images, f"by {by}")
+    hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
+    index = images.index(graph, hops=hops, direction=direction, memory=budget)
     rows = np.empty((len(images.queries), depth), dtype=np.int32)
+    job = {"work": "ranking", **images.depends(graph), "k": depth, "n": hops, "lambda": lam}
+    job |= {"direction": direction, "unknown": unknown}
+    with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+
+        def receive(scores: Scores) -> None:
+            found = scores.best_others(0, images.own_rows[scores.queries])[1]
+            rows[scores.queries] = found
+            if saved is not None:
+                saved.add(FinishedBlock(0, scores.block, scores.queries, found.astype(np.float64)))
+
+        done = [] if saved is None else saved.finished
+        for block in done:
+            rows[block.queries] = block.values.astype(np.int32)
+        index.score(
+            [lam],
+            depth + 1,
+            lambda places: np.empty((len(places), 0), dtype=np.int32),
+            receive,
+            threads=threads,
+            progress=progress,
+            done={block.number for block in done},
+        )
+    return _ranking_of(rows, images, f"by {by}")
+
+
+def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: str) -> Ranking:
+    """From places in the corpus, -1 beyond its end."""
+    lengths = (rows >= 0).sum(axis=1)
+    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
+
+
+def rows_by_nn_iou(
+    images: ImageCollection,
+    graph: ConceptGraph | None,
+    depth: int,
+    n: int,
+    lams: Sequence[float],
+    direction: Direction = "any",
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> npt.NDArray[np.int32]:
+    """The images of the largest nn-IoU for each query and each λ, in one pass for all λ; see `top_k`.
+
+    Returns:
+        int32, shape (λ, queries, depth): places in the corpus; -1 where it has fewer.
+    """
+    rows = np.empty((len(lams), len(images.queries), depth), dtype=np.int32)
 
     def receive(scores: Scores) -> None:
-        rows[scores.queries] = scores.best_others(0, images.own_rows[scores.queries])[1]
+        for level in range(len(lams)):
+            rows[level, scores.queries] = scores.best_others(level, images.own_rows[scores.queries])[1]
 
-    index.score(
-        [lam if by == "nn-iou" else 0.0],
+    images.index(graph, hops=n, direction=direction).score(
+        lams,
         depth + 1,
         lambda places: np.empty((len(places), 0), dtype=np.int32),
         receive,
         threads=threads,
         progress=progress,
     )
-    lengths = (rows >= 0).sum(axis=1)
-    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, f"by {by}")
+    return rows
 
 
-def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int = 0) -> Ranking:
+def random_ranking(
+    queries: object, k: int, *, corpus: object = None, seed: int = 0, memory: int | str = DEFAULT_MEMORY
+) -> Ranking:
     """Images of the corpus in random order, k for each query, without the query itself.
 
     It depends on the names of the images and on the seed, not on the order of the files.
@@ -83,15 +157,18 @@ def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int 
         queries, corpus: as in `cuihop.evaluation.evaluate`.
         k: how many.
         seed: a whole number of at least 0; the same gives the same.
+        memory: as in `cuihop.evaluation.evaluate`.
 
     Raises:
         InputError: k or the seed is out of its range.
+        LimitExceeded: the rankings need more memory than is allowed.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError("not a seed", column="seed", found=repr(seed), expected="a whole number, 0 or more")
     asked = tuple(ImageConcepts.of(queries))
     held = asked if corpus is None else tuple(ImageConcepts.of(corpus))
     depth = min(checked_k(k), len(held))
+    MemoryBudget.of(memory).take("rankings", _bytes_of(len(asked), depth))
     own = own_rows(asked, held)
     by_name = np.array(sorted(range(len(held)), key=held.__getitem__), dtype=np.int32)
     drawn = min(depth + 1, len(held))  # one more than needed: the query may be among them
@@ -102,3 +179,8 @@ def random_ranking(queries: object, k: int, *, corpus: object = None, seed: int 
         chosen = chosen[chosen != own[query]][:depth]
         rows[query, : len(chosen)] = chosen
     return Ranking.made(rows[rows >= 0], (rows >= 0).sum(axis=1), asked, held, f"random, seed {seed}")
+
+
+def _bytes_of(queries: int, depth: int) -> int:
+    """What making rankings takes: the table, where it is filled, and one list after the other."""
+    return queries * depth * 9

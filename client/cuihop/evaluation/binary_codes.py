@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import cores, in_threads
 from cuihop.errors import InputError
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 
 __all__ = ["nearest_codes", "packed_codes"]
 
-_PAIRS_A_BLOCK = 1 << 22  # bounds the memory of a block: 32 MB for its distances
+_PAIRS_A_BLOCK = 1 << 20  # some hundredths of a second, which is how long an interrupt waits
 _ROWS_A_BLOCK = 4096
 _WORD = 8
 
@@ -54,35 +56,53 @@ def packed_codes(table: npt.NDArray[Any], name: str) -> Words:
     return found.view(np.uint64)
 
 
-def nearest_codes(queries: Words, corpus: Words, own: Int32, names: Sequence[str], k: int) -> tuple[Int32, Int64]:
+def nearest_codes(
+    queries: Words, corpus: Words, own: Int32, names: Sequence[str], k: int, memory: MemoryBudget | None = None
+) -> tuple[Int32, Int64]:
     """The k images of the corpus with the smallest Hamming distance: distance ascending, then name ascending.
+
+    On all cores, as far as there is memory for it. An interrupt stops after the blocks that are under way.
 
     Args:
         queries, corpus: what `packed_codes` gives, of codes of one length.
-        own, names, k: as in `cuihop.evaluation.embeddings.nearest`.
+        own, names, k, memory: as in `cuihop.evaluation.embeddings.nearest`.
 
     Returns:
         As `cuihop.evaluation.embeddings.nearest`.
+
+    Raises:
+        LimitExceeded: the memory allowed is not enough.
     """
-    order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
+    from cuihop._kernels.counting_sort import smallest
+
+    memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
+    order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
     by_name = np.empty(len(names), dtype=np.int64)
     by_name[order] = np.arange(len(names))
-    ordered = corpus[order]
+    ordered = np.ascontiguousarray(corpus[order].T)
     wanted = min(k, len(names))
     lengths = np.minimum(wanted, len(names) - (own >= 0)).astype(np.int64)
-    parts: list[Int32] = []
+    beyond = queries.shape[1] * _WORD * 8 + 1  # the distance that a query gets from itself: behind every other
+    distance = np.min_scalar_type(beyond)
     step = max(1, _PAIRS_A_BLOCK // max(1, len(names)))
-    for first in range(0, len(queries), step):
-        block = queries[first : first + step]
-        keys = np.zeros((len(block), len(names)), dtype=np.int64)
-        for word in range(block.shape[1]):
-            keys += np.bitwise_count(block[:, word, np.newaxis] ^ ordered[np.newaxis, :, word])
-        # Distance and place by name in one number: no two are equal, so every way of sorting gives one order.
-        keys *= len(names)
-        keys += np.arange(len(names))
-        inside = np.flatnonzero(own[first : first + step] >= 0)
-        keys[inside, by_name[own[first : first + step][inside]]] = np.iinfo(np.int64).max
-        best = np.sort(np.partition(keys, wanted - 1, axis=1)[:, :wanted], axis=1)
-        kept = np.arange(wanted) < lengths[first : first + step, np.newaxis]
-        parts.append(order[best[kept] % len(names)].astype(np.int32))
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int32), lengths
+    a_block = step * len(names) * distance.itemsize + len(names) * (_WORD + 1) + beyond * 8
+    memory.take("codes in the order of their names", corpus.nbytes)
+    memory.take("rankings", len(queries) * wanted * 9)
+    memory.take("distances of a block", a_block)
+    threads = min(cores(), 1 + memory.left // a_block)
+    found = np.empty((len(queries), wanted), dtype=np.int32)
+
+    def rank(first: int) -> None:
+        block = slice(first, first + step)
+        codes = queries[block]
+        distances = np.zeros((len(codes), len(names)), dtype=distance)
+        for row, code in enumerate(codes):
+            for word, others in zip(code, ordered, strict=True):
+                distances[row] += np.bitwise_count(others ^ word)
+        inside = np.flatnonzero(own[block] >= 0)
+        distances[inside, by_name[own[block][inside]]] = beyond
+        smallest(distances, np.empty(beyond + 2, dtype=np.int64), found[block])
+
+    in_threads(rank, range(0, len(queries), step), threads)
+    kept = np.arange(wanted) < lengths[:, np.newaxis]
+    return order[found[kept]], lengths

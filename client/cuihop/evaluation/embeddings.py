@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 
 __all__ = ["Embeddings", "Product", "nearest"]
 
 _ROWS_A_BLOCK = 256
 _PAIRS_A_BLOCK = 4096
+_BYTES_A_PAIR = 16  # a product, its copy that is partitioned, and whether it is a candidate; some to spare
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -95,7 +97,13 @@ class Embeddings:
 
 
 def nearest(
-    queries: Embeddings, corpus: Embeddings, own: Int32, names: Sequence[str], k: int, by: Product = "cosine"
+    queries: Embeddings,
+    corpus: Embeddings,
+    own: Int32,
+    names: Sequence[str],
+    k: int,
+    by: Product = "cosine",
+    memory: MemoryBudget | None = None,
 ) -> tuple[Int32, Int64]:
     """The k images of the corpus with the largest cosine or product: descending, then name ascending.
 
@@ -109,9 +117,13 @@ def nearest(
         names: of the corpus.
         k: how many.
         by: cosine or inner product.
+        memory: what this may take beside the embeddings. Smaller blocks where it is little.
 
     Returns:
         The places in the corpus one query after the other, and how many there are of each: int64, shape (queries,).
+
+    Raises:
+        LimitExceeded: the memory allowed is not enough for one query at a time.
     """
     by_name = np.empty(len(names), dtype=np.int32)
     by_name[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names), dtype=np.int32)
@@ -126,8 +138,12 @@ def nearest(
     wanted = min(k, len(names))
     parts: list[Int32] = []
     lengths = np.minimum(wanted, len(names) - (own >= 0)).astype(np.int64)
-    for first in range(0, len(queries), _ROWS_A_BLOCK):
-        block = slice(first, first + _ROWS_A_BLOCK)
+    memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
+    memory.take("rankings", len(queries) * wanted * 8)
+    memory.take("products of one query", len(names) * _BYTES_A_PAIR)
+    step = min(_ROWS_A_BLOCK, 1 + memory.left // (len(names) * _BYTES_A_PAIR))
+    for first in range(0, len(queries), step):
+        block = slice(first, first + step)
         rough = queries.unit[block] @ corpus.unit.T
         if factors is not None:
             rough *= factors.astype(np.float32)

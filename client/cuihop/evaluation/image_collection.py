@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.rankings import own_rows
 from cuihop.evaluation.relevance_index import RelevanceIndex
+from cuihop.evaluation.result import versions
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
 
@@ -88,7 +91,20 @@ class ImageCollection:
             counted.update(identifier for identifiers in self.corpus.values() for identifier in identifiers)
         return counted
 
-    def index(self, graph: ConceptGraph | None, *, hops: int, direction: Direction) -> RelevanceIndex:
+    def depends(self, graph: ConceptGraph | None) -> dict[str, str | None]:
+        """What tells these images and this graph from others, for a checkpoint: digests, and versions of the code."""
+        told = versions("cuihop", "numpy", "numba")
+        return {
+            **{f"version of {name}": told[name] for name in ("cuihop", "numpy", "numba")},
+            "content of queries": self.queries.digest,
+            "content of corpus": self.corpus.digest,
+            "order of images": content_digest([self.query_names, self.corpus_names]),
+            "release digest": None if graph is None else graph.release.digest,
+        }
+
+    def index(
+        self, graph: ConceptGraph | None, *, hops: int, direction: Direction, memory: MemoryBudget | None = None
+    ) -> RelevanceIndex:
         """The index that gains are computed from."""
         return RelevanceIndex(
             self.query_sets,
@@ -98,4 +114,5 @@ class ImageCollection:
             hops=hops,
             direction=direction,
             isolated=self.resolved.isolated,
+            memory=memory,
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.identifiers import EXPECTED, concept_set, is_identifier
 from cuihop.text_lines import decoded_lines, shown
@@ -62,10 +63,16 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         images and identifiers is not part of them; empty lines are passed over. A file whose first line has tabs and
         no comma is of ROCO's first form: no header, the image, one tab or two, and concepts separated by tabs or ``;``.
 
+        Parquet, Arrow and Feather files have the same two columns; concepts are ``C1;C2`` or lists of texts, and a
+        missing value is an image without concepts.
+
         Raises:
-            InputError: names the file, the line, what was found and what was expected.
+            InputError: names the file, the line or row, what was found and what was expected.
+            ModuleNotFoundError: a Parquet or Arrow file, and pyarrow is not installed.
         """
         path = Path(path)
+        if is_table_file(path):
+            return cls._of_table(path)
         first = next((text for text in decoded_lines(path) if text.strip()), "")
         if "\t" in first and "," not in first:
             return cls._of_tabs(path)
@@ -111,8 +118,17 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         return cls(sets, repeated, str(path))
 
     @classmethod
+    def _of_table(cls, given: object) -> ImageConcepts:
+        from cuihop.evaluation.arrow_inputs import concepts_of_table
+
+        table = ArrowTable.of(given)
+        return cls(*concepts_of_table(table), table.source)
+
+    @classmethod
     def of(cls, images: object) -> ImageConcepts:
         """From a mapping (image → ``"C1;C2"`` or a collection of identifiers) or a DataFrame of two columns.
+
+        Any table with ``__arrow_c_stream__`` will do: of pandas, polars, pyarrow and others.
 
         In a DataFrame the first column holds the images, the second ``"C1;C2"`` or collections; a missing value is
         an image without concepts.
@@ -126,6 +142,8 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
             return cls({_image(image): _concepts(concepts, image) for image, concepts in images.items()})
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(images, pandas.DataFrame):
+            if is_table_object(images):
+                return cls._of_table(images)
             raise InputError(
                 "not a collection of images",
                 found=type(images).__name__,

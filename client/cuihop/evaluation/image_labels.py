@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.text_lines import decoded_lines, shown
@@ -63,12 +64,15 @@ class ImageLabels:
         """Read a CSV or tab-separated file with a header: the image, then one column for each label.
 
         UTF-8, plain or gzipped; fields may be quoted. White space around values is not part of them; empty lines are
-        passed over.
+        passed over. Parquet, Arrow and Feather files have the same columns, of text; a missing value is no label.
 
         Raises:
-            InputError: names the file, the line, what was found and what was expected.
+            InputError: names the file, the line or row, what was found and what was expected.
+            ModuleNotFoundError: a Parquet or Arrow file, and pyarrow is not installed.
         """
         path = Path(path)
+        if is_table_file(path):
+            return cls._of_table(path)
         lines = list(decoded_lines(path))
         first = next((line for line in lines if line.strip()), "")
         reader = csv.reader(lines, strict=True, delimiter="\t" if "\t" in first and "," not in first else ",")
@@ -97,8 +101,15 @@ class ImageLabels:
         return cls(columns, str(path))
 
     @classmethod
+    def _of_table(cls, given: object) -> ImageLabels:
+        from cuihop.evaluation.arrow_inputs import labels_of_table
+
+        table = ArrowTable.of(given)
+        return cls(labels_of_table(table), table.source)
+
+    @classmethod
     def of(cls, labels: object) -> ImageLabels:
-        """From name of a label → image → value, or a DataFrame: images in the first column, labels in the others.
+        """From name of a label → image → value, or a table or DataFrame: first the images, then a column for each.
 
         Raises:
             InputError: it is neither, an image stands twice, or columns have different images.
@@ -112,6 +123,8 @@ class ImageLabels:
                 raise InputError("not labels of images", found="a DataFrame", expected=f"each image once; {_EXPECTED}")
             texts = labels.iloc[:, 1:].astype(object).where(labels.iloc[:, 1:].notna(), "").astype(str)
             return cls({str(name): dict(zip(images, texts[name], strict=True)) for name in texts}, "DataFrame")
+        if is_table_object(labels):
+            return cls._of_table(labels)
         if not isinstance(labels, Mapping) or not labels or not all(isinstance(c, Mapping) for c in labels.values()):
             raise InputError(
                 "not labels of images", found=type(labels).__name__, expected="label → image → value, or a DataFrame"

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_inputs import ranking_of_table
+from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking, own_rows
@@ -163,10 +165,10 @@ def depth_of(measures: Iterable[Measure]) -> int | None:
 
 
 def evaluate_judged(
-    ranking: Ranking | Mapping[str, Sequence[str]],
+    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
     measures: str | Measure | Iterable[str | Measure],
     *,
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
     labels: ImageLabels | object | None = None,
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
@@ -174,7 +176,8 @@ def evaluate_judged(
     """Measure a ranking against relevance judgements, labels, or both.
 
     Args:
-        ranking: what `read_run` or `read_ranking` gives, or query → documents, best first.
+        ranking: what `read_run` or `read_ranking` gives; query → documents, best first; or a table with the columns
+            query, document, and score or rank.
         measures: names such as ``AP``, ``nDCG@10`` and ``P@5,10,30(modality, organ)``.
         qrels: query → document → grade, for measures without labels. Their queries are the queries.
         labels: what `ImageLabels.of` takes, for measures with labels. Without ``qrels`` its images are queries and
@@ -238,22 +241,17 @@ def evaluate_judged(
     )
 
 
-def _ranking(
-    ranking: Ranking | Mapping[str, Sequence[str]], qrels: Qrels | None, labels: ImageLabels | None
-) -> Ranking:
+def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -> Ranking:
     """The ranking of these queries."""
-    if not isinstance(ranking, Mapping):
+    if not isinstance(ranking, Mapping) and not is_table_object(ranking):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
-    if qrels is not None:
-        queries = tuple(qrels)
-        if not isinstance(ranking, Ranking):
-            return _open_ranking(ranking, queries)
-    elif labels is not None:
-        queries = labels.images
-        if not isinstance(ranking, Ranking):
-            return Ranking.of(ranking, queries)
-    else:
+    if qrels is None and labels is None:
         raise InputError("nothing says which documents are relevant", expected="qrels or labels")
+    queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
+    if not isinstance(ranking, Mapping):
+        return ranking_of_table(ArrowTable.of(ranking), queries, None if qrels is not None else queries, None, "name")
+    if not isinstance(ranking, Ranking):
+        return Ranking.of(ranking, queries) if qrels is None else _open_ranking(ranking, queries)
     if ranking.queries != queries:
         raise InputError(
             "the ranking is of other queries, or of the same in another order",

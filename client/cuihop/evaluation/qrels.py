@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.measures.judged_ranking import JudgedRanking
 from cuihop.text_lines import decoded_lines, shown
@@ -54,12 +55,16 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def read(cls, path: str | Path) -> Qrels:
         """Read TREC qrels: ``query iteration document grade``, plain or gzipped.
 
-        The second column is not used. Empty lines and lines that begin with ``#`` are passed over.
+        The second column is not used. Empty lines and lines that begin with ``#`` are passed over. Parquet, Arrow and
+        Feather files have the columns query, document and grade.
 
         Raises:
-            InputError: names the file, the line, what was found and what was expected.
+            InputError: names the file, the line or row, what was found and what was expected.
+            ModuleNotFoundError: a Parquet or Arrow file, and pyarrow is not installed.
         """
         path = Path(path)
+        if is_table_file(path):
+            return cls._of_table(path)
         grades: dict[str, dict[str, int]] = {}
         lines: dict[tuple[str, str], int] = {}
         for line, text in enumerate(decoded_lines(path), start=1):
@@ -100,14 +105,27 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return cls(grades, str(path))
 
     @classmethod
-    def of(cls, judgements: Mapping[str, Mapping[str, int]]) -> Qrels:
-        """From query → document → grade, as pytrec_eval takes them.
+    def _of_table(cls, given: object) -> Qrels:
+        from cuihop.evaluation.arrow_inputs import grades_of_table
+
+        table = ArrowTable.of(given)
+        return cls(grades_of_table(table), table.source)
+
+    @classmethod
+    def of(cls, judgements: Mapping[str, Mapping[str, int]] | Table) -> Qrels:
+        """From query → document → grade, as pytrec_eval takes them, or a table with these three columns.
 
         Raises:
             InputError: a grade is not a whole number, or there is no query.
         """
         if isinstance(judgements, Qrels):
             return judgements
+        if is_table_object(judgements):
+            return cls._of_table(judgements)
+        if not isinstance(judgements, Mapping):
+            raise InputError(
+                "not judgements", found=type(judgements).__name__, expected="query → document → grade, or a table"
+            )
         for query, documents in judgements.items():
             for document, grade in documents.items():
                 if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:

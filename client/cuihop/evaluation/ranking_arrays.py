@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
 
 __all__ = ["is_array", "ranking_of_array", "ranking_of_row_numbers", "ranking_of_vectors"]
@@ -45,6 +46,7 @@ def ranking_of_array(
     depth: int | None,
     corpus_embeddings: Path | None,
     similarity: Similarity | None,
+    memory: MemoryBudget,
 ) -> Ranking:
     """The ranking in the array: see `cuihop.evaluation.rankings.read_ranking`."""
     table = _table(path, similarity)
@@ -60,7 +62,7 @@ def ranking_of_array(
             expected=" or ".join(get_args(Similarity)),
         )
     if similarity is not None or table.dtype.kind == "f":
-        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine")
+        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine", memory)
     if corpus_embeddings is not None:
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
@@ -135,6 +137,7 @@ def _of_vectors(
     depth: int | None,
     corpus_embeddings: Path | None,
     similarity: Similarity,
+    memory: MemoryBudget,
 ) -> Ranking:
     if depth is None:
         raise InputError(
@@ -159,7 +162,9 @@ def _of_vectors(
                 found=f"shape {other.shape}, dtype {other.dtype}",
                 expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
             )
-    return ranking_of_vectors((str(path), table), (str(corpus_embeddings), other), queries, images, depth, similarity)
+    return ranking_of_vectors(
+        (str(path), table), (str(corpus_embeddings), other), queries, images, depth, similarity, memory
+    )
 
 
 def ranking_of_vectors(
@@ -169,24 +174,33 @@ def ranking_of_vectors(
     corpus: Sequence[str],
     depth: int,
     similarity: Similarity,
+    memory: MemoryBudget | None = None,
 ) -> Ranking:
-    """The ranking by similarity of two tables, one row for each image, each with what messages call it."""
+    """The ranking by similarity of two tables, one row for each image, each with what messages call it.
+
+    Raises:
+        LimitExceeded: the memory allowed is not enough.
+    """
     from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
     from cuihop.evaluation.embeddings import Embeddings, nearest
 
     (name, table), (other_name, other) = asked, held
+    memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
     own = own_rows(queries, corpus)
+    sizes = sum({id(vectors): vectors.size for vectors in (table, other)}.values())
     if similarity == "hamming":
+        memory.take("codes", sizes)  # at most: of bits that are packed already
         codes = packed_codes(table, name)
         others = codes if other is table else packed_codes(other, other_name)
-        rows, lengths = nearest_codes(codes, others, own, corpus, depth)
+        rows, lengths = nearest_codes(codes, others, own, corpus, depth, memory)
     else:
         if table.dtype.kind != "f":
             raise InputError(
                 "not embeddings", file=name, found=f"dtype {table.dtype}", expected="floating point",
                 advice="Binary codes are ordered by --similarity hamming.",
             )  # fmt: skip
+        memory.take("embeddings in single precision", 4 * sizes)
         vectors = Embeddings(table, name)
         others_vectors = vectors if other is table else Embeddings(other, other_name)
-        rows, lengths = nearest(vectors, others_vectors, own, corpus, depth, similarity)
+        rows, lengths = nearest(vectors, others_vectors, own, corpus, depth, similarity, memory)
     return Ranking.made(rows, lengths, queries, corpus, f"{similarity} of {name}")

@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.rankings import Ranking, Ties, places_by_name
 from cuihop.text_lines import decoded, raw_lines, shown
 
-__all__ = ["ranking_of_text"]
+__all__ = ["RankedRows", "ranking_of_text"]
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document and either score or rank"
@@ -25,6 +26,7 @@ _LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+Numbers: TypeAlias = Sequence[int] | Int64
 
 
 def ranking_of_text(
@@ -39,7 +41,7 @@ def ranking_of_text(
     if first is None:
         raise InputError("the file is empty", file=path, expected="a TREC run, or CSV with a header")
     rest = itertools.chain([first], numbered)
-    entries = _Entries(path, queries, corpus)
+    entries = RankedRows(path, queries, corpus)
     if b"," in first[1] and len(first[1].split()) != 6:
         _read_csv(rest, first[0], entries)
     else:
@@ -60,11 +62,24 @@ class _Numbered(dict[bytes, int]):
         return self[name]
 
 
-class _Entries:
-    """The rows of the file: who retrieved what, the key to sort by (ascending), and the line."""
+class RankedRows:
+    """The rows of the file: who retrieved what, the key to sort by (ascending), and the line.
 
-    def __init__(self, path: Path, queries: Sequence[str], corpus: Sequence[str] | None) -> None:
+    Args:
+        path: the file, or what messages call it.
+        queries, corpus: as in `ranking_of_text`.
+        unit: what the rows of the file are called and counted as.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        queries: Sequence[str],
+        corpus: Sequence[str] | None,
+        unit: Literal["line", "row"] = "line",
+    ) -> None:
         self.path = path
+        self.unit = unit
         self.queries = queries
         self.open = corpus is None
         kind = _Numbered if self.open else dict
@@ -73,7 +88,7 @@ class _Entries:
         self._parts: list[tuple[Int64, Int32, Float64, Int64]] = []
         self.add((), (), (), ())
 
-    def add(self, owners: Sequence[int], rows: Sequence[int], keys: Sequence[float], lines: Sequence[int]) -> None:
+    def add(self, owners: Numbers, rows: Numbers, keys: Sequence[float] | Float64, lines: Numbers) -> None:
         """Some more rows."""
         self._parts.append(
             (
@@ -86,35 +101,40 @@ class _Entries:
 
     def places(self, query: bytes, document: bytes, line: int) -> tuple[int, int]:
         """Which query and which image of the corpus these are."""
+        return self.query(query, line), self.document(document, line)
+
+    def query(self, name: bytes, line: int) -> int:
+        """Which query this is."""
         if self.open:
-            for name in (query, document):
-                decoded(name, self.path, line)
-            return self.query_places[query], self.corpus_places[document]
-        if query not in self.query_places:
-            raise InputError(
-                "not an image of the queries",
-                file=self.path,
-                line=line,
-                column="query",
-                found=shown(decoded(query, self.path, line)),
-                expected="an image of the queries' concept file",
-            )
-        if document not in self.corpus_places:
-            raise InputError(
-                "not an image of the corpus",
-                file=self.path,
-                line=line,
-                column="document",
-                found=shown(decoded(document, self.path, line)),
-                expected="an image of the corpus' concept file",
-            )
-        return self.query_places[query], self.corpus_places[document]
+            decoded(name, self.path, line)
+        elif name not in self.query_places:
+            raise self._stranger("queries", "query", name, line)
+        return self.query_places[name]
+
+    def document(self, name: bytes, line: int) -> int:
+        """Which image of the corpus this is."""
+        if self.open:
+            decoded(name, self.path, line)
+        elif name not in self.corpus_places:
+            raise self._stranger("corpus", "document", name, line)
+        return self.corpus_places[name]
+
+    def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
+        owner = "queries'" if images == "queries" else "corpus'"
+        return self.problem(
+            f"not an image of the {images}", line, column, shown(decoded(name, self.path, line)),
+            f"an image of the {owner} concept file",
+        )  # fmt: skip
+
+    def problem(self, what: str, line: int, column: str, found: str, expected: str) -> InputError:
+        """An error about a value of the file."""
+        if self.unit == "row":
+            return InputError(what, file=self.path, column=f"{column}, row {line:,}", found=found, expected=expected)
+        return InputError(what, file=self.path, line=line, column=column, found=found, expected=expected)
 
     def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
         """A score or rank that is none."""
-        return InputError(
-            f"not a {name}", file=self.path, line=line, column=name, found=shown(found), expected=expected
-        )
+        return self.problem(f"not a {name}", line, name, shown(found), expected)
 
     def ranking(self, depth: int | None, ties: Ties) -> Ranking:
         """The rows in order."""
@@ -147,18 +167,15 @@ class _Entries:
             return
         second = int(order[again].min())
         first = int(np.flatnonzero(pairs == pairs[second])[0])
-        raise InputError(
-            "a document stands twice for a query",
-            file=self.path,
-            line=int(lines[second]),
-            column="document",
-            found=f"{shown(corpus[int(rows[second])])} for query {shown(queries[int(owners[second])])}, "
-            f"as in line {int(lines[first]):,}",
-            expected="each document once for a query",
-        )
+        raise self.problem(
+            "a document stands twice for a query", int(lines[second]), "document",
+            f"{shown(corpus[int(rows[second])])} for query {shown(queries[int(owners[second])])}, "
+            f"as in {self.unit} {int(lines[first]):,}",
+            "each document once for a query",
+        )  # fmt: skip
 
 
-def _read_trec(numbered: Iterable[tuple[int, bytes]], entries: _Entries) -> None:
+def _read_trec(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> None:
     """Rows of a TREC run. The second, fourth (rank) and sixth (run) column are not used."""
     numbered = iter(numbered)
     while block := list(itertools.islice(numbered, _LINES_A_BLOCK)):
@@ -172,7 +189,7 @@ def _read_trec(numbered: Iterable[tuple[int, bytes]], entries: _Entries) -> None
 
 
 def _trec_columns(
-    table: list[list[bytes]], entries: _Entries
+    table: list[list[bytes]], entries: RankedRows
 ) -> tuple[Sequence[int], Sequence[int], Sequence[float]] | None:
     """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
     if not set(map(len, table)) <= {6}:
@@ -192,7 +209,7 @@ def _trec_columns(
     return owners, rows, keys
 
 
-def _trec_row(raw: bytes, line: int, entries: _Entries) -> tuple[int, int, float]:
+def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, float]:
     fields = raw.split()
     if len(fields) != 6:
         raise InputError(
@@ -207,7 +224,7 @@ def _trec_row(raw: bytes, line: int, entries: _Entries) -> tuple[int, int, float
     return owner, row, -_score(score, entries, line)
 
 
-def _score(text: bytes, entries: _Entries, line: int) -> float:
+def _score(text: bytes, entries: RankedRows, line: int) -> float:
     try:
         score = float(text)
     except ValueError:
@@ -217,13 +234,13 @@ def _score(text: bytes, entries: _Entries, line: int) -> float:
     return score
 
 
-def _rank(text: bytes, entries: _Entries, line: int) -> float:
+def _rank(text: bytes, entries: RankedRows, line: int) -> float:
     if not text.isdigit():
         raise entries.wrong_number("rank", decoded(text, entries.path, line), "a whole number, 0 or more", line)
     return float(text)
 
 
-def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: _Entries) -> None:
+def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: RankedRows) -> None:
     """Rows of a CSV file, its columns found by the names in its header."""
     path = entries.path
     records = _csv_rows(numbered, first_line, path)
@@ -248,7 +265,9 @@ def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: _
         entries.add(owners, rows, keys, [line for line, _ in block])
 
 
-def _csv_rows(numbered: Iterable[tuple[int, bytes]], first_line: int, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(
+    numbered: Iterable[tuple[int, bytes]], first_line: int, path: Path | str
+) -> Iterator[tuple[int, list[str]]]:
     """Records with the line that each begins in; empty lines left out."""
     reader = csv.reader((decoded(raw, path, line) for line, raw in numbered), strict=True)
     line = first_line
@@ -261,7 +280,7 @@ def _csv_rows(numbered: Iterable[tuple[int, bytes]], first_line: int, path: Path
         raise InputError(f"not CSV: {error}", file=path, line=line, expected=_CSV_EXPECTED) from None
 
 
-def _columns(header: Sequence[str], path: Path, line: int) -> Mapping[str, int]:
+def _columns(header: Sequence[str], path: Path | str, line: int) -> Mapping[str, int]:
     columns = {name.strip().lower(): place for place, name in enumerate(header)}
     known = set(columns) in ({"query", "document", "score"}, {"query", "document", "rank"})
     if not known or len(columns) != len(header):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.text_lines import shown
 
 __all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
@@ -69,6 +72,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     @cached_property
     def _places(self) -> dict[str, int]:
         return places_by_name(self.queries)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of who retrieved what; it depends on the order of queries and corpus."""
+        found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
+        for part in (self.indptr, self.rows, self.listed):
+            found.update(np.ascontiguousarray(part).data)
+        return found.hexdigest()
 
     @property
     def lengths(self) -> Int64:
@@ -210,8 +221,9 @@ def read_ranking(
     corpus_embeddings: str | Path | None = None,
     ties: Ties = "name",
     similarity: Similarity | None = None,
+    memory: int | str = DEFAULT_MEMORY,
 ) -> Ranking:
-    """Read a ranking from a TREC run, a CSV file, or a NumPy array of row numbers or of embeddings.
+    """Read a ranking from a TREC run, a CSV, Parquet or Arrow file, or a NumPy array of row numbers or of embeddings.
 
     The kind is told by the content: see docs/measures.md for each.
 
@@ -224,27 +236,35 @@ def read_ranking(
         ties: the order of equal scores in a text file.
         similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
             ordered by cosine, and one of whole numbers holds row numbers.
+        memory: what ordering an array may take: bytes, or a text such as ``500MB``.
 
     Raises:
+        LimitExceeded: the memory allowed is not enough.
         InputError: names the file, line or row, what was found and what was expected.
     """
+    from cuihop.evaluation.arrow_inputs import ranking_of_table
+    from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
     from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
     path, ties = Path(path), checked_ties(ties)
     if is_array(path):
         return ranking_of_array(
-            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity
-        )
+            path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity,
+            MemoryBudget.of(memory),
+        )  # fmt: skip
     if similarity is not None:
         raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=path, found="text")
-    return ranking_of_text(path, queries, queries if corpus is None else corpus, depth, ties)
+    held = queries if corpus is None else corpus
+    if is_table_file(path):
+        return ranking_of_table(ArrowTable.of(path), queries, held, depth, ties)
+    return ranking_of_text(path, queries, held, depth, ties)
 
 
 def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = None, ties: Ties = "name") -> Ranking:
-    """Read a ranking of documents that no other file names, from a TREC run or a CSV file: what judgements need.
+    """Read a ranking of documents that no other file names, from a run, CSV, Parquet or Arrow: what judgements need.
 
     The corpus is what was retrieved. A query that stands in its own list stays there: the judgements say what it is
     worth. Lists of other queries are left out and told in `Ranking.unasked`.
@@ -256,6 +276,8 @@ def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = No
     Raises:
         InputError: names the file, line, what was found and what was expected.
     """
+    from cuihop.evaluation.arrow_inputs import ranking_of_table
+    from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
     from cuihop.evaluation.ranking_arrays import is_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
@@ -264,6 +286,8 @@ def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = No
         raise InputError(
             "an array does not name documents", file=path, found="a NumPy array", expected="a TREC run or a CSV file"
         )
+    if is_table_file(path):
+        return ranking_of_table(ArrowTable.of(path), queries, None, depth, ties)
     return ranking_of_text(path, queries, None, depth, ties)
 
 

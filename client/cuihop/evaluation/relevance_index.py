@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.cores import checked_threads
+from cuihop.evaluation.concept_sets import ConceptSets, bytes_of, grouped, rows_and_lines, transposed
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = ["Progress", "RelevanceIndex", "Scores"]
@@ -18,11 +21,13 @@ __all__ = ["Progress", "RelevanceIndex", "Scores"]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
+UInt8 = npt.NDArray[np.uint8]
 
 Progress = Callable[[int, int], None]
 """Called with the queries done so far and all queries, from the calling thread."""
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
+_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in what is made from it, and on the way
 _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
 
 
@@ -31,6 +36,7 @@ class Scores:
     """What the kernel found for a block of queries.
 
     Attributes:
+        block: its number. Blocks depend on the images and on how many are wanted, not on threads or memory.
         queries: int64, shape (queries of the block,): their places.
         best_gains: float64, shape (λ, queries, wanted): the largest gains of the corpus, descending; 0 beyond its end.
         best_rows: int32, same shape: whose they are, as places in the corpus; of equal gains, the first by name comes
@@ -38,6 +44,7 @@ class Scores:
         asked_gains: float64, shape (λ, queries, depth): the gains of the images that were asked for.
     """
 
+    block: int
     queries: Int64
     best_gains: Float64
     best_rows: Int32
@@ -59,34 +66,6 @@ class Scores:
         return np.take_along_axis(gains, ranks, axis=1), np.take_along_axis(rows, ranks, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
-    """Distinct concept sets, and which of them each image has.
-
-    Attributes:
-        indptr: int64, concepts: int32: the sets in compressed rows. of: int32, shape (images,).
-    """
-
-    indptr: Int64
-    concepts: Int32
-    of: Int32
-
-    @classmethod
-    def numbered(cls, images: Sequence[Collection[str]], numbers: dict[str, int]) -> _Sets:
-        found: dict[frozenset[int], int] = {}
-        of = np.array(
-            [found.setdefault(frozenset(map(numbers.__getitem__, image)), len(found)) for image in images],
-            dtype=np.int32,
-        )
-        indptr = np.zeros(len(found) + 1, dtype=np.int64)
-        np.cumsum([len(concepts) for concepts in found], out=indptr[1:])
-        flat = [number for concepts in found for number in sorted(concepts)]
-        return cls(indptr, np.array(flat, dtype=np.int32), of)
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-
 class RelevanceIndex:
     """Everything that gains of a collection depend on, but for λ.
 
@@ -97,6 +76,11 @@ class RelevanceIndex:
         hops: n.
         direction: which way hops go from a concept of the query to one of the corpus.
         isolated: the concepts that the graph does not hold.
+        memory: what the index, its threads and their results may take. What is not needed but makes it faster is kept
+            only as far as there is room for it.
+
+    Raises:
+        LimitExceeded: the memory allowed is not enough.
     """
 
     def __init__(
@@ -109,21 +93,24 @@ class RelevanceIndex:
         hops: int,
         direction: Direction,
         isolated: Collection[str],
+        memory: MemoryBudget | None = None,
     ) -> None:
-        concepts = sorted({concept for images in (queries, corpus) for image in images for concept in image})
+        self._memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
+        collections = [corpus] if queries is corpus else [queries, corpus]
+        self._memory.take("images and their concepts", sum(map(bytes_of, collections)))
+        concepts = sorted({concept for images in collections for image in images for concept in image})
         known = [concept for concept in concepts if concept not in isolated]
         ordered = known + [concept for concept in concepts if concept in isolated]
         numbers = {concept: number for number, concept in enumerate(ordered)}
-        self._corpus = _Sets.numbered(corpus, numbers)
-        self._queries = self._corpus if queries is corpus else _Sets.numbered(queries, numbers)
+        self._corpus = ConceptSets.numbered(corpus, numbers)
+        self._queries = self._corpus if queries is corpus else ConceptSets.numbered(queries, numbers)
         self._concepts = len(ordered)
         self._by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
-        members, images = _grouped(self._corpus.of[self._by_name], len(self._corpus))
+        members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))
         self._members = members, images.astype(np.int32)
-        self._holders = _transposed(self._corpus, self._concepts)
+        self._holders = transposed(self._corpus, self._concepts)
         self._near = self._neighbourhoods(known, graph, hops, direction)
-        self._near_holders = self._sets_near()
-        self._askers = _grouped(self._queries.of, len(self._queries))
+        self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
         self, known: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
@@ -133,27 +120,25 @@ class RelevanceIndex:
         if hops == 0 or graph is None or not known:
             return indptr, np.empty(0, dtype=np.int32)
         pack = graph.pack(known, hops=hops, direction=direction)
-        rows = np.repeat(np.arange(len(known)), np.diff(pack.indptr))
+        self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT)
+        rows = np.repeat(np.arange(len(known), dtype=np.int32), np.diff(pack.indptr))
         asked = np.zeros(self._concepts, dtype=np.bool_)
         asked[self._queries.concepts] = True
         kept = (pack.indices != rows) & asked[rows]
         np.cumsum(np.bincount(rows[kept], minlength=self._concepts), out=indptr[1:])
         return indptr, np.ascontiguousarray(pack.indices[kept])
 
-    def _sets_near(self) -> tuple[Int64, Int32]:
-        from cuihop._kernels import relevance
-
-        indptr = np.zeros(self._concepts + 1, dtype=np.int64)
-        nothing = np.empty(0, dtype=np.int32)
-        relevance.near_holders(
-            *self._near, *self._holders, np.zeros(len(self._corpus), dtype=np.int32), indptr, nothing
-        )
-        found = np.empty(int(indptr[-1]), dtype=np.int32)
-        if len(found):
-            relevance.near_holders(
-                *self._near, *self._holders, np.zeros(len(self._corpus), dtype=np.int32), indptr, found
-            )
-        return indptr, found
+    def _blocks(self, wanted: int) -> list[tuple[int, int]]:
+        """Query sets, first and one past the last, that are scored at once."""
+        askers = self._askers[0]
+        found: list[tuple[int, int]] = []
+        first = 0
+        for last in range(1, len(self._queries) + 1):
+            full = last - first == _SETS_A_BLOCK or last == len(self._queries)
+            if full or (askers[last + 1] - askers[first]) * wanted > _GAINS_A_BLOCK:
+                found.append((first, last))
+                first = last
+        return found
 
     def score(
         self,
@@ -162,8 +147,10 @@ class RelevanceIndex:
         asked: Callable[[Int64], Int32],
         receive: Callable[[Scores], None],
         *,
+        depth: int = 0,
         threads: int | None = None,
         progress: Progress | None = None,
+        done: Set[int] = frozenset(),
     ) -> None:
         """Score every query against the whole corpus, block by block.
 
@@ -175,20 +162,39 @@ class RelevanceIndex:
             asked: tells whose gains to look up: from places of queries, int64, shape (queries,), to places in the
                 corpus, int32, shape (queries, depth); -1 for none.
             receive: called with each block. As ``asked``, in any order and from several threads at once.
-            threads: how many; without it, as many as the process has cores.
+            depth: how many ``asked`` gives for each query.
+            threads: how many at most; without it, as many as the process has cores. Fewer where memory is short.
             progress: called after each block.
+            done: numbers of blocks that are left out.
+
+        Raises:
+            LimitExceeded: the memory allowed is not enough for one thread.
         """
         from cuihop._kernels import relevance
+        from cuihop._kernels.best_images import NOBODY
 
         askers, queries = self._askers
-        sizes = np.diff(self._corpus.indptr)
-        by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
         levels = np.array(lams, dtype=np.float64)
-        free: deque[tuple[Int64, Int32, Int32]] = deque()
-        step = max(1, min(_SETS_A_BLOCK, _GAINS_A_BLOCK // wanted))
+        blocks = self._blocks(wanted)
+        sets = len(self._corpus)
+        counter = relevance.counter_type(self._queries.largest, self._corpus.largest)
+        most = max(int(askers[last] - askers[first]) for first, last in blocks)
+        a_thread = (2 * np.dtype(counter).itemsize + 1) * sets + 4 * self._concepts
+        a_thread += _SETS_A_BLOCK * wanted * len(levels) * 12 + most * (wanted + depth) * (len(levels) * 24 + 32)
+        self._memory.take("blocks of queries", a_thread)
+        count = min(checked_threads(threads), len(blocks), 1 + self._memory.left // a_thread)
+        self._memory.take("blocks of queries", (count - 1) * a_thread)
+        holders, near_holders, lines = rows_and_lines(
+            self._queries, self._corpus, self._near, self._holders, self._memory.left
+        )
+        sizes = np.diff(self._corpus.indptr).astype(counter)
+        by_rank = np.ascontiguousarray(self._corpus.of[self._by_name])
+        free: deque[tuple[npt.NDArray[Any], npt.NDArray[Any], UInt8, Int32]] = deque()
 
-        def block(first: int) -> int:
-            last = min(first + step, len(self._queries))
+        def block(number: int) -> int:
+            first, last = blocks[number]
+            if number in done:
+                return int(askers[last])
             here = queries[askers[first] : askers[last]]
             best_gains = np.empty((len(levels), last - first, wanted), dtype=np.float64)
             best_images = np.empty(best_gains.shape, dtype=np.int32)
@@ -199,51 +205,36 @@ class RelevanceIndex:
                 scratch = free.pop()
             except IndexError:
                 scratch = (
-                    np.zeros(len(self._corpus), dtype=np.int64),
-                    np.empty(len(self._corpus), dtype=np.int32),
+                    np.empty(sets, dtype=counter),
+                    np.empty(sets, dtype=counter),
+                    np.empty(sets, dtype=np.uint8),
                     np.zeros(self._concepts, dtype=np.int32),
                 )
             relevance.score(
-                first, self._queries.indptr, self._queries.concepts, *self._near, *self._holders, *self._near_holders,
+                first, self._queries.indptr, self._queries.concepts, *self._near, holders.indptr, holders.sets,
+                holders.line, near_holders.indptr, near_holders.sets, near_holders.line, lines,
                 sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], asked_sets,
-                scratch[0], scratch[1], scratch[2], best_gains, best_images, asked_gains,
+                *scratch, best_gains, best_images, asked_gains,
             )  # fmt: skip
             free.append(scratch)
             own_set = self._queries.of[here] - first
             images = best_images[:, own_set]
-            best_rows = np.where(images >= 0, self._by_name[images], relevance.NOBODY)
-            receive(Scores(here, best_gains[:, own_set], best_rows, asked_gains))
+            best_rows = np.where(images >= 0, self._by_name[images], NOBODY)
+            receive(Scores(number, here, best_gains[:, own_set], best_rows, asked_gains))
             return int(askers[last])
 
-        _run(block, range(0, len(self._queries), step), threads, len(queries), progress)
+        _run(block, range(len(blocks)), count, len(queries), progress)
 
 
-def _grouped(group: Int32, groups: int) -> tuple[Int64, Int64]:
-    """Group → its members, ascending, in compressed rows."""
-    indptr = np.zeros(groups + 1, dtype=np.int64)
-    np.cumsum(np.bincount(group, minlength=groups), out=indptr[1:])
-    return indptr, np.argsort(group, kind="stable")
-
-
-def _transposed(sets: _Sets, concepts: int) -> tuple[Int64, Int32]:
-    """Concept → the sets that hold it, ascending, in compressed rows."""
-    owners = np.repeat(np.arange(len(sets), dtype=np.int32), np.diff(sets.indptr))
-    indptr, order = _grouped(sets.concepts, concepts)
-    return indptr, owners[order]
-
-
-def _run(
-    block: Callable[[int], int], firsts: range, threads: int | None, total: int, progress: Progress | None
-) -> None:
-    """Call ``block`` for each of ``firsts``; it returns how many queries are then done."""
-    count = min(checked_threads(threads), len(firsts))
+def _run(block: Callable[[int], int], numbers: range, threads: int, total: int, progress: Progress | None) -> None:
+    """Call ``block`` for each number; it returns how many queries are then done."""
     tell = progress or (lambda done, total: None)
-    if count <= 1:
-        for first in firsts:
-            tell(block(first), total)
+    if threads <= 1:
+        for number in numbers:
+            tell(block(number), total)
         return
-    with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(block, first) for first in firsts]
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(block, number) for number in numbers]
         try:
             for future in futures:
                 tell(future.result(), total)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.arrow_inputs import ranking_of_table
+from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.evaluation.checkpoint import open_checkpoint
+from cuihop.evaluation.gain_levels import GainPart, gains_of
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress, Scores
+from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
     EmptyIdeal,
     Evaluation,
@@ -27,27 +30,16 @@ from cuihop.evaluation.result import (
     versions,
 )
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gain:
-    """What a relevant image gains: nn-IoU with this n and λ, or IoU (λ = 0)."""
-
-    name: str
-    hops: int
-    lam: float
-
-
 def evaluate(
     queries: object,
-    ranking: Ranking | Mapping[str, Sequence[str]],
+    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
     graph: ConceptGraph | None,
     *,
     corpus: object = None,
@@ -58,10 +50,13 @@ def evaluate(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | None = None,
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
     labels: ImageLabels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Evaluation:
     """Measure how well a ranking orders a corpus for each query.
 
@@ -71,7 +66,8 @@ def evaluate(
     Args:
         queries: image → its concepts: what `ImageConcepts.read` gives, a mapping (``"C1;C2"`` or a collection of
             identifiers), or a DataFrame of two columns.
-        ranking: what `read_ranking`, `top_k` or `random_ranking` gives, or query → images, best first.
+        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; query → images, best first; or a table with
+            the columns query, document, and score or rank.
         graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
             are then compared as they are.
         corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.
@@ -86,10 +82,17 @@ def evaluate(
         qrels, labels: as in `cuihop.evaluation.evaluate_judged`; queries and corpus are still those given here.
         progress: called with the queries done and all queries.
         threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+        memory: what the work may take beside what was given: bytes, or a text such as ``500MB``. The numbers do not
+            depend on it.
+        checkpoint: a file for finished blocks. If it is there already, from a run with the same inputs that was
+            interrupted, its blocks are not computed again; the numbers are the same to the last bit. It is removed at
+            the end, unless ``keep_checkpoint`` is true.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: identifiers cannot be used, and ``unknown`` is ``error``.
-        InputError: a parameter, an image or the ranking is not as expected.
+        InputError: a parameter, an image, the ranking or the checkpoint is not as expected.
+        LimitExceeded: the memory allowed is not enough; says how much would be.
+        OutputError: the checkpoint cannot be written.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
@@ -101,7 +104,7 @@ def evaluate(
     wanted = measures_named(measures)
     n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
     missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
-    gains = _gains([measure for measure in wanted if measure.kind != "judged"], n, lam)
+    gains = gains_of([measure for measure in wanted if measure.kind != "judged"], n, lam)
     if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
@@ -123,9 +126,22 @@ def evaluate(
     best = {gain.name: np.empty(len(images.queries), dtype=np.float64) for gain in gains.values()}
     empty = 0.0 if empty_ideal == "zero" else np.nan
     depth = min(depth_of(gains) or 0, len(images.corpus))
-    for hops in sorted({gain.hops for gain in gains.values()}):
-        levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
-        _score(images, ranking, graph, levels, gains, wanted, values, best, depth, empty, direction, threads, progress)
+    budget = MemoryBudget.of(memory)
+    budget.take("values of the queries", values.nbytes + sum(column.nbytes for column in best.values()))
+    job: dict[str, object] = {"work": "evaluation"}
+    if checkpoint is not None:
+        job |= {**images.depends(graph), "content of ranking": ranking.digest, "measures": list(map(str, gains))}
+        job |= {"n": n, "lambda": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal}
+    with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+        for hops in sorted({gain.hops for gain in gains.values()}):
+            levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
+            part = GainPart(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
+            columns = [wanted.index(measure) for measure in part.measures]
+            index = images.index(graph, hops=hops, direction=direction, memory=budget.copy())
+            found = part.scored(index, images, ranking, threads, progress)
+            values[:, columns] = found[:, : len(columns)]
+            for level, gain in enumerate(levels, start=len(columns)):
+                best[gain.name][:] = found[:, level]
     if missing == "skip":
         values[~ranking.listed] = np.nan
     looked_at = depth_of(wanted)
@@ -175,70 +191,11 @@ def evaluate(
     )
 
 
-def _gains(measures: Sequence[Measure], n: int, lam: float) -> dict[Measure, _Gain]:
-    """What images gain under each measure. IoU, which is nn-IoU with λ = 0, goes along with one of the others."""
-    found = {measure: _gain(measure, n, lam) for measure in measures}
-    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
-    return {m: _Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
-
-
-def _gain(measure: Measure, n: int, lam: float) -> _Gain:
-    """What images gain under a measure."""
-    if measure.kind != "concepts":
-        raise InputError(
-            "not a measure of a ranking", column="measures", found=str(measure),
-            expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
-        )  # fmt: skip
-    if measure.family == "CUI":
-        return _Gain("IoU", 0, 0.0)
-    told = ", ".join(f"{name}={value}" for name, value in measure.options)
-    return _Gain(
-        f"nn-IoU({told})" if told else "nn-IoU", int(measure.values.get("n", n)), float(measure.values.get("λ", lam))
-    )
-
-
-def _score(
-    images: ImageCollection,
-    ranking: Ranking,
-    graph: ConceptGraph | None,
-    levels: Sequence[_Gain],
-    gains: Mapping[Measure, _Gain],
-    wanted: Sequence[Measure],
-    values: npt.NDArray[np.float64],
-    best: Mapping[str, npt.NDArray[np.float64]],
-    depth: int,
-    empty: float,
-    direction: Direction,
-    threads: int | None,
-    progress: Progress | None,
-) -> None:
-    """Fill the columns of ``values`` and ``best`` whose gains have one n."""
-
-    def receive(scores: Scores) -> None:
-        for level, gain in enumerate(levels):
-            found, _ = scores.best_others(level, images.own_rows[scores.queries])
-            best[gain.name][scores.queries] = found[:, 0]
-            ideal, gained = cumulated_gains(found), cumulated_gains(scores.asked_gains[level])
-            for measure, of in gains.items():
-                if of == gain:
-                    last = min(measure.k or depth, depth) - 1
-                    values[scores.queries, wanted.index(measure)] = normalised(
-                        gained[:, last], ideal[:, last], empty=empty
-                    )
-
-    images.index(graph, hops=levels[0].hops, direction=direction).score(
-        [gain.lam for gain in levels],
-        depth + 1,
-        partial(ranking.top, depth),
-        receive,
-        threads=threads,
-        progress=progress,
-    )
-
-
-def _fitted(ranking: Ranking | Mapping[str, Sequence[str]], images: ImageCollection) -> Ranking:
+def _fitted(ranking: object, images: ImageCollection) -> Ranking:
     """The ranking of these very images, in their order."""
     queries, corpus = images.query_names, images.corpus_names
+    if is_table_object(ranking):
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
     if not isinstance(ranking, Mapping):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
     if not isinstance(ranking, Ranking):

@@ -33,7 +33,8 @@ def nn_iou_of_counts(shared: int, near: int, union: int, lam: float) -> float:
     """Equation 2: (|A ∩ B| + λ |rel(A, B)|) / |A ∪ B|; 0 for an empty union.
 
     The one place of the formula: the evaluation kernel compiles this function. Numba does not notice that compiled
-    code on disk was made from an older one: whoever changes it must change `cuihop._kernels.relevance` too.
+    code on disk was made from an older one: whoever changes it must change `cuihop._kernels.best_images` and
+    `cuihop._kernels.relevance` too.
     """
     if union == 0:
         return 0.0

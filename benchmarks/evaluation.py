@@ -1,0 +1,277 @@
+"""Whole nn-CUI@{5,10,30} with ideals over all pairs: how long, and how much memory?
+
+::
+
+    python benchmarks/evaluation.py [--data ../shared/data] [--images COUNT]
+
+Queries and corpus are the images of ROCOv2 (test: 9,927; train: 59,962), and as many as ImageCLEFmedical caption 2025
+has, 116,635, drawn: each image has the concept set of a training image drawn at random, in which each concept is
+replaced, with a probability of 1 in 10, by one drawn as often as the training images have it. The graph is the open
+one. The ranking is 30 images at random, so that finding the ideals is the work. Each line is a process of its own,
+which does the job once on a few images before, so that compiled code is there; its time is that of `evaluate` alone,
+index included, its memory that of the whole process, interpreter and images included.
+
+Beside it, on the test images: products of sparse matrices by SciPy, in blocks; and Python sets with a dictionary of
+neighbours, as the paper describes its program, on some queries, extrapolated from what these took ("≈"). Their answers
+are compared with cuihop's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop import SnapshotGraph
+from cuihop.cores import cores
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.whole_collection import evaluate
+
+DEFAULT = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+CUT_OFFS = (5, 10, 30)
+DEPTH = max(CUT_OFFS)
+LAM = 0.5
+DRAWN = 116_635
+REPLACED = 0.1
+SAMPLE = 20  # queries for the slow way
+SCALES = ("test", "train", "drawn")
+
+Float64 = npt.NDArray[np.float64]
+
+
+def images_of(scale: str, data: Path, count: int | None) -> dict[str, frozenset[str]]:
+    """Image → concepts."""
+    folder = data / "rocov2"
+    if scale != "drawn":
+        images = ImageConcepts.read(folder / f"{scale}_concepts.csv.gz").sets
+        return dict(list(images.items())[:count])
+    rng = random.Random(1)
+    train = [sorted(held) for held in ImageConcepts.read(folder / "train_concepts.csv.gz").sets.values()]
+    flat = [concept for held in train for concept in held]
+    return {
+        f"drawn_{number:06}": frozenset(
+            rng.choice(flat) if rng.random() < REPLACED else concept for concept in rng.choice(train)
+        )
+        for number in range(DRAWN if count is None else count)
+    }
+
+
+def random_lists(images: Mapping[str, frozenset[str]]) -> Ranking:
+    """Thirty images at random for each query: quickly, and never the query itself."""
+    names, total = tuple(images), len(images)
+    steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
+    rows = (np.arange(total)[:, np.newaxis] + steps) % total
+    return Ranking.made(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
+
+
+def by_cuihop(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int, threads: int) -> Float64:
+    """Shape (queries, cut-offs)."""
+    measures = f"nn-CUI@{','.join(map(str, CUT_OFFS))}"
+    options: dict[str, Any] = {"measures": measures, "n": hops, "lam": LAM, "unknown": "isolated", "threads": threads}
+    values: Float64 = evaluate(images, random_lists(images), graph, **options).values
+    return values
+
+
+def neighbourhoods(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int) -> dict[str, set[str]]:
+    """Concept → concepts within n hops that occur, itself included."""
+    concepts = sorted(set().union(*images.values()))
+    near = {concept: {concept} for concept in concepts}
+    known = [answer.asked for answer in graph.resolve(concepts) if answer.cui]
+    pack = graph.pack(known, hops=hops)
+    for row, concept in enumerate(known):
+        near[concept].update(known[place] for place in pack.indices[pack.indptr[row] : pack.indptr[row + 1]].tolist())
+    return near
+
+
+def ndcg(gained: Float64, best: Float64) -> Float64:
+    """Shape (queries, cut-offs), from gains in the order of the ranking, and the best gains."""
+    discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
+    dcg, idcg = ((gains * discounts).cumsum(axis=1)[:, np.array(CUT_OFFS) - 1] for gains in (gained, best))
+    quotients: Float64 = np.divide(dcg, idcg, out=np.zeros_like(dcg), where=idcg > 0)
+    return quotients
+
+
+def by_scipy(images: Mapping[str, frozenset[str]], near: Mapping[str, set[str]]) -> Float64:
+    """I = X·Xᵀ, |rel| = X·Eᵀ + E·Xᵀ − 2·I with E = 1[X·N > 0], 256 queries at once."""
+    from scipy import sparse
+
+    place = {concept: number for number, concept in enumerate(near)}
+
+    def table(rows: Sequence[set[str] | frozenset[str]]) -> Any:
+        lengths = [len(row) for row in rows]
+        columns = [place[concept] for row in rows for concept in row]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        return sparse.csr_matrix((np.ones(len(columns), dtype=np.int32), columns, ends), (len(rows), len(place)))
+
+    X = table(list(images.values()))
+    E = ((X @ table(list(near.values()))) > 0).astype(np.int32)
+    sizes = np.asarray(X.sum(axis=1)).ravel()
+    asked = random_lists(images)
+    values = np.empty((len(images), len(CUT_OFFS)))
+    for first in range(0, len(images), 256):
+        part = np.arange(first, min(first + 256, len(images)))
+        shared = (X[part] @ X.T).toarray()
+        related = (X[part] @ E.T + E[part] @ X.T).toarray() - 2 * shared
+        union = sizes[part, np.newaxis] + sizes - shared
+        gains = np.divide(shared + LAM * related, union, out=np.zeros(union.shape), where=union > 0)
+        gained = np.take_along_axis(gains, asked.top(DEPTH, part), axis=1)
+        gains[np.arange(len(part)), part] = -1.0
+        best = -np.sort(-np.partition(gains, gains.shape[1] - DEPTH, axis=1)[:, -DEPTH:], axis=1)
+        values[part] = ndcg(gained, best)
+    return values
+
+
+def by_sets(
+    images: Mapping[str, frozenset[str]], near: Mapping[str, set[str]], queries: Sequence[int]
+) -> tuple[Float64, float]:
+    """Sets and a dictionary of neighbours, image by image; these queries only. Their values, and seconds for all."""
+    before = time.perf_counter()
+    names, asked = list(images), random_lists(images)
+    held = [(B, set().union(*(near[concept] for concept in B))) for B in images.values()]
+    prepared = time.perf_counter()
+    values = []
+    for query in queries:
+        A, around_A = held[query]
+        gains = []
+        for B, around_B in held:
+            shared = len(A & B)
+            related = len(A & around_B) + len(B & around_A) - 2 * shared
+            union = len(A) + len(B) - shared
+            gains.append((shared + LAM * related) / union if union else 0.0)
+        gained = [gains[row] for row in asked.top(DEPTH, np.array([query]))[0].tolist()]
+        del gains[query]
+        values.append((gained, sorted(gains, reverse=True)[:DEPTH]))
+    seconds = prepared - before + (time.perf_counter() - prepared) * len(names) / len(queries)
+    return ndcg(*(np.array(column) for column in zip(*values, strict=True))), seconds
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process held at a time; on Linux `ru_maxrss` begins with that of its parent."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(
+            int(line.split()[1]) * 1.024e-3 for line in status.read_text().splitlines() if line.startswith("VmHWM")
+        )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3
+
+
+def job(arguments: argparse.Namespace) -> None:
+    """One measurement: answers into a file, figures as JSON."""
+    graph = SnapshotGraph.open(arguments.graph)
+    images = images_of(arguments.scale, arguments.data, arguments.images)
+    few = dict(list(images.items())[:200])
+    queries = random.Random(2).sample(range(len(images)), min(SAMPLE, len(images)))
+
+    def work(images: Mapping[str, frozenset[str]], queries: Sequence[int]) -> tuple[Float64, float]:
+        before = time.perf_counter()
+        if arguments.job == "cuihop":
+            values = by_cuihop(images, graph, arguments.hops, arguments.threads)
+            return values, time.perf_counter() - before
+        near = neighbourhoods(images, graph, arguments.hops)
+        if arguments.job == "sets":
+            return by_sets(images, near, queries)
+        values = by_scipy(images, near)
+        return values, time.perf_counter() - before
+
+    work(few, range(20))
+    values, seconds = work(images, queries)
+    np.savez(arguments.answers, values=values, queries=np.array(queries))
+    figures = {
+        "seconds": seconds,
+        "peak": peak_megabytes(),
+        "images": len(images),
+        "sets": len(set(images.values())),
+        "mean": float(values[:, -1].mean()),
+    }
+    print(json.dumps(figures))
+
+
+def measured(folder: Path, arguments: argparse.Namespace, name: str, scale: str, hops: int, threads: int) -> Any:
+    """The figures of a job in a process of its own, and its answers."""
+    answers = folder / f"{name}.npz"
+    command = [
+        sys.executable, __file__, "--data", str(arguments.data), "--job", name, "--scale", scale, "--hops", str(hops),
+        "--threads", str(threads), "--graph", str(folder / "graph.cuihop"), "--answers", str(answers),
+    ]  # fmt: skip
+    command += [] if arguments.images is None else ["--images", str(arguments.images)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    with np.load(answers) as held:
+        return json.loads(done.stdout), held["values"], held["queries"]
+
+
+def require(held: bool, what: str) -> None:
+    """End the run where something that must hold does not."""
+    if not held:
+        sys.exit(f"evaluation: not so: {what}")
+
+
+def main() -> None:
+    """Measure, compare, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("CUIHOP_SHARED_DATA", DEFAULT)))
+    parser.add_argument("--images", type=int, help="so many of each collection, for a quick look")
+    for name, kind in (("job", str), ("scale", str), ("hops", int), ("threads", int), ("graph", Path)):
+        parser.add_argument(f"--{name}", type=kind, help=argparse.SUPPRESS)
+    parser.add_argument("--answers", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.job:
+        job(arguments)
+        return
+    if not (arguments.data / "rocov2").exists():
+        sys.exit(f"evaluation: the data is missing: {arguments.data}; --data or CUIHOP_SHARED_DATA names its folder")
+    with tempfile.TemporaryDirectory() as made:
+        compare(Path(made), arguments)
+
+
+def compare(folder: Path, arguments: argparse.Namespace) -> None:
+    """Everything, with the graph in a folder."""
+    from cuihop_loader import load
+
+    SnapshotGraph(load([arguments.data / "rrf_open"]).sections).save(folder / "graph.cuihop")
+    print(f"nn-CUI@5,10,30, λ = {LAM}; Python {sys.version.split()[0]}, numba {version('numba')}, {cores()} cores")
+    print(f"{'images':10}{'pairs':>16}{'sets':>8}  n  {'by':24}{'seconds':>12}{'peak MB':>9}{'nn-CUI@30':>11}")
+
+    def show(scale: str, hops: int, by: str, told: str, figures: dict[str, Any], mean: float) -> None:
+        pairs = figures["images"] * (figures["images"] - 1)
+        memory = f"{figures['peak']:,.0f}"
+        print(
+            f"{scale:10}{pairs:16,}{figures['sets']:8,}  {hops}  {by:24}{told:>12}{memory:>9}{mean:11.4f}", flush=True
+        )
+
+    for scale in SCALES:
+        for hops in (1, 2):
+            bits = set()
+            for threads in sorted({1, cores()}, reverse=True):
+                figures, values, _ = measured(folder, arguments, "cuihop", scale, hops, threads)
+                bits.add(values.tobytes())
+                by = f"cuihop, {threads} thread{'s' if threads > 1 else ''}"
+                show(scale, hops, by, f"{figures['seconds']:.2f}", figures, figures["mean"])
+            require(len(bits) == 1, "the threads do not change a bit")
+            if scale != "test":
+                continue
+            figures, found, _ = measured(folder, arguments, "scipy", scale, hops, 1)
+            require(bool(np.abs(found - values).max() < 1e-12), "SciPy gives the same answers")
+            by = f"scipy {version('scipy')}, in blocks"
+            show(scale, hops, by, f"{figures['seconds']:.2f}", figures, figures["mean"])
+            figures, found, queries = measured(folder, arguments, "sets", scale, hops, 1)
+            require(bool(np.abs(found - values[queries]).max() < 1e-12), "Python sets give the same answers")
+            by = f"Python sets, {len(queries)} queries"
+            show(scale, hops, by, f"≈ {figures['seconds']:,.0f}", figures, figures["mean"])
+
+
+if __name__ == "__main__":
+    main()

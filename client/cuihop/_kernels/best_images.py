@@ -1,0 +1,165 @@
+"""The best images of a corpus for one query, from the counts of every corpus set; see `cuihop._kernels.relevance`.
+
+A heap holds as many as are wanted, the worst at its root. Arguments that recur:
+
+- ``shared``, ``near``: |A ∩ B| and |rel_n(A, B)| for each corpus set B. ``size``: |A|. ``sizes``: |B| for each B.
+- ``member_*``: corpus set → its images, as ranks in the order of their names, ascending.
+- ``gains``, ``images``: the heap, shape (as many as wanted,).
+
+`cuihop._kernels.relevance` holds this code inlined. Numba does not notice that compiled code on disk was made from an
+older one: whoever changes this module must change that one too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop.measures.nn_iou import nn_iou_of_counts
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+Counters = npt.NDArray[Any]
+"""uint8, uint16 or uint32."""
+
+NOBODY = np.int32(-1)
+"""Stands for the image where a corpus has fewer than asked for."""
+
+_SETS_A_LOOK = 32  # a look at so many sets at once tells whether one of them may be good enough
+_ROUNDING = 1e-5  # far more than single precision errs in a gain, so that nothing is passed over that belongs in
+
+gain_of_counts = compiled(nn_iou_of_counts)
+
+
+@compiled
+def _worse(gain: float, image: int, other_gain: float, other_image: int) -> bool:
+    """Whether the first comes after the second: gain descending, then image ascending."""
+    return gain < other_gain or (gain == other_gain and image > other_image)
+
+
+@compiled
+def _sink(gains: Float64, images: Int32, size: int) -> None:
+    """Let the root of a heap (the worst at the root) go down to its place."""
+    gain = gains[0]
+    image = images[0]
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        if child + 1 < size and _worse(gains[child + 1], images[child + 1], gains[child], images[child]):
+            child += 1
+        if not _worse(gains[child], images[child], gain, image):
+            break
+        gains[place] = gains[child]
+        images[place] = images[child]
+        place = child
+    gains[place] = gain
+    images[place] = image
+
+
+@compiled
+def _enter(gain: float, members: Int32, low: int, high: int, gains: Float64, images: Int32) -> None:
+    """Let the images of a set, ``members[low:high]``, into the heap as far as they are good enough."""
+    for j in range(low, high):
+        if not _worse(gains[0], images[0], gain, members[j]):
+            break  # nor is any later image of the same set
+        gains[0] = gain
+        images[0] = members[j]
+        _sink(gains, images, gains.size)
+
+
+@compiled
+def at_least(
+    shared: Counters,
+    near: Counters,
+    size: int,
+    sizes: Counters,
+    holders: Int32,
+    low: int,
+    high: int,
+    member_indptr: Int64,
+    members: Int32,
+    lam: float,
+    gains: Float64,
+    images: Int32,
+) -> float:
+    """A gain that the last of the best has at least, from the sets ``holders[low:high]``; the heap is scratch."""
+    gains.fill(-1.0)
+    images.fill(NOBODY)
+    for i in range(low, high):
+        other = holders[i]
+        both = int(shared[other])
+        gain = gain_of_counts(both, int(near[other]), size + int(sizes[other]) - both, lam)
+        _enter(gain, members, member_indptr[other], member_indptr[other + 1], gains, images)
+    return float(gains[0])
+
+
+@compiled
+def best(
+    shared: Counters,
+    near: Counters,
+    size: int,
+    sizes: Counters,
+    member_indptr: Int64,
+    members: Int32,
+    set_of: Int32,
+    lam: float,
+    least: float,
+    gains: Float64,
+    images: Int32,
+) -> None:
+    """The best images into ``images`` and their gains into ``gains``, best first. Shape (as many as wanted,).
+
+    ``least``: a gain that the last of them has at least, or a negative number.
+    """
+    kept = gains.size
+    total = set_of.size
+    gains.fill(-1.0)
+    images.fill(total)
+    single_lam = np.float32(lam)
+    for low in range(0, shared.size, _SETS_A_LOOK):
+        high = min(low + _SETS_A_LOOK, shared.size)
+        floor = max(least, gains[0])
+        bar = np.float32(floor - _ROUNDING)
+        bar_a = np.float32(size) * bar
+        hits = 0
+        for i in range(low, high):
+            both = np.float32(shared[i])
+            enough = both + single_lam * np.float32(near[i]) >= bar_a + bar * (np.float32(sizes[i]) - both)
+            hits += int(enough)
+        if hits == 0:
+            continue
+        for i in range(low, high):
+            both = np.float32(shared[i])
+            if both + single_lam * np.float32(near[i]) < bar_a + bar * (np.float32(sizes[i]) - both):
+                continue
+            common = int(shared[i])
+            gain = gain_of_counts(common, int(near[i]), size + int(sizes[i]) - common, lam)
+            if gain > 0.0 and gain >= floor:
+                _enter(gain, members, member_indptr[i], member_indptr[i + 1], gains, images)
+    # Images without any gain take the places that are left, in the order of their names.
+    image = 0
+    while image < total and gains[0] < 0.0:
+        other = int(set_of[image])
+        if int(shared[other]) + lam * int(near[other]) == 0.0:
+            gains[0] = 0.0
+            images[0] = image
+            _sink(gains, images, kept)
+        image += 1
+    for end in range(kept - 1, 0, -1):
+        gain = gains[0]
+        image = images[0]
+        gains[0] = gains[end]
+        images[0] = images[end]
+        gains[end] = gain
+        images[end] = image
+        _sink(gains, images, end)
+    for i in range(kept):
+        if gains[i] < 0.0:
+            gains[i] = 0.0
+            images[i] = NOBODY

@@ -1,0 +1,253 @@
+"""``cuihop study``: the paper's study on a collection of images, as tables, figures and numbers in a folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_format
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from cuihop.cli.evaluation_account import account_of
+from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
+from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
+from cuihop.cores import cores
+from cuihop.errors import ConceptError
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.relevance_index import Progress
+from cuihop.evaluation.result import EmptyIdeal, versions
+from cuihop.measures.resolution import Unknown
+from cuihop.study.ablation import ablation
+from cuihop.study.cost import costs
+from cuihop.study.cross_evaluation import cross_evaluation
+from cuihop.study.folder import MARK, whole_folder
+from cuihop.study.plots import check_plots
+from cuihop.study.rankings import names_of
+from cuihop.study.report import cost_table
+from cuihop.study.setup import Part, Setup
+from cuihop.study.tables import Table
+from cuihop.study.writing import Found, tables_of, write_study
+
+__all__ = ["study"]
+
+_FILES = "Files"
+_MEASURES = "Measures"
+
+
+def study(
+    images: Annotated[
+        Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
+    ],
+    graph: GraphOption,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder for report, tables, figures, numbers: new or empty.",
+                     show_default=False, rich_help_panel=_FILES),
+    ],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier study in that folder.", rich_help_panel=_FILES)
+    ] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="Labels of the images: CSV, image and a column for each label.",
+                     rich_help_panel=_FILES),
+    ] = None,
+    label_concepts: Annotated[
+        Path | None,
+        typer.Option("--label-concepts", rich_help_panel=_FILES,
+                     help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ."),
+    ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
+                     help="Embeddings (.npy, ranked by cosine), or a ranking as evaluate reads it. May be repeated."),
+    ] = None,
+    cards: Annotated[
+        bool, typer.Option("--cards", help="A score card for each ranking, for cuihop compare.", rich_help_panel=_FILES)
+    ] = False,
+    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw figures.", rich_help_panel=_FILES)] = True,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="One of tables, ablation and cost. May be repeated.", show_default="all parts",
+                     rich_help_panel=_MEASURES),
+    ] = None,
+    n: Annotated[
+        int, typer.Option("--hops", "--n", "-n", min=0, help="n: concepts so near count.", rich_help_panel=_MEASURES)
+    ] = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    unknown: Annotated[
+        Unknown,
+        typer.Option("--unknown", rich_help_panel=_MEASURES,
+                     help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves."),
+    ] = "error",
+    empty_ideal: Annotated[
+        EmptyIdeal,
+        typer.Option("--empty-ideal", rich_help_panel=_MEASURES,
+                     help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip."),
+    ] = "skip",
+    timed_queries: Annotated[
+        int,
+        typer.Option("--timed-queries", min=1, help="Queries that plain Python is timed with.",
+                     rich_help_panel=_MEASURES),
+    ] = 5,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Of everything drawn by chance.", rich_help_panel=_MEASURES)
+    ] = 0,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
+    if labels is not None and label_concepts is not None:
+        raise typer.BadParameter("give either --labels or --label-concepts")
+    wanted: Sequence[Part] = [part for part in get_args(Part) if not only or part in only]
+    if not set(only or []) <= set(wanted):
+        raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
+    if only and "ablation" in only and labels is None and label_concepts is None:
+        raise typer.BadParameter("--only ablation needs --labels or --label-concepts")
+    if plots:
+        check_plots()
+    files = _embeddings(embeddings or [])
+    read = ImageConcepts.read(images)
+    known = _labels(labels, label_concepts)
+    parts = [part for part in wanted if known is not None or part != "ablation"]
+    with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
+        setup = Setup(
+            read, opened, known, files, n=n, lam=lam, direction=direction, unknown=unknown, empty_ideal=empty_ideal,
+            seed=seed, threads=threads,
+        )  # fmt: skip
+        taken = set(names_of(Setup(read, opened))) & set(files)
+        if taken:
+            raise typer.BadParameter(f"--embeddings: {', '.join(sorted(taken))} is a ranking of the study itself")
+        started = datetime.now(UTC)
+        found, seconds = _found(setup, parts, timed_queries)
+        machine = _machine(threads)
+        before = time.perf_counter()
+        first = next(iter(found.evaluations.values()), None)
+        account = [] if first is None else list(account_of(first))
+        write_study(folder, found, setup, account, _machine_told(machine), plots=plots, cards=cards)
+        run = {
+            "command": shlex.join(["cuihop", *sys.argv[1:]]),
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": {**seconds, "writing": time.perf_counter() - before},
+            **machine,
+            "files": sorted(path.name for path in folder.iterdir()),
+        }
+        (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        numbers = [number.plain() for number in found.numbers(setup)]
+        tables = tables_of(found, setup)
+    if json:
+        print_json({**run, "out": str(out), "numbers": numbers})
+        return
+    if known is None:
+        note("without --labels or --label-concepts there is no precision, and no ablation")
+    if found.costs:
+        tables.append(cost_table(found.costs))
+    for each in tables:
+        _show(each)
+    screen = console()
+    for line in account:
+        screen.print(line)
+    screen.print(f"Report, tables, figures and numbers: {out}")
+
+
+def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
+    if label_concepts is not None:
+        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
+    return None if labels is None else ImageLabels.read(labels)
+
+
+def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
+    """From NAME=FILE."""
+    found: dict[str, Path] = {}
+    for text in given:
+        name, equals, path = (part.strip() for part in text.partition("="))
+        if not (name and equals and path):
+            raise typer.BadParameter(f"--embeddings takes NAME=FILE, not {text!r}")
+        if name in found:
+            raise typer.BadParameter(f"--embeddings names {name!r} twice")
+        found[name] = Path(path)
+    return found
+
+
+def _found(setup: Setup, parts: Sequence[Part], timed: int) -> tuple[Found, dict[str, float]]:
+    """What the parts find, and the seconds of each."""
+    seconds: dict[str, float] = {}
+
+    @contextmanager
+    def clocked(part: Part) -> Iterator[None]:
+        before = time.perf_counter()
+        yield
+        seconds[part] = time.perf_counter() - before
+
+    found = Found()
+    try:
+        with progress() as bar:
+
+            def telling(what: str) -> Progress:
+                task = bar.add_task(what, total=None)
+                return lambda done, total: bar.update(task, completed=done, total=total)
+
+            if "tables" in parts:
+                with clocked("tables"):
+                    found = dataclasses.replace(found, evaluations=cross_evaluation(setup, telling))
+            if "ablation" in parts:
+                with clocked("ablation"):
+                    found = dataclasses.replace(found, ablation=list(ablation(setup, telling)))
+            if "cost" in parts:
+                with clocked("cost"):
+                    found = dataclasses.replace(found, costs=costs(setup, timed, telling))
+    except ConceptError:
+        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
+        raise
+    return found, seconds
+
+
+def _machine(threads: int | None) -> dict[str, Any]:
+    """What the times were taken on."""
+    return {
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "processor": _processor(),
+        "cores": cores(),
+        "threads": threads or cores(),
+        "versions": versions("cuihop", "numpy", "numba", "matplotlib"),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _machine_told(machine: Mapping[str, Any]) -> str:
+    software = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    return (
+        f"Measured on {machine['processor'] or machine['machine']}, {counted(machine['cores'], 'core')}, "
+        f"{counted(machine['threads'], 'thread')}, {machine['system']}; {software}."
+    )
+
+
+def _show(found: Table) -> None:
+    owners = [title for title, span in found.groups for _ in range(span)]
+    shown = table(
+        found.corner, *(f"{group} {column}".strip() for group, column in zip(owners, found.columns, strict=True)),
+        title=found.caption,
+    )  # fmt: skip
+    for title, cells in found.rows:
+        shown.add_row(title, *cells)
+    console().print(shown)

@@ -1,0 +1,166 @@
+"""Concepts, rankings, judgements and labels from the rows of tables, with the checks of their text forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.arrow_tables import ArrowTable
+from cuihop.evaluation.qrels import LARGEST_GRADE
+from cuihop.evaluation.rankings import Ranking, Ties
+from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.text_lines import shown
+
+__all__ = ["concepts_of_table", "grades_of_table", "labels_of_table", "ranking_of_table"]
+
+
+def concepts_of_table(table: ArrowTable) -> tuple[dict[str, frozenset[str]], int]:
+    """Image → concepts from a table of two columns, and how many times a concept stood again in the list of an image.
+
+    Raises:
+        InputError: names the row and the column.
+    """
+    if len(table.names) != 2:
+        raise InputError(
+            "wrong number of columns", file=table.source, found=f"{len(table.names)}: {', '.join(table.names)}",
+            expected="two: image and concepts",
+        )  # fmt: skip
+    sets: dict[str, frozenset[str]] = {}
+    rows: dict[str, int] = {}
+    repeated = 0
+    for first, batch in table.batches():
+        names, codes = table.texts(first, batch, 0)
+        lists = table.lists(first, batch, 1)
+        for row, (code, listed) in enumerate(zip(codes.tolist(), lists, strict=True), start=first):
+            image = _image(table, names[code], rows, row)
+            concepts = [] if listed is None else list(listed)
+            for concept in concepts:
+                if concept is None or not is_identifier(concept, "any"):
+                    told = "nothing" if concept is None else shown(concept)
+                    raise table.problem("not an identifier", row, 1, told, EXPECTED["any"])
+            sets[image] = frozenset(concept for concept in concepts if concept is not None)
+            rows[image] = row
+            repeated += len(concepts) - len(sets[image])
+    if not sets:
+        raise InputError("the table holds no image", file=table.source, expected="two columns: image and concepts")
+    return sets, repeated
+
+
+def _image(table: ArrowTable, name: str, rows: Mapping[str, int], row: int) -> str:
+    """The name of an image that no row before has."""
+    image = name.strip()
+    if not image:
+        raise table.problem("the image is missing", row, 0, repr(name), "an identifier")
+    if image in rows:
+        told = f"{shown(image)}, as in row {rows[image]:,}"
+        raise table.problem("an image stands twice", row, 0, told, "each image once")
+    return image
+
+
+def ranking_of_table(
+    table: ArrowTable, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
+) -> Ranking:
+    """The ranking in the columns query, document, and score or rank. As `cuihop.evaluation.ranking_text`.
+
+    Raises:
+        InputError: names the row and the column.
+    """
+    from cuihop.evaluation.ranking_text import RankedRows
+
+    ranked = "rank" in {name.strip().lower() for name in table.names}
+    by_query, by_document = table.column("query"), table.column("document")
+    by_key = table.column("rank" if ranked else "score")
+    if ranked and "score" in {name.strip().lower() for name in table.names}:
+        raise InputError(
+            "not the columns of a ranking", file=table.source, found=shown(", ".join(table.names)),
+            expected="the columns query, document and either score or rank",
+        )  # fmt: skip
+    entries = RankedRows(table.file or table.source, queries, corpus, unit="row")
+    for first, batch in table.batches():
+        keys = table.numbers(first, batch, by_key)
+        if ranked:
+            wrong = np.flatnonzero((keys < 0) | (keys != np.floor(keys)))
+            if len(wrong):
+                row = int(wrong[0])
+                told = f"{keys[row]:g}"
+                raise table.problem("not a rank", first + row, by_key, told, "a whole number, 0 or more")
+        else:
+            keys = -keys
+        asked, held = (table.texts(first, batch, place) for place in (by_query, by_document))
+        owners = _places(entries.query, *asked, first)
+        rows = _places(entries.document, *held, first)
+        entries.add(owners, rows, keys, np.arange(first, first + len(keys)))
+    return entries.ranking(depth, ties)
+
+
+def _places(
+    place_of: Callable[[bytes, int], int], names: list[str], codes: npt.NDArray[np.int64], first: int
+) -> npt.NDArray[np.int64]:
+    """The place of the name in each row; each different name is looked up once, in the row that has it first."""
+    places = np.full(len(names), -1, dtype=np.int64)
+    used, rows = np.unique(codes, return_index=True)
+    for code, row in sorted(zip(used.tolist(), rows.tolist(), strict=True), key=lambda pair: pair[1]):
+        places[code] = place_of(names[code].strip().encode(), first + row)
+    return places[codes]
+
+
+def grades_of_table(table: ArrowTable) -> dict[str, dict[str, int]]:
+    """Query → document → grade from the columns query, document and grade.
+
+    Raises:
+        InputError: names the row and the column.
+    """
+    by_query, by_document, by_grade = (table.column(name) for name in ("query", "document", "grade"))
+    grades: dict[str, dict[str, int]] = {}
+    rows: dict[tuple[str, str], int] = {}
+    for first, batch in table.batches():
+        (queries, query_codes), (documents, document_codes) = (
+            table.texts(first, batch, place) for place in (by_query, by_document)
+        )
+        values = table.numbers(first, batch, by_grade)
+        wrong = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > 1e9) | (values > LARGEST_GRADE))
+        if len(wrong):
+            told, expected = f"{values[wrong[0]]:g}", f"a whole number up to {LARGEST_GRADE:,}"
+            raise table.problem("not a grade", first + int(wrong[0]), by_grade, told, expected)
+        columns = zip(query_codes.tolist(), document_codes.tolist(), values.astype(np.int64).tolist(), strict=True)
+        for row, (query_code, document_code, grade) in enumerate(columns, start=first):
+            query, document = queries[query_code].strip(), documents[document_code].strip()
+            if not query or not document:
+                raise table.problem("a name is missing", row, by_document if query else by_query, "''", "a name")
+            if (query, document) in rows:
+                told = f"{shown(document)} for query {shown(query)}, as in row {rows[query, document]:,}"
+                raise table.problem("a document is judged twice for a query", row, by_document, told, "each once")
+            rows[query, document] = row
+            grades.setdefault(query, {})[document] = grade
+    if not grades:
+        raise InputError("the table holds no judgement", file=table.source, expected="query, document, grade")
+    return grades
+
+
+def labels_of_table(table: ArrowTable) -> dict[str, dict[str, str]]:
+    """Label → image → value: the image in the first column, a label in each other; a missing value is no label.
+
+    Raises:
+        InputError: names the row and the column.
+    """
+    if len(table.names) < 2 or not all(table.names) or len(set(table.names)) < len(table.names):
+        raise InputError(
+            "not columns of labels", file=table.source, found=shown(", ".join(table.names)),
+            expected="the image column and one for each label, each name once",
+        )  # fmt: skip
+    columns: dict[str, dict[str, str]] = {name: {} for name in table.names[1:]}
+    rows: dict[str, int] = {}
+    for first, batch in table.batches():
+        names, codes = table.texts(first, batch, 0)
+        labels = [table.texts(first, batch, place, null="") for place in range(1, len(table.names))]
+        for row, code in enumerate(codes.tolist(), start=first):
+            image = _image(table, names[code], rows, row)
+            rows[image] = row
+            for column, (texts, of_row) in zip(columns.values(), labels, strict=True):
+                column[image] = texts[of_row[row - first]].strip()
+    if not rows:
+        raise InputError("the table holds no image", file=table.source, expected="an image in each row")
+    return columns

@@ -1,0 +1,114 @@
+"""What images gain under the measures of an evaluation, and the values of all measures whose gains have one n."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_index import Progress, RelevanceIndex, Scores
+from cuihop.measures.dcg import cumulated_gains
+from cuihop.measures.measure import Measure
+from cuihop.measures.ndcg import normalised
+
+__all__ = ["Gain", "GainPart", "gains_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a relevant image gains: nn-IoU with this n and λ, or IoU (λ = 0)."""
+
+    name: str
+    hops: int
+    lam: float
+
+
+def gains_of(measures: Sequence[Measure], n: int, lam: float) -> dict[Measure, Gain]:
+    """What images gain under each measure. IoU, which is nn-IoU with λ = 0, goes along with one of the others."""
+    found = {measure: _gain(measure, n, lam) for measure in measures}
+    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
+    return {m: Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
+
+
+def _gain(measure: Measure, n: int, lam: float) -> Gain:
+    """What images gain under a measure."""
+    if measure.kind != "concepts":
+        raise InputError(
+            "not a measure of a ranking", column="measures", found=str(measure),
+            expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
+        )  # fmt: skip
+    if measure.family == "CUI":
+        return Gain("IoU", 0, 0.0)
+    told = ", ".join(f"{name}={value}" for name, value in measure.options)
+    return Gain(
+        f"nn-IoU({told})" if told else "nn-IoU", int(measure.values.get("n", n)), float(measure.values.get("λ", lam))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GainPart:
+    """All that one n gives: the values of some measures, and the best gain of each of their levels.
+
+    Attributes:
+        hops: n. levels: the gains. measures: those that have one of these gains.
+        depth: the largest K. empty: the value where IDCG is 0.
+        saved: where finished blocks are kept.
+    """
+
+    hops: int
+    levels: Sequence[Gain]
+    measures: Mapping[Measure, Gain]
+    depth: int
+    empty: float
+    saved: Checkpoint | None
+
+    def scored(
+        self,
+        index: RelevanceIndex,
+        images: ImageCollection,
+        ranking: Ranking,
+        threads: int | None,
+        progress: Progress | None,
+    ) -> npt.NDArray[np.float64]:
+        """Float64, shape (queries, measures and then levels)."""
+        found = np.empty((len(images.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+        done = [] if self.saved is None else self.saved.of_part(self.hops)
+        for block in done:
+            found[block.queries] = block.values
+
+        def receive(scores: Scores) -> None:
+            values = self._values(scores, images)
+            found[scores.queries] = values
+            if self.saved is not None:
+                self.saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
+
+        index.score(
+            [gain.lam for gain in self.levels],
+            self.depth + 1,
+            partial(ranking.top, self.depth),
+            receive,
+            depth=self.depth,
+            threads=threads,
+            progress=progress,
+            done={block.number for block in done},
+        )
+        return found
+
+    def _values(self, scores: Scores, images: ImageCollection) -> npt.NDArray[np.float64]:
+        values = np.empty((len(scores.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+        for level, gain in enumerate(self.levels):
+            best, _ = scores.best_others(level, images.own_rows[scores.queries])
+            values[:, len(self.measures) + level] = best[:, 0]
+            ideal, gained = cumulated_gains(best), cumulated_gains(scores.asked_gains[level])
+            for column, (measure, of) in enumerate(self.measures.items()):
+                if of == gain:
+                    last = min(measure.k or self.depth, self.depth) - 1
+                    values[:, column] = normalised(gained[:, last], ideal[:, last], empty=self.empty)
+        return values

@@ -1,0 +1,135 @@
+"""Seconds per query (the paper's Fig. 4): compiled, and in plain Python with and without prepared neighbours."""
+# ruff: noqa: N803 - A and B are the paper's symbols
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuihop.cores import cores
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.whole_collection import evaluate
+from cuihop.study.literal import Gain, Near, gain, ndcg
+from cuihop.study.rankings import ranked_by
+from cuihop.study.setup import DEPTH, Setup, Telling
+
+__all__ = ["Cost", "costs"]
+
+_WARMING = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a measure costs one way.
+
+    Attributes:
+        measure: its name.
+        way: how it was computed.
+        seconds: per query, everything included that the way needs: the graph's answers too.
+        queries: how many were timed.
+        difference: the largest difference of a query's value from that of the compiled measure.
+    """
+
+    measure: str
+    way: str
+    seconds: float
+    queries: int
+    difference: float
+
+
+def costs(setup: Setup, timed: int, telling: Telling) -> list[Cost]:
+    """Time CUI@30 and nn-CUI@30 of the ranking by nn-IoU, on all queries and on a sample.
+
+    Args:
+        setup: of the study.
+        timed: how many queries plain Python is timed with; drawn by chance.
+        telling: who is told.
+    """
+    _timed(setup, ImageConcepts(dict(list(setup.images.items())[:_WARMING])), 1, telling)  # code is made or loaded
+    return _timed(setup, setup.images, timed, telling)
+
+
+def _timed(setup: Setup, images: ImageConcepts, timed: int, telling: Telling) -> list[Cost]:
+    ranking = ranked_by("nn-iou", setup, telling, images)
+    threads = setup.threads or cores()
+    found = []
+    values = {}
+    for family in ("CUI", "nn-CUI"):
+        seconds, values[family] = _compiled(family, images, ranking, setup)
+        way = f"compiled, {threads} thread{'' if threads == 1 else 's'}"
+        found.append(Cost(f"{family}@{DEPTH}", way, seconds / len(images), len(images), 0.0))
+    names = list(images)
+    drawn = np.random.default_rng(setup.seed).choice(len(names), min(timed, len(names)), replace=False)
+    sample = [names[place] for place in sorted(drawn.tolist())]
+    progress = telling("timed in plain Python")
+    collection = ImageCollection.of(images, None, setup.graph, setup.unknown)
+    sets = dict(zip(collection.query_names, collection.query_sets, strict=True))
+    for done, (family, way, prepare) in enumerate(_WAYS, start=1):
+        before = time.perf_counter()
+        gain_of = prepare(setup, collection)
+        preparing = time.perf_counter() - before
+        lists = [ranking[query] for query in sample]
+        before = time.perf_counter()
+        scored = [ndcg(query, sets, listed, DEPTH, gain_of) for query, listed in zip(sample, lists, strict=True)]
+        seconds = (time.perf_counter() - before) / len(sample) + preparing / len(names)
+        found.append(Cost(f"{family}@{DEPTH}", way, seconds, len(sample), _apart(values[family], sample, scored)))
+        progress(done, len(_WAYS))
+    return found
+
+
+def _compiled(family: str, images: ImageConcepts, ranking: Ranking, setup: Setup) -> tuple[float, Mapping[str, float]]:
+    """Seconds, and the value of each query."""
+    before = time.perf_counter()
+    evaluation = evaluate(
+        images, ranking, setup.graph, measures=f"{family}@{DEPTH}", n=setup.n, lam=setup.lam, threads=setup.threads,
+        **setup.of_concepts,
+    )  # fmt: skip
+    seconds = time.perf_counter() - before
+    return seconds, dict(zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True))
+
+
+def _apart(values: Mapping[str, float], sample: Sequence[str], scored: Sequence[float]) -> float:
+    return max((abs(values[query] - value) for query, value in zip(sample, scored, strict=True)), default=0.0)
+
+
+def _no_graph(setup: Setup, images: ImageCollection) -> Gain:
+    return lambda A, B: gain(A, B, None, 0.0)
+
+
+def _prepared(setup: Setup, images: ImageCollection) -> Gain:
+    """With the neighbours of each concept in a dictionary, as the paper proposes."""
+    isolated = images.resolved.isolated
+    known = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
+    near = {
+        hood.cui: frozenset((hood.cui, *(neighbour.cui for neighbour in hood)))
+        for hood in setup.graph.neighbours(known, hops=setup.n, direction=setup.direction)
+    }
+    return _by(lambda a, b: b in near.get(a, (a,)), setup.lam)
+
+
+def _on_the_fly(setup: Setup, images: ImageCollection) -> Gain:
+    """With a question to the graph for each pair of concepts."""
+    isolated, graph, n, direction = images.resolved.isolated, setup.graph, setup.n, setup.direction
+
+    def near(a: str, b: str) -> bool:
+        if a == b or a in isolated or b in isolated:
+            return a == b
+        return graph.distance(a, b, direction=direction, max_hops=n) is not None
+
+    return _by(near, setup.lam)
+
+
+def _by(near: Near, lam: float) -> Gain:
+    return lambda A, B: gain(A, B, near, lam)
+
+
+_WAYS: tuple[tuple[str, str, Callable[[Setup, ImageCollection], Gain]], ...] = (
+    ("CUI", "Python sets", _no_graph),
+    ("nn-CUI", "Python, neighbours prepared", _prepared),
+    ("nn-CUI", "Python, on the fly", _on_the_fly),
+)

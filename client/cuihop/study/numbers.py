@@ -1,0 +1,58 @@
+"""The numbers of a study in long form: one row each."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["COLUMNS", "Number", "mean_of", "write_numbers"]
+
+COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number.
+
+    Attributes:
+        part: of the study.
+        ranking: what ranked the images.
+        measure: by its name.
+        n, lam: of the nn-IoU that ranked or measured; ``None`` where none did.
+        subset: which queries count.
+        value: the mean over them; ``None`` where there are none.
+        queries: how many.
+    """
+
+    part: str
+    ranking: str
+    measure: str
+    n: int | None
+    lam: float | None
+    subset: str
+    value: float | None
+    queries: int
+
+    def plain(self) -> dict[str, str | int | float | None]:
+        """Column → value, in the order of `COLUMNS`."""
+        return dict(zip(COLUMNS, dataclasses.astuple(self), strict=True))
+
+
+def mean_of(values: Iterable[float]) -> tuple[float | None, int]:
+    """The exact mean of those that are numbers, rounded once, and how many they are."""
+    scored = [value for value in values if not math.isnan(value)]
+    return (math.fsum(scored) / len(scored) if scored else None), len(scored)
+
+
+def write_numbers(path: Path, numbers: Iterable[Number]) -> None:
+    """As CSV, one row each, floating point to the last digit."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(number.plain().values() for number in numbers)  # floating point in full; None is empty
+    path.write_text(out.getvalue(), encoding="utf-8")

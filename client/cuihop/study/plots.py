@@ -1,0 +1,170 @@
+"""The figures of a study, as PNG and SVG. Colours are those of Okabe and Ito; markers and dashes differ too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuihop.evaluation.result import Evaluation
+from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.cost import Cost
+from cuihop.study.numbers import Number
+from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["check_plots", "plot_ablation", "plot_costs", "plot_gains", "plot_precision"]
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("-", "--", "-.", ":")
+_COLUMN, _PAGE = 3.5, 7.2  # inches: one column and both columns of a paper
+_STYLE: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.2,
+    "legend.frameon": False,
+    "svg.hashsalt": "cuihop",  # the same figure is the same file
+    "svg.fonttype": "none",
+}
+_DOTS_AN_INCH = 300
+
+
+def check_plots() -> None:
+    """Refuse early where no figure can be drawn.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; says what to do.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        message = "figures need matplotlib: pip install 'cuihop[plots]'; or leave them out with --no-plots"
+        raise ModuleNotFoundError(message, name="matplotlib") from error
+
+
+@contextmanager
+def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure of panels side by side, saved as PNG and SVG when the block ends."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = list(figure.subplots(1, panels, squeeze=False)[0])
+        yield figure, axes
+        figure.savefig(path.with_suffix(".png"), dpi=_DOTS_AN_INCH)
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+
+
+def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], setup: Setup) -> None:
+    """P@K by K, a panel for each set of labels, a line for each ranking."""
+    titles = [" & ".join(labels) for labels in setup.label_sets]
+
+    def value(evaluation: Evaluation, panel: int, k: int) -> float | None:
+        found = evaluation.means[f"P@{k}({', '.join(setup.label_sets[panel])})"]
+        return None if found is None else 100 * found
+
+    _lines_by_k(path, evaluations, titles, "precision@K (%)", value)
+
+
+def plot_gains(path: Path, evaluations: Mapping[str, Evaluation], setup: Setup) -> None:
+    """CUI@K and nn-CUI@K by K, a line for each ranking."""
+    families = ("CUI", "nn-CUI")
+    titles = ["CUI@K", f"nn-CUI@K (n = {setup.n}, λ = {setup.lam})"]
+    _lines_by_k(path, evaluations, titles, "mean NDCG@K", lambda e, panel, k: e.means[f"{families[panel]}@{k}"])
+
+
+def _lines_by_k(
+    path: Path,
+    evaluations: Mapping[str, Evaluation],
+    titles: Sequence[str],
+    label: str,
+    value: Callable[[Evaluation, int, int], float | None],
+) -> None:
+    places = range(len(CUT_OFFS))
+    with _figure(path, len(titles), _PAGE, 2.6) as (figure, axes):
+        for panel, (axis, title) in enumerate(zip(axes, titles, strict=True)):
+            for name, look in _told_apart(list(evaluations)):
+                found = [value(evaluations[name], panel, k) for k in CUT_OFFS]
+                axis.plot(places, _drawn(found), **look)
+            axis.set_title(title)
+            axis.set_xticks(places, [str(k) for k in CUT_OFFS])
+            axis.set_xlim(-0.25, len(CUT_OFFS) - 0.75)
+            axis.set_xlabel("K (images)")
+            axis.set_ylim(bottom=0)
+        axes[0].set_ylabel(label)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+
+
+def plot_ablation(path: Path, numbers: Sequence[Number], subset: str, setup: Setup) -> None:
+    """P@30 by λ, a line for each n, a panel for each set of labels, on one subset of queries."""
+    values = {(x.subset, x.measure, x.n, x.lam): x for x in numbers if x.part == "ablation"}
+    panels = setup.label_sets
+    with _figure(path, len(panels), _PAGE, 2.5) as (figure, axes):
+        for axis, labels in zip(axes, panels, strict=True):
+            measure = f"P@{DEPTH}({', '.join(labels)})"
+            for (_, look), n in zip(_told_apart([f"n = {n}" for n in HOPS]), HOPS, strict=True):
+                found = [values[subset, measure, n, lam].value for lam in LAMBDAS]
+                line = _drawn([None if v is None else 100 * v for v in found])
+                axis.plot(LAMBDAS, line, **look)
+            queries = values[subset, measure, 0, 0.0].queries
+            axis.set_title(f"{' & '.join(labels)}\n{queries:,} queries")
+            axis.set_xlabel("λ")
+            axis.set_xticks(LAMBDAS[::2])
+        axes[0].set_ylabel(f"P@{DEPTH} (%)")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", title=f"queries with\n{subset}")
+
+
+def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
+    """Seconds per query on a logarithmic axis."""
+    with _figure(path, 1, _COLUMN, 2.2) as (_, axes):
+        (axis,) = axes
+        names = [f"{cost.measure}\n{cost.way}" for cost in costs]
+        colours = [_COLOURS[0] if "compiled" in cost.way else _COLOURS[1] for cost in costs]
+        bars = axis.barh(names, [cost.seconds for cost in costs], color=colours)
+        axis.bar_label(bars, [seconds_told(cost.seconds) for cost in costs], padding=2)
+        axis.set_xscale("log")
+        seconds = [cost.seconds for cost in costs]
+        axis.set_xlim(min(seconds) / 3, max(seconds) * 50)  # room for the figures beside the bars
+        axis.set_xlabel("seconds per query image")
+        axis.invert_yaxis()
+        axis.grid(visible=False, axis="y")
+
+
+def seconds_told(seconds: float) -> str:
+    """A time with its unit, three digits."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each name and how its line looks. Markers grow smaller, so that lines that meet are all seen."""
+    looks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=True)
+    for place, (name, (colour, marker, dash)) in enumerate(zip(names, looks, strict=False)):
+        size = max(3.0, 5.5 - place / 2)
+        yield name, {"label": name, "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
+
+
+def _drawn(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]
+
+
+def subset_files() -> Mapping[str, str]:
+    """Subset of queries → the name of its figure."""
+    return {subset: f"ablation_{subset.replace(' ', '_')}" for subset in SUBSETS}

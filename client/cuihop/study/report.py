@@ -1,0 +1,166 @@
+"""The report of a study: Markdown, with the tables and figures that stand beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cuihop.evaluation.result import Evaluation, IdentifierCount
+from cuihop.graph import Release
+from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.cost import Cost
+from cuihop.study.plots import seconds_told
+from cuihop.study.published import COST, SOURCE
+from cuihop.study.rankings import RANDOM, SHUFFLED
+from cuihop.study.setup import DEPTH, Setup
+from cuihop.study.tables import Table
+
+__all__ = ["cost_report", "cost_table", "report"]
+
+
+def report(
+    setup: Setup, first: Evaluation | None, account: Sequence[str], tables: Sequence[Table], figures: Sequence[str],
+    *, comparable: bool,
+) -> Iterator[str]:  # fmt: skip
+    """The lines of the report. They hold no time, path of the output, or name of a machine.
+
+    Args:
+        setup: what was studied.
+        first: an evaluation of it, which knows what went in; ``None`` where the tables were left out.
+        account: what went in, in plain words.
+        tables: in their order. figures: names of those that were drawn, without their suffix.
+        comparable: whether the published figures stand among the tables.
+    """
+    yield f"# Relevance measures on {len(setup.images):,} images"
+    yield (
+        f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; the others are its corpus. "
+        "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
+        "`cuihop-study.json` and, where cost was measured, `cost.md`."
+    )
+    yield "## What went in"
+    yield "\n".join(_conditions(setup, first))
+    yield from (["\n".join(f"- {line}" for line in account)] if account else [])
+    if first is not None:
+        yield _coverage(first)
+    for table in tables:
+        yield table.markdown().rstrip()
+        yield from (f"![{table.caption}]({name}.png)" for name in figures if name == table.name)
+    yield "## How to read it"
+    yield "\n".join(f"- {line}" for line in _explained(setup, comparable))
+
+
+def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
+    release = setup.graph.release
+    yield "| | |"
+    yield "|---|---|"
+    for name, value in (
+        ("images", f"{setup.images.source}, content SHA-256 {setup.images.digest}"),
+        *(
+            ()
+            if setup.labels is None
+            else (("labels", f"{setup.labels.source}, content SHA-256 {setup.labels.digest}"),)
+        ),
+        *((f"embeddings {name}", f"{path}, file SHA-256 {_digest(path)}") for name, path in setup.embeddings.items()),
+        *_release(release),
+        ("n, λ", f"{setup.n}, {setup.lam}"),
+        ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[setup.direction]),
+        ("unknown identifiers", setup.unknown),
+        ("queries for which nothing is relevant", "left out" if setup.empty_ideal == "skip" else "scored 0"),
+        ("seed", str(setup.seed)),
+        *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
+    ):
+        yield f"| {name} | {value.replace('|', '&#124;')} |"
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _release(release: Release) -> Iterator[tuple[str, str]]:
+    yield "release", f"{release.name}, digest {release.digest}"
+    yield "source vocabularies", ", ".join(release.sabs) or "not told"
+    yield "relations", ", ".join(release.relations) or "not told"
+    yield "graph", f"{release.concepts:,} concepts, {release.edges:,} is_a edges"
+
+
+def _coverage(evaluation: Evaluation) -> str:
+    counts = evaluation.counts
+    outside = (counts.unknown, counts.retired, counts.invalid)
+
+    def share(total: int, of: Sequence[int]) -> str:
+        held = total - sum(of)
+        return f"{held:,} of {total:,} ({held / total:.1%})" if total else "none"
+
+    distinct = share(counts.identifiers, [kind.distinct for kind in outside])
+    occurrences = share(counts.occurrences, [_times(kind) for kind in outside])
+    return (
+        f"**Coverage.** The graph holds {distinct} distinct identifiers of the images, and {occurrences} of their "
+        "occurrences. The others are near nothing but themselves."
+    )
+
+
+def _times(kind: IdentifierCount) -> int:
+    return kind.occurrences
+
+
+def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
+    yield (
+        "Rankings by IoU, nn-IoU and BM are exact, over all pairs; equal values are ordered by the name of the image. "
+        "BM: best one-to-one matching, weights 1 / (1 + hops), divided by the size of the smaller set."
+    )
+    yield (
+        f"TF-IDF: cosine of TF-IDF vectors of concepts. {SHUFFLED}: the concept sets were dealt out anew among the "
+        f"images, then ranked by nn-IoU. {RANDOM}: chance. All three need no image and no model."
+    )
+    if setup.labels is not None:
+        yield (
+            "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
+            "from concepts, an image's label is the set of its manual concepts of that kind, as `docs/measures.md` "
+            "lists them. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: precision then "
+            "says how well a ranking keeps them, not how well it finds them."
+        )
+        told = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
+        yield (
+            f"The ablation ranks by nn-IoU with n of {', '.join(map(str, HOPS))} and λ from {LAMBDAS[0]} to "
+            f"{LAMBDAS[-1]}. Its queries are those on which IoU and nn-IoU (n = {setup.n}, λ = {setup.lam}) disagree, "
+            f"in two readings of the paper: {told}. They were chosen by these very rankings, so its figures compare n "
+            "and λ, and are no estimate for all queries. n = 0 and λ = 0 are IoU."
+        )
+    if comparable:
+        yield (
+            "The published figures were computed on UMLS; which release, and which concepts "
+            "told modality and organ, is not told there. With another graph (see coverage) and other labels (see the "
+            "numbers of queries), differences are to be expected either way: they are no check of this program."
+        )
+    else:
+        yield "The paper's figures are of all ROCOv2 test images, with modality and organ: not comparable with these."
+
+
+def cost_table(costs: Sequence[Cost]) -> Table:
+    """Seconds per query, each way."""
+    return Table(
+        "cost", f"Time per query image, ranking of {DEPTH}", "measure, way", [("", 4)],
+        ["seconds", "", "queries timed", "largest difference"],
+        [
+            (f"{cost.measure}, {cost.way}",
+             [f"{cost.seconds:.3g}", seconds_told(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}"])
+            for cost in costs
+        ],
+    )  # fmt: skip
+
+
+def cost_report(costs: Sequence[Cost], setup: Setup, machine: str, *, figure: bool) -> Iterator[str]:
+    """The lines of the report on cost."""
+    yield "# Cost per query image"
+    yield machine
+    yield cost_table(costs).markdown().rstrip()
+    yield from (["![Seconds per query image](cost.png)"] if figure else [])
+    yield (
+        f"Corpus: {len(setup.images):,} images; n = {setup.n}, λ = {setup.lam}. Compiled: all queries, the index and "
+        "the graph's answers included, files not. Plain Python: the paper's Algorithms 1 and 2 with sets, on a sample "
+        "of queries; neighbours prepared once in a dictionary, or a question to the graph for each pair of concepts. "
+        "The last column is the largest difference of a query's value from the compiled one."
+    )
+    yield COST

@@ -1,0 +1,169 @@
+"""The tables of a study, and how each is written in Markdown and in LaTeX (booktabs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuihop.evaluation.result import Evaluation
+from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.numbers import Number
+from cuihop.study.published import PRECISION, SOURCE
+from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
+
+__all__ = ["Table", "ablation_tables", "gain_table", "precision_table", "published_table"]
+
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "λ": r"$\lambda$",
+    "µ": r"$\mu$",
+    "–": "--",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in rows and columns, columns in groups.
+
+    Attributes:
+        name: of its files and its LaTeX label.
+        caption: what it shows.
+        corner: what the rows are.
+        groups: title of each group of columns, and how many it has.
+        columns: their titles.
+        rows: title of each row and its cells.
+    """
+
+    name: str
+    caption: str
+    corner: str
+    groups: Sequence[tuple[str, int]]
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[str]]]
+
+    def markdown(self) -> str:
+        """A caption and a table; a column's title begins with its group's."""
+        owners = [title for title, span in self.groups for _ in range(span)]
+        heads = [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
+        lines = [
+            f"**{self.caption}**",
+            "",
+            _piped([self.corner, *heads]),
+            _piped(["---", *("---:" for _ in heads)]),
+            *(_piped([title, *cells]) for title, cells in self.rows),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def latex(self) -> str:
+        r"""A table environment; the document needs ``\usepackage{booktabs}``."""
+        spans, rules, start = [], [], 2
+        for title, span in self.groups:
+            spans.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(title)}}}")
+            rules.append(rf"\cmidrule(lr){{{start}-{start + span - 1}}}")
+            start += span
+        grouped = [" & ".join(["", *spans]) + r" \\", " ".join(rules)] if any(title for title, _ in self.groups) else []
+        lines = [
+            "% needs \\usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_escaped(self.caption)}}}",
+            rf"\label{{tab:{self.name}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            r"\toprule",
+            *grouped,
+            " & ".join(map(_escaped, [self.corner, *self.columns])) + r" \\",
+            r"\midrule",
+            *(" & ".join(map(_escaped, [title, *cells])) + r" \\" for title, cells in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def precision_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+    """P@K in per cent for each ranking, by each set of labels."""
+    columns = [(labels, k) for labels in setup.label_sets for k in CUT_OFFS]
+    first = next(iter(evaluations.values()))
+    scored = (~np.isnan(first.values)).sum(axis=0).tolist()
+    queries = {measure.labels: count for measure, count in zip(first.measures, scored, strict=True)}
+    told = "; ".join(f"{' & '.join(labels)}: {queries[labels]:,}" for labels in setup.label_sets)
+    return Table(
+        "precision", f"Precision@K (%) of rankings by each relevance, by labels. Queries: {told}", "ranking by",
+        [(" & ".join(labels), len(CUT_OFFS)) for labels in setup.label_sets], [f"@{k}" for _, k in columns],
+        [(name, [_percent(_precision(e, labels, k)) for labels, k in columns]) for name, e in evaluations.items()],
+    )  # fmt: skip
+
+
+def gain_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+    """CUI@K and nn-CUI@K for each ranking."""
+    families = ("CUI", "nn-CUI")
+    columns = [f"{family}@{k}" for family in families for k in CUT_OFFS]
+    return Table(
+        "gain", f"CUI@K and nn-CUI@K (n = {setup.n}, λ = {setup.lam}) of rankings by each relevance", "ranking by",
+        [(family, len(CUT_OFFS)) for family in families], [f"@{k}" for _ in families for k in CUT_OFFS],
+        [(name, [_fraction(e.means[column]) for column in columns]) for name, e in evaluations.items()],
+    )  # fmt: skip
+
+
+def published_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+    """P@K here, beside what the paper printed for a ranking of the same name."""
+    columns = [(labels, k) for labels in PRECISION["IoU"] for k in CUT_OFFS]
+    named = {name.lower(): name for name in evaluations}
+    rows: list[tuple[str, list[str]]] = []
+    for name, figures in PRECISION.items():
+        here = evaluations.get(named.get(name.lower(), ""))
+        if here is not None:
+            found = {labels: next(s for s in setup.label_sets if set(s) == set(labels)) for labels in figures}
+            rows.append((f"{name}, here", [_percent(_precision(here, found[labels], k)) for labels, k in columns]))
+        rows.append((f"{name}, published", [f"{value:.2f}" for labels in figures for value in figures[labels]]))
+    return Table(
+        "published", f"Precision@K (%) here, and as published ({SOURCE}, Table 1)", "ranking by",
+        [(" & ".join(labels), len(CUT_OFFS)) for labels in PRECISION["IoU"]], [f"@{k}" for _, k in columns], rows,
+    )  # fmt: skip
+
+
+def ablation_tables(numbers: Sequence[Number], setup: Setup) -> Iterator[Table]:
+    """P@30 for each λ, n and label: a table for each subset of queries."""
+    values = {(x.subset, x.measure, x.n, x.lam): x for x in numbers if x.part == "ablation"}
+    names = [f"P@{DEPTH}({', '.join(labels)})" for labels in setup.label_sets]
+    for subset, meaning in SUBSETS.items():
+        sizes = [values[subset, name, 0, 0.0].queries for name in names]
+        told = "; ".join(
+            f"{' & '.join(labels)}: {size:,}" for labels, size in zip(setup.label_sets, sizes, strict=True)
+        )
+        yield Table(
+            f"ablation_{subset.replace(' ', '_')}",
+            f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {told}", "λ",
+            [(" & ".join(labels), len(HOPS)) for labels in setup.label_sets],
+            [f"n = {n}" for _ in names for n in HOPS],
+            [
+                (f"{lam:.1f}", [_percent(values[subset, name, n, lam].value) for name in names for n in HOPS])
+                for lam in LAMBDAS
+            ],
+        )  # fmt: skip
+
+
+def _precision(evaluation: Evaluation, labels: Sequence[str], k: int) -> float | None:
+    return evaluation.means[f"P@{k}({', '.join(labels)})"]
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.2f}"
+
+
+def _fraction(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _piped(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)

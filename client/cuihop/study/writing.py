@@ -1,0 +1,121 @@
+"""From what a study found to its files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cuihop.evaluation.result import Evaluation
+from cuihop.evaluation.score_card import ScoreCard
+from cuihop.study.cost import Cost
+from cuihop.study.cross_evaluation import numbers_of
+from cuihop.study.numbers import Number, write_numbers
+from cuihop.study.published import comparable
+from cuihop.study.report import cost_report, cost_table, report
+from cuihop.study.setup import Setup
+from cuihop.study.tables import Table, ablation_tables, gain_table, precision_table, published_table
+
+__all__ = ["Found", "tables_of", "write_study"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a study found; what was left out is empty.
+
+    Attributes:
+        evaluations: name of a ranking → its evaluation.
+        ablation: its numbers. costs: the times.
+    """
+
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    ablation: Sequence[Number] = ()
+    costs: Sequence[Cost] = ()
+
+    def numbers(self, setup: Setup) -> list[Number]:
+        """Every number but times."""
+        return [*numbers_of(self.evaluations, setup), *self.ablation]
+
+
+def tables_of(found: Found, setup: Setup) -> list[Table]:
+    """The tables, but for the times."""
+    tables = []
+    if found.evaluations:
+        if setup.label_sets:
+            tables.append(precision_table(found.evaluations, setup))
+            if comparable(setup.images, setup.label_sets):
+                tables.append(published_table(found.evaluations, setup))
+        tables.append(gain_table(found.evaluations, setup))
+    if found.ablation:
+        tables += ablation_tables(found.ablation, setup)
+    return tables
+
+
+def write_study(
+    folder: Path, found: Found, setup: Setup, account: Sequence[str], machine: str, *, plots: bool, cards: bool
+) -> None:
+    """Write report, tables, numbers, figures and score cards into a folder.
+
+    Args:
+        folder: where; there, and empty.
+        found, setup: the study.
+        account: what went in, in plain words.
+        machine: what the times were taken on.
+        plots: draw figures. cards: write a score card for each ranking.
+    """
+    tables = tables_of(found, setup)
+    figures = _drawn(folder, found, setup) if plots else []
+    for table in tables:
+        _write(folder / f"{table.name}.tex", table.latex())
+    write_numbers(folder / "numbers.csv", found.numbers(setup))
+    first = next(iter(found.evaluations.values()), None)
+    published = any(table.name == "published" for table in tables)
+    _write_lines(folder / "report.md", report(setup, first, account, tables, figures, comparable=published))
+    if found.costs:
+        table = cost_table(found.costs)
+        _write(folder / "cost.tex", table.latex())
+        _write_costs(folder / "cost.csv", found.costs)
+        _write_lines(folder / "cost.md", cost_report(found.costs, setup, machine, figure=plots))
+    if cards and found.evaluations:
+        (folder / "cards").mkdir()
+        for number, (name, evaluation) in enumerate(found.evaluations.items(), start=1):
+            plain = "".join(sign if sign.isalnum() else "-" for sign in name)
+            ScoreCard.of(evaluation, name).write(folder / "cards" / f"{number}-{plain}.json")
+
+
+def _drawn(folder: Path, found: Found, setup: Setup) -> list[str]:
+    """Draw the figures; the names of those in the report."""
+    from cuihop.study import plots
+
+    names = []
+    if found.evaluations:
+        if setup.label_sets:
+            plots.plot_precision(folder / "precision", found.evaluations, setup)
+            names.append("precision")
+        plots.plot_gains(folder / "gain", found.evaluations, setup)
+        names.append("gain")
+    if found.ablation:
+        for subset, name in plots.subset_files().items():
+            plots.plot_ablation(folder / name, found.ablation, subset, setup)
+            names.append(name)
+    if found.costs:
+        plots.plot_costs(folder / "cost", found.costs)
+    return names
+
+
+def _write_costs(path: Path, costs: Sequence[Cost]) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("measure", "way", "seconds_per_query", "queries", "largest_difference"))
+    writer.writerows((c.measure, c.way, repr(c.seconds), c.queries, repr(c.difference)) for c in costs)
+    _write(path, out.getvalue())
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _write_lines(path: Path, blocks: Iterable[str]) -> None:
+    _write(path, "\n\n".join(blocks) + "\n")

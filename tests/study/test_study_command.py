@@ -1,0 +1,327 @@
+"""``cuihop study``: the folder it writes, what it refuses, and the real job on ROCOv2."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.cli import main
+from cuihop.errors import InputError, OutputError
+from cuihop.evaluation.score_card import ScoreCard
+from cuihop.study.folder import MARK, whole_folder
+from cuihop.study.published import comparable
+from example_graph import EDGES, UNKNOWN, example_graph
+from real_graphs import isa_edges
+from shared_data import shared
+
+CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
+IMAGES = 45
+TIMES = {MARK, "cost.csv", "cost.md", "cost.png", "cost.svg", "cost.tex"}
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("study") / "example.cuihop"
+    example_graph().save(path)
+    return path
+
+
+GIVEN = ("study", "images.csv", "--unknown", "isolated", "--threads", "1", "--timed-queries", "2")
+WHOLE = (*GIVEN, "--labels", "labels.csv", "--embeddings", "model=vectors.npy")
+
+
+def write_inputs(folder: Path) -> None:
+    """Concepts, labels and embeddings."""
+    draw = np.random.default_rng(1)
+    lines, labels = ["ID,CUIs"], ["ID,modality,organ"]
+    for place in range(IMAGES):
+        found = draw.choice(CONCEPTS, draw.integers(0, 5), replace=False).tolist()
+        lines.append(f"i{place:02},{';'.join(found)}")
+        labels.append(f"i{place:02},{draw.choice(['CT', 'MRI'])},{draw.choice(['head', 'chest', ''])}")
+    folder.joinpath("images.csv").write_text("\n".join(lines) + "\n")
+    folder.joinpath("labels.csv").write_text("\n".join(labels) + "\n")
+    np.save(folder / "vectors.npy", draw.normal(size=(IMAGES, 8)))
+
+
+@pytest.fixture(scope="module")
+def finished(snapshot: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a whole study, by the program in a process of its own, and what it printed."""
+    folder: Path = tmp_path_factory.mktemp("finished")
+    write_inputs(folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "cuihop.cli", *WHOLE, "--graph", snapshot, "--out", "study", "--cards"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "study", done.stdout
+
+
+@pytest.fixture
+def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in this process on the example graph, in a folder with the inputs."""
+    monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
+    monkeypatch.chdir(tmp_path)
+    write_inputs(tmp_path)
+
+    def run_program(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["cuihop", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        code = stop.value.code
+        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return run_program
+
+
+def test_the_folder_of_a_study(finished: tuple[Path, str]) -> None:
+    folder, printed = finished
+    assert "Report, tables, figures and numbers: study" in printed
+    tables = {"precision", "gain", "ablation_other_images", "ablation_other_precision", "cost"}
+    assert {path.name for path in folder.iterdir()} == {
+        "report.md", "numbers.csv", MARK, "cost.csv", "cost.md", "cards",
+        *(f"{table}.{kind}" for table in tables for kind in ("tex", "png", "svg")),
+    }  # fmt: skip
+    with (folder / "numbers.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["part", "ranking", "measure", "n", "lambda", "subset", "value", "queries"]
+    assert {row["part"] for row in rows} == {"tables", "ablation"}
+    assert len(rows) == 7 * 15 + 3 * 11 * 3 * 2
+    assert {row["ranking"] for row in rows if row["part"] == "tables"} >= {"model", "BM", "random"}
+    run = json.loads((folder / MARK).read_text())
+    assert run["command"].startswith("cuihop study images.csv")
+    assert set(run["seconds"]) == {"tables", "ablation", "cost", "writing"}
+    cards = sorted((folder / "cards").iterdir())
+    assert [ScoreCard.read(card).system for card in cards] == [
+        "IoU", "nn-IoU", "BM", "model", "TF-IDF", "nn-IoU, shuffled", "random"
+    ]  # fmt: skip
+
+
+def test_the_report_says_what_its_numbers_depend_on(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    report = (folder / "report.md").read_text()
+    for part in (
+        example_graph().release.digest, "release | example", "images.csv, content SHA-256",
+        "labels.csv, content SHA-256", "| seed | 0 |", "| n, λ | 1, 0.5 |", "cuihop 0", "numba", "relations",
+        "The graph holds 15 of 16 (93.8%) distinct",
+        "93 of 96 (96.9%) of their occurrences", "1 of 16 identifiers (6.2%)",
+        "images of the corpus have no concept", "not comparable with these", "![P@30",
+    ):  # fmt: skip
+        assert part in report, part
+    for link in re.findall(r"\]\((.*?)\)", report + (folder / "cost.md").read_text()):
+        assert (folder / link).exists()
+
+
+def test_numbers_are_those_that_evaluate_prints(run: Run) -> None:
+    assert run(*WHOLE, "--out", "study", "--only", "tables", "--no-plots").code == 0
+    with Path("study/numbers.csv").open(newline="") as file:
+        found = {(row["ranking"], row["measure"]): row for row in csv.DictReader(file)}
+    for name, source in (
+        ("IoU", ("--baseline", "iou")), ("BM", ("--baseline", "bm")), ("TF-IDF", ("--baseline", "tf-idf")),
+        ("random", ("--baseline", "random:0")), ("model", ("--ranking", "vectors.npy")),
+    ):  # fmt: skip
+        done = run(
+            "evaluate", "--concepts", "images.csv", *source, "--labels", "labels.csv", "--unknown", "isolated",
+            "--measure", "nn-CUI@5,30", "--measure", "P@10,30(modality, organ)", "--empty-ideal", "skip", "--json",
+        )  # fmt: skip
+        means = json.loads(done.out)["means"]
+        assert len(means) == 4
+        for measure, mean in means.items():
+            assert float(found[name, measure]["value"]) == mean
+
+
+def test_two_runs_with_one_seed_write_the_same_files_but_for_times(run: Run, finished: tuple[Path, str]) -> None:
+    first, _ = finished
+    assert run(*WHOLE, "--out", "study").code == 0
+    names = {path.name for path in Path("study").iterdir()}
+    assert names == {path.name for path in first.iterdir()} - {"cards"}
+    for name in names - TIMES:
+        assert Path("study", name).read_bytes() == (first / name).read_bytes(), name
+    assert run(*WHOLE, "--out", "other", "--seed", "6", "--only", "tables", "--no-plots").code == 0
+    rows = set((first / "numbers.csv").read_text().splitlines()) ^ set(
+        Path("other/numbers.csv").read_text().splitlines()
+    )
+    assert {row.split(",")[1] for row in rows if row.startswith("tables")} <= {"random", '"nn-IoU'}
+    assert any(",random," in row for row in rows)
+
+
+def test_figures_are_pictures_with_labelled_axes(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    labels = {"precision": "precision@K (%)", "gain": "mean NDCG@K", "ablation_other_images": "P@30 (%)",
+              "cost": "seconds per query image"}  # fmt: skip
+    for name, label in labels.items():
+        png = (folder / f"{name}.png").read_bytes()
+        width, height = struct.unpack(">II", png[16:24])
+        assert png.startswith(b"\x89PNG")
+        assert (width, height) > (1000, 500)
+        texts = {e.text for e in ElementTree.parse(folder / f"{name}.svg").iter() if e.tag.endswith("text")}  # noqa: S314
+        assert label in texts
+
+
+def test_without_labels_there_is_no_precision_and_it_is_said(run: Run) -> None:
+    done = run(*GIVEN, "--out", "study", "--no-plots")
+    assert done.code == 0
+    assert "no precision, and no ablation" in done.err
+    assert {path.name for path in Path("study").iterdir()} == {
+        "report.md", "numbers.csv", "gain.tex", MARK, "cost.csv", "cost.md", "cost.tex"
+    }  # fmt: skip
+    assert "P@" not in Path("study/numbers.csv").read_text()
+
+
+def test_json_holds_every_number(run: Run) -> None:
+    done = run(*WHOLE, "--out", "study", "--only", "ablation", "--no-plots", "--json")
+    answer = json.loads(done.out)
+    assert (answer["out"], len(answer["numbers"])) == ("study", 198)
+    assert answer["numbers"][0]["lambda"] == 0.0
+    assert set(answer["seconds"]) == {"ablation", "writing"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--labels", "labels.csv", "--label-concepts", "images.csv"), 2, "either --labels or --label-concepts"),
+        (("--only", "figures"), 2, "--only takes tables, ablation, cost"),
+        (("--only", "ablation"), 2, "--only ablation needs --labels"),
+        (("--embeddings", "vectors.npy"), 2, "takes NAME=FILE"),
+        (("--embeddings", "m=vectors.npy", "--embeddings", "m=vectors.npy"), 2, "names 'm' twice"),
+        (("--embeddings", "BM=vectors.npy"), 2, "BM is a ranking of the study itself"),
+        (("--embeddings", "m=absent.npy"), 3, "absent.npy: no such file"),
+        (("--embeddings", "m=short.npy"), 3, "wrong number of rows"),
+        (("--labels", "few.csv"), 3, "images without a row of labels"),
+        (("--unknown", "error"), 4, "--unknown isolated keeps such identifiers"),
+        (("--graph", "absent.cuihop"), 5, "absent.cuihop"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_left(
+    run: Run, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    np.save("short.npy", np.ones((3, 2)))
+    Path("few.csv").write_text("ID,modality\ni00,CT\n")
+    before = set(Path().iterdir())
+    done = run(*GIVEN, "--out", "study", *arguments)
+    assert done.code == code
+    assert message in " ".join(done.err.split())
+    assert set(Path().iterdir()) == before
+
+
+def test_a_folder_that_holds_something_is_kept(run: Run) -> None:
+    kept = Path("study/notes.txt")
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    for extra, message in (((), "the folder is not empty"), (("--overwrite",), "something else than a study")):
+        done = run(*GIVEN, "--out", "study", *extra)
+        assert done.code == 3
+        assert message in done.err
+        assert kept.read_text() == "mine"
+    done = run(*GIVEN, "--out", "images.csv")
+    assert (done.code, "not a folder" in done.err) == (3, True)
+
+
+def test_an_earlier_study_is_replaced_when_asked(run: Run) -> None:
+    given = (*GIVEN, "--out", "deep/study", "--no-plots")
+    assert run(*given).code == 0
+    assert run(*given).code == 3
+    assert run(*given, "--overwrite", "--only", "cost").code == 0
+    assert not Path("deep/study/gain.tex").exists()
+    assert [path.name for path in Path("deep").iterdir()] == ["study"]
+    Path("deep/study/notes.txt").write_text("mine")
+    done = run(*given, "--overwrite")
+    assert (done.code, "found notes.txt" in done.err) == (3, True)
+    assert Path("deep/study/notes.txt").read_text() == "mine"
+
+
+def test_the_current_folder_is_not_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("empty").mkdir()
+    monkeypatch.chdir("empty")
+    done = run("study", "../images.csv", *GIVEN[2:], "--out", ".", "--no-plots")
+    assert (done.code, "the current folder cannot be replaced" in done.err) == (3, True)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, InputError])
+def test_an_interrupt_leaves_the_earlier_study_as_it_was(tmp_path: Path, stop: type[BaseException]) -> None:
+    out = tmp_path / "study"
+    with whole_folder(out) as folder:
+        (folder / MARK).write_text('{"files": []}')
+
+    def interrupted() -> None:
+        with whole_folder(out, overwrite=True) as folder:
+            (folder / MARK).write_text("second")
+            raise stop("now")
+
+    with pytest.raises(stop):
+        interrupted()
+    assert (out / MARK).read_text() == '{"files": []}'
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written"), whole_folder(tmp_path / "file" / "study"):
+        pass
+
+
+def test_without_matplotlib_it_is_said_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = run(*GIVEN, "--out", "study")
+    assert done.code == 8
+    assert "pip install 'cuihop[plots]'; or leave them out with --no-plots" in " ".join(done.err.split())
+    assert run(*GIVEN, "--out", "study", "--no-plots", "--only", "tables").code == 0
+
+
+def test_a_study_of_real_images(run: Run, tmp_path: Path) -> None:
+    """The first 1,500 test images of ROCOv2; docs/study.md, whose commands are run too, has all of them."""
+    manual = shared("rocov2/test_concepts_manual.csv.gz")
+    with gzip.open(shared("rocov2/test_concepts.csv.gz"), "rt", encoding="utf-8") as file:
+        Path("some.csv").write_text("".join(line for _, line in zip(range(1_501), file, strict=False)))
+    SnapshotGraph.of(sorted(isa_edges("rrf_open")), identifiers="cui").save(tmp_path / "open.cuihop")
+    given = ("--graph", "open.cuihop", "--unknown", "isolated", "--label-concepts", str(manual))
+    done = run("study", "some.csv", *given, "--out", "study", "--timed-queries", "1", "--no-plots")
+    assert done.code == 0, done.err
+    with Path("study/numbers.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {(row["ranking"], row["measure"]): row for row in rows if row["part"] == "tables"}
+    answer = run(
+        "evaluate", "--concepts", "some.csv", *given, "--baseline", "nn-iou", "--empty-ideal", "skip", "--json",
+        "--measure", "CUI@10", "--measure", "P@30(modality)", "--measure", "P@5(modality, organ)",
+    )  # fmt: skip
+    means = json.loads(answer.out)["means"]
+    assert {measure: float(found["nn-IoU", measure]["value"]) for measure in means} == means
+    assert found["IoU", "CUI@30"]["value"] == found["nn-IoU", "nn-CUI@30"]["value"] == "1.0"
+    chance, iou = (float(found[name, "P@30(modality)"]["value"]) for name in ("random", "IoU"))
+    assert chance < 0.3
+    assert iou > 0.95
+    assert "not comparable" in Path("study/report.md").read_text()  # with the figures of all images
+    with Path("study/cost.csv").open(newline="") as file:
+        assert all(float(row["largest_difference"]) < 1e-12 for row in csv.DictReader(file))
+
+
+def test_published_figures_stand_beside_those_of_all_test_images_only() -> None:
+    labels = [("modality",), ("organ",), ("modality", "organ")]
+    images = [f"ROCOv2_2023_test_{number:06}" for number in range(9_927)]
+    assert comparable(images, labels)
+    assert not comparable(images[:5_000], labels)
+    assert not comparable([*images[1:], "ROCOv2_2023_train_000001"], labels)
+    assert not comparable(images, labels[:1])
