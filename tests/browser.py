@@ -46,7 +46,9 @@ def browser() -> Iterator[Browser]:
             pytest.fail(problem)
         pytest.skip(problem)
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
+        running = playwright.chromium.launch(
+            executable_path=program, chromium_sandbox=os.geteuid() != 0, timeout=120_000
+        )
         yield running
         running.close()
 
