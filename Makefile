@@ -5,6 +5,7 @@
 # make docs     the documentation as web pages, in build/docs; works without a network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
+# make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
@@ -18,7 +19,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench docs tutorial stubs neo4j clean
+.PHONY: demo test check bench docs tutorial stubs vendor neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -47,6 +48,9 @@ stubs: $(READY)
 	    --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --mypy_out=quiet:proto \
 	    --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --mypy_grpc_out=quiet:proto \
 	    proto/cuihop_api/v1/concept_graph.proto
+
+vendor: $(READY)
+	@$(BIN)/python -m cuihop_service.explorer.vendoring $(ACCEPT)
 
 neo4j: $(READY)
 	@$(BIN)/python -m cuihop.neo4j.local_server --home $(NEO4J_DATA)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from browser import browser
 from neo4j_server import killable_neo4j, neo4j_server
 from redis_server import killable_redis, redis_server
 
-__all__ = ["killable_neo4j", "killable_redis", "neo4j_server", "redis_server"]  # fixtures
+__all__ = ["browser", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"]  # fixtures
 
 pytest.register_assert_rewrite("concept_graph_contract")
 
@@ -28,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = set(getattr(item, "fixturenames", ()))
         if {"neo4j_server", "killable_neo4j"} & fixtures:
             item.add_marker(pytest.mark.xdist_group("neo4j"))
+        elif "browser" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("browser"))
         elif "redis_server" in fixtures:
             item.add_marker(pytest.mark.xdist_group("redis"))
 

@@ -84,6 +84,7 @@ def demo(
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
         "data: docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
+        f"To look at the graph: cuihop serve --store snapshot:{folder / 'hpo.cuihop'}, then open http://127.0.0.1:8080/\n"
         "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
     )
 

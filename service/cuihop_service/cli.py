@@ -41,6 +41,8 @@ def _serve(**given: Any) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         end = "s" if addresses.tls else ""
         note(f"serving http{end}://{host}:{addresses.http_port} and grpc{end}://{host}:{addresses.grpc_port}")
+        if settings.explorer:
+            note(f"to look at the graph, open http{end}://{host}:{addresses.http_port}/")
 
     if settings.workers == 1:
         run_worker(settings, http, settings.grpc_port, shared_port=False, tell=tell)

@@ -44,6 +44,7 @@ class ServiceSettings(BaseSettings):
     index_folder: Path = Field(
         Path("~/.cache/cuihop/index"), description="Where the index files of Neo4j releases lie."
     )
+    explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
     http_port: Port = Field(8080, description="The port for HTTP. 0: any free one.")
     grpc_port: Port = Field(50051, description="The port for gRPC. 0: any free one.")

@@ -19,6 +19,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.neo4j.connection import Neo4jSettings
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.core import ConceptService
+from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.front import Front, Observers
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
@@ -118,7 +119,11 @@ async def _answer(
         tls=tls,
         shared_port=shared_port,
         hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
-        more_routes=[observation.route, *curators_routes(settings, core, front)],
+        more_routes=[
+            observation.route,
+            *(explorer_routes() if settings.explorer else []),
+            *curators_routes(settings, core, front),
+        ],
     )
 
     def settled(state: State) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
@@ -12,8 +13,12 @@ import pytest
 import urllib3
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.types import Message
 
 from cuihop_server import RunningService, running_service
+from cuihop_service.calls import Cancelled
+from cuihop_service.http_api.exchange import until_gone
 from cuihop_service.http_api.quick_distance import plain_head, plain_question
 from cuihop_service.limits import Limits
 from example_graph import UNKNOWN, example_graph
@@ -404,3 +409,14 @@ def test_states_of_health(service: RunningService, call: Caller) -> None:
             assert call.get("/health/live").status == 200
     finally:
         service.holder.settle("ready")
+
+
+def test_a_caller_who_hangs_up_is_no_fault_of_the_service() -> None:
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def ask() -> None:
+        await until_gone(Request({"type": "http"}, gone), asyncio.sleep(60))
+
+    with pytest.raises(Cancelled):
+        asyncio.run(ask())

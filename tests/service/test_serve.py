@@ -83,16 +83,21 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_it_answers_on_both_ports_and_stops_when_told(store: Path, tmp_path: Path, workers: str) -> None:
-    with program(store, tmp_path, "--workers", workers) as running:
+@pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
+def test_it_answers_on_both_ports_and_stops_when_told(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
+    with program(store, tmp_path, "--workers", workers, explorer) as running:
         assert running.hops() == 3
         with grpc.insecure_channel(running.grpc) as channel:
             stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
             assert stub.Distance(pb.DistanceRequest(a="C0006121", b="C0018670"), timeout=10).hops == 3
         assert running.get("/health/ready")["status"] == "ready"
+        start = urllib3.PoolManager(retries=False, timeout=20).request("GET", f"http://{running.http}/")
+        assert (start.status, b"<title>cuihop explorer</title>" in start.data) in ((200, True), (404, False))
+        assert (start.status == 200) is (explorer == "--explorer")
         assert running.stop() == 0
-    assert "Traceback" not in running.log.read_text()
+    log = running.log.read_text()
+    assert "Traceback" not in log
+    assert (f"to look at the graph, open http://{running.http}/" in log) is (explorer == "--explorer")
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

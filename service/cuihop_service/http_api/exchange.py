@@ -15,7 +15,7 @@ import cuihop
 from cuihop.errors import InputError, ReleaseMismatch
 from cuihop_service.answers import Answer
 from cuihop_service.callers import Caller, Scope
-from cuihop_service.calls import Call
+from cuihop_service.calls import Call, Cancelled
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Front
 from cuihop_service.http_api.bodies import written
@@ -188,9 +188,13 @@ async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = Fa
     gone = asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            task.cancel()
-        return await task
+        if task.done():
+            return await task
+        task.cancel()
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise Cancelled("the caller hung up") from None  # no fault: nothing for the server to log
     finally:
         gone.cancel()
         task.cancel()

@@ -1,0 +1,1 @@
+"""The web explorer: pages that people look at the graph with, served at ``/``."""

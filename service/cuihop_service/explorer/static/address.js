@@ -1,0 +1,48 @@
+// What is shown stands in the address, after the #: a link shows the same, and the browser's buttons lead back and on.
+
+/** @typedef {{view: string, query: URLSearchParams}} Place */
+
+/** @returns {Place} */
+export function here() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { view: path || "concept", query: new URLSearchParams(query) };
+}
+
+/** @param {string} view @param {Record<string, any>} query empty values are left out */
+export function address(view, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return `#/${view}${text ? `?${text}` : ""}`;
+}
+
+/** @param {string} cui */
+export function conceptAddress(cui) {
+  return address("concept", { cui });
+}
+
+/** Goes there; `replace` leaves no step behind, as for a slider on its way. */
+export function go(to, replace = false) {
+  if (to === location.hash) return;
+  if (replace) {
+    history.replaceState(null, "", to);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  } else {
+    location.hash = to;
+  }
+}
+
+/** Changes the address without showing anything anew. */
+export function note(to) {
+  history.replaceState(null, "", to);
+}
+
+/** One of the directions; anything else is taken for the first. */
+export function direction(query) {
+  const given = query.get("direction");
+  return given === "up" || given === "down" ? given : "any";
+}
+
+/** A whole number within bounds. */
+export function whole(text, fallback, least, most) {
+  return text !== null && /^\d+$/.test(text) ? Math.min(most, Math.max(least, Number(text))) : fallback;
+}

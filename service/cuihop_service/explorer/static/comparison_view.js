@@ -1,0 +1,233 @@
+// Two concept sets side by side: what is matched, what is near and through whom, and the nn-IoU that comes of it.
+
+import { el, fill, announce, counted } from "./dom.js";
+import { address, conceptAddress, direction as directionIn, go, note, whole } from "./address.js";
+import { box, placedInColumns } from "./boxes.js";
+import { comparisonCypher, cypherPanel } from "./cypher.js";
+import { directionChoice, directionInWords } from "./directions.js";
+import { Picture } from "./picture.js";
+import { told } from "./problems.js";
+import { saveButtons } from "./saving.js";
+
+const PAUSE = 250; // ms after the last movement of a slider
+const FARTHEST = 6;
+const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
+
+/** @type {import("./main.js").View} */
+export async function comparisonView(app, place, query, signal) {
+  const asked = {
+    a: listed(query.get("a") ?? "", app.release.identifiers).cuis,
+    b: listed(query.get("b") ?? "", app.release.identifiers).cuis,
+    n: whole(query.get("n"), 1, 0, FARTHEST),
+    lambda: fraction(query.get("lambda"), 0.5),
+    direction: directionIn(query),
+    unknown: query.get("unknown") === "isolated" ? "isolated" : "error",
+  };
+  document.title = "Compare two sets – cuihop";
+  const answer = el("div", { id: "answer" });
+  const written = () => address("comparison", { a: asked.a.join(" "), b: asked.b.join(" "), n: asked.n, lambda: asked.lambda,
+    direction: asked.direction === "any" ? "" : asked.direction, unknown: asked.unknown === "error" ? "" : asked.unknown });
+  let timer = 0;
+  let asking = new AbortController();
+  /** @type {Picture|null} */
+  let picture = null; // the one before stays until the next one is there
+  /** Asks anew, a moment after the last change; the address follows without a step for each. */
+  const changed = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      note(written());
+      ask();
+    }, PAUSE);
+  };
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    asking.abort();
+    picture?.destroy();
+  });
+
+  const areas = ["a", "b"].map((side) => setField(app, side, asked[side], (cuis) => {
+    asked[side] = cuis;
+    changed();
+  }));
+  const n = slider("n", "n, hops within which a concept is near", 0, FARTHEST, 1, asked.n, (value) => (asked.n = value));
+  const lambda = slider("lambda", "λ, what a near concept counts", 0, 1, 0.05, asked.lambda, (value) => (asked.lambda = value));
+
+  function slider(id, label, min, max, step, value, set) {
+    const output = el("output", { for: id }, String(value));
+    const input = el("input", { id, type: "range", min, max, step, value, oninput: () => {
+      set(Number(input.value));
+      output.textContent = input.value;
+      changed();
+    } });
+    return el("div", { class: "slider" }, el("label", { for: id }, label), input, output);
+  }
+
+  fill(
+    place,
+    el("h1", {}, "Compare two concept sets"),
+    el("div", { class: "card form" },
+      el("div", { class: "columns" }, areas),
+      el("div", { class: "row" }, n, lambda),
+      el("div", { class: "row" },
+        directionChoice(asked.direction, (direction) => {
+          asked.direction = direction;
+          changed();
+        }),
+        el("label", { class: "inline" }, el("input", { type: "checkbox", id: "isolated", checked: asked.unknown === "isolated",
+          onchange: (event) => {
+            asked.unknown = event.target.checked ? "isolated" : "error";
+            changed();
+          } }), " Keep unknown concepts, near nothing"))),
+    answer,
+  );
+
+  async function ask() {
+    asking.abort();
+    const own = (asking = new AbortController());
+    const stop = AbortSignal.any([signal, own.signal]);
+    if (!asked.a.length && !asked.b.length) {
+      fill(answer, el("p", { class: "hint" }, "Paste the concepts of two images: rows of a concept file, or identifiers."));
+      return;
+    }
+    const question = structuredClone(asked);
+    answer.setAttribute("aria-busy", "true");
+    await told(answer, stop, async () => {
+      const found = await app.service.post("v1/relevance", question, stop);
+      const { merged, isolated } = found;
+      const sets = { a: current(question.a, merged), b: current(question.b, merged) };
+      const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
+      const names = known.length ? await app.names(known, stop) : new Map();
+      picture?.destroy();
+      picture = showComparison(app, answer, question, found, sets, names, stop);
+    });
+    if (!stop.aborted) answer.removeAttribute("aria-busy");
+  }
+  if (!asked.a.length && !asked.b.length) areas[0].querySelector("textarea")?.focus();
+  await ask();
+}
+
+/** Identifiers in a text, each once, and what was left out: in rows of a concept file, the name of the image. */
+export function listed(text, identifiers) {
+  const words = text.split(/[\s,;|"']+/).filter(Boolean);
+  if (identifiers !== "cui") return { cuis: [...new Set(words)], left: [] };
+  const cuis = words.filter((word) => /^C\d{7}$/i.test(word)).map((word) => word.toUpperCase());
+  return { cuis: [...new Set(cuis)], left: words.filter((word) => !/^C\d{7}$/i.test(word)) };
+}
+
+function fraction(text, fallback) {
+  const number = text === null ? NaN : Number(text);
+  return number >= 0 && number <= 1 ? number : fallback;
+}
+
+/** The concepts that identifiers stand for, each once. */
+function current(cuis, merged) {
+  return [...new Set(cuis.map((cui) => merged[cui] ?? cui))];
+}
+
+function setField(app, side, cuis, onchange) {
+  const status = el("p", { class: "status", role: "status", id: `${side}-status` });
+  const area = el("textarea", { id: `set-${side}`, rows: 3, spellcheck: "false", "aria-describedby": `${side}-status`,
+    placeholder: "C0006121; C0018670", value: cuis.join("; ") });
+  const tell = ({ cuis: found, left }) => {
+    status.textContent = found.length || left.length
+      ? counted(found.length, "concept") + (left.length ? `; left out: ${left.slice(0, 3).join(" ")}${left.length > 3 ? " …" : ""}` : "")
+      : "";
+  };
+  area.addEventListener("input", () => {
+    const found = listed(area.value, app.release.identifiers);
+    tell(found);
+    onchange(found.cuis);
+  });
+  tell({ cuis, left: [] });
+  return el("div", { class: "field" }, el("label", { for: `set-${side}` }, `Concepts of image ${side.toUpperCase()}`), area, status);
+}
+
+function showComparison(app, place, asked, found, sets, names, signal) {
+  const shared = new Set(found.shared);
+  const isolated = new Set(found.isolated);
+  const near = new Map(found.related.map((one) => [`${one.side} ${one.cui}`, one]));
+  const rows = [];
+  for (const [side, cuis] of [["A", sets.a], ["B", sets.b]]) {
+    for (const cui of cuis) {
+      if (shared.has(cui) && side === "B") continue;
+      const kind = shared.has(cui) ? "matched" : near.has(`${side} ${cui}`) ? "near" : isolated.has(cui) ? "unknown" : "alone";
+      rows.push({ cui, side: shared.has(cui) ? "A, B" : side, kind, name: names.get(cui) ?? null,
+        witnesses: near.get(`${side} ${cui}`)?.witnesses ?? [] });
+    }
+  }
+  const order = Object.keys(HOW);
+  rows.sort((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind));
+  const picture = new Picture({
+    label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
+    onopen: (node) => go(conceptAddress(node.cui)),
+  });
+  const { boxes, edges } = drawn(rows);
+  const value = (number) => number.toFixed(4);
+  fill(
+    place,
+    Object.entries(found.merged).map(([old, now]) => el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`)),
+    el("section", { class: "card figures" },
+      el("div", {}, el("p", { class: "figure" }, el("span", { id: "nn-iou", "data-value": found.nn_iou }, value(found.nn_iou))),
+        el("p", {}, "nn-IoU")),
+      el("p", { class: "formula", id: "formula" },
+        `= (${found.shared.length} matched + ${found.lambda} · ${found.related.length} near) / ${found.union} in all`),
+      el("div", {}, el("p", { class: "figure second" }, el("span", { id: "iou", "data-value": found.iou }, value(found.iou))),
+        el("p", {}, "IoU"))),
+    el("p", { class: "hint" }, `n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`),
+    boxes.length > 0 && picture.root,
+    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Concepts" }, el("table", { id: "why" },
+      el("thead", {}, el("tr", {}, ["Concept", "CUI", "In", "Counts", "Why"].map((head) => el("th", { scope: "col" }, head)))),
+      el("tbody", {}, rows.map((row) => el("tr", { "data-cui": row.cui, "data-kind": row.kind },
+        el("td", {}, row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui)),
+        el("td", {}, el("code", {}, row.cui)), el("td", {}, row.side),
+        el("td", {}, el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind])),
+        el("td", {}, reason(app, row, asked, found, names, signal))))))),
+    saveButtons("comparison", {
+      picture,
+      json: () => ({ question: asked, answer: found }),
+      csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
+        ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
+        : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
+    }),
+    cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
+  );
+  if (boxes.length > 0) picture.draw(boxes, edges);
+  announce(`nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}`);
+  return picture;
+}
+
+/** A on the left, what both have in the middle, B on the right; a dashed line for near. */
+function drawn(rows) {
+  const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, told: HOW[row.kind] }));
+  const column = (side) => boxes.filter((one, i) => rows[i].side === side);
+  placedInColumns(column("A"), column("A, B"), column("B"));
+  const idOf = new Map(rows.flatMap((row) => row.side.split(", ").map((side) => [`${side} ${row.cui}`, `${row.side} ${row.cui}`])));
+  const edges = new Map();
+  for (const row of rows) {
+    for (const witness of row.witnesses) {
+      const other = idOf.get(`${row.side === "A" ? "B" : "A"} ${witness.cui}`);
+      const own = `${row.side} ${row.cui}`;
+      if (other) edges.set([own, other].sort().join("|"), { from: own, to: other, kind: "near", sides: true, text: counted(witness.hops, "hop") });
+    }
+  }
+  return { boxes, edges: [...edges.values()] };
+}
+
+/** Through whom a concept is near, with the path on request. */
+function reason(app, row, asked, found, names, signal) {
+  if (row.kind === "matched") return "in both sets";
+  if (row.kind === "alone") return `nothing in the other set within ${counted(found.n, "hop")}`;
+  if (row.kind === "unknown") return "this release does not hold it";
+  return el("ul", { class: "witnesses" }, row.witnesses.map((witness) => {
+    const path = el("span", { class: "through" });
+    const [a, b] = row.side === "A" ? [row.cui, witness.cui] : [witness.cui, row.cui];
+    const button = el("button", { type: "button", class: "quiet small", onclick: () => told(path, signal, async () => {
+      const answer = await app.service.get("v1/path", { a, b, direction: found.direction, max_hops: found.n }, signal);
+      fill(path, answer.path === null ? "no path any more" : answer.path.map((step, i) =>
+        [i > 0 && (step.relation === "parent" ? " ↑ " : " ↓ "), step.name ?? step.cui]), " ",
+        el("a", { href: address("path", { a, b, direction: found.direction === "any" ? "" : found.direction }) }, "as a picture"));
+    }) }, "Path");
+    return el("li", {}, `${counted(witness.hops, "hop")} from `, names.get(witness.cui) ?? witness.cui, " ", button, " ", path);
+  }));
+}
+

@@ -1,0 +1,201 @@
+// A field for one concept, with type-ahead: the combobox pattern of the ARIA Authoring Practices.
+
+import { el, fill, counted } from "./dom.js";
+import { Problem, isCancelled } from "./service.js";
+import { inWords } from "./problems.js";
+
+const PAUSE = 150; // ms after the last key
+const HITS = 12;
+
+/**
+ * @typedef {{cui: string, name: string|null, told: string}} Choice
+ * @typedef {{root: HTMLElement, input: HTMLInputElement, cui: string, show: (cui: string, name: string|null) => void}} ConceptField
+ */
+
+/**
+ * @param {import("./main.js").App} app
+ * @param {{label: string, hint?: string, large?: boolean, onchoose: (cui: string) => void}} options
+ * @returns {ConceptField}
+ */
+export function conceptField(app, { label, hint, large = false, onchoose }) {
+  const id = label.toLowerCase().replaceAll(" ", "-"); // the same when the view is shown anew: the focus stays
+  const list = el("ul", { role: "listbox", id: `${id}-list`, "aria-label": `Concepts for: ${label}`, hidden: true });
+  const status = el("p", { class: "status", role: "status", id: `${id}-status` });
+  const input = el("input", {
+    id, type: "text", role: "combobox", autocomplete: "off", autocapitalize: "off", spellcheck: "false",
+    "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
+    "aria-describedby": `${id}-status`, placeholder: hint ?? "name, synonym or CUI",
+  });
+  const root = el(
+    "div",
+    { class: large ? "field large" : "field" },
+    el("label", { for: id }, label),
+    el("div", { class: "combo" }, input, list),
+    status,
+  );
+  /** @type {Choice[]} */
+  let choices = [];
+  let active = -1;
+  let wantsFirst = false; // Enter came before the answer
+  let timer = 0;
+  /** @type {AbortController|null} */
+  let asking = null;
+  const field = { root, input, cui: "", show };
+
+  function show(cui, name) {
+    field.cui = cui;
+    input.value = name ? `${name} (${cui})` : cui;
+    status.textContent = "";
+    close();
+  }
+
+  function close() {
+    clearTimeout(timer);
+    asking?.abort();
+    wantsFirst = false;
+    choices = [];
+    active = -1;
+    list.hidden = true;
+    fill(list);
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  }
+
+  function choose(place) {
+    const { cui, name } = choices[place];
+    show(cui, name);
+    onchoose(cui);
+  }
+
+  function mark(place) {
+    active = place;
+    [...list.children].forEach((item, i) => item.setAttribute("aria-selected", String(i === place)));
+    if (place < 0) {
+      input.removeAttribute("aria-activedescendant");
+    } else {
+      input.setAttribute("aria-activedescendant", list.children[place].id);
+      list.children[place].scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  async function ask() {
+    const text = input.value.trim();
+    asking?.abort();
+    if (!text) {
+      close();
+      status.textContent = "";
+      return;
+    }
+    const own = (asking = new AbortController());
+    try {
+      const found = await suggestions(app, text, own.signal);
+      if (own !== asking) return;
+      choices = found.choices;
+      fill(list, choices.map((choice, place) => option(choice, `${id}-${place}`, () => choose(place))));
+      list.hidden = choices.length === 0;
+      input.setAttribute("aria-expanded", String(choices.length > 0));
+      mark(-1);
+      status.textContent = found.told ?? counts(choices.length);
+      if (wantsFirst && choices.length) choose(0);
+    } catch (error) {
+      if (isCancelled(error) || own !== asking) return;
+      close();
+      const again = el("button", { type: "button", class: "quiet small", onclick: () => ask() }, "Try again");
+      const words = error instanceof Problem ? inWords(error)[0] : "A fault in this page";
+      fill(status, `${words}. `, again);
+    }
+  }
+
+  input.addEventListener("input", () => {
+    field.cui = "";
+    wantsFirst = false;
+    clearTimeout(timer);
+    timer = setTimeout(ask, PAUSE);
+  });
+  input.addEventListener("keydown", (event) => {
+    const last = choices.length - 1;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (last < 0) ask();
+      else if (event.key === "ArrowDown") mark(active < last ? active + 1 : 0);
+      else mark(active > 0 ? active - 1 : last);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      if (last >= 0) choose(Math.max(0, active));
+      else if (field.cui) onchoose(field.cui);
+      else if (input.value.trim()) {
+        clearTimeout(timer);
+        ask();
+        wantsFirst = true;
+      }
+    } else if (event.key === "Escape") {
+      if (list.hidden) {
+        input.value = "";
+        field.cui = "";
+        status.textContent = "";
+      }
+      close();
+    }
+  });
+  input.addEventListener("focus", () => input.select());
+  input.addEventListener("blur", () => close());
+  return field;
+}
+
+function counts(found) {
+  if (found === 0) return "No concept found";
+  return found < HITS ? counted(found, "concept") : `The first ${HITS} concepts; type more to narrow them down`;
+}
+
+function option(choice, id, chosen) {
+  const item = el(
+    "li",
+    { role: "option", id, "aria-selected": "false" },
+    el("span", { class: "name" }, choice.name ?? choice.cui),
+    " ",
+    el("code", {}, choice.cui),
+    choice.told && [" ", el("span", { class: "told" }, choice.told)],
+  );
+  item.addEventListener("mousedown", (event) => {
+    event.preventDefault(); // the field keeps the focus
+    chosen();
+  });
+  return item;
+}
+
+/** What a text may mean: concepts by name, and what became of an identifier that is retired. */
+async function suggestions(app, typed, signal) {
+  const text = app.release.identifiers === "cui" && /^c\d{7}$/.test(typed) ? typed.toUpperCase() : typed;
+  const mayBeIdentifier = /\d/.test(text) && !/\s/.test(text);
+  const [hits, resolution] = await Promise.all([
+    app.release.names ? app.service.get("v1/search", { text, limit: HITS }, signal).then((a) => a.hits) : [],
+    mayBeIdentifier ? resolved(app, text, signal) : null,
+  ]);
+  /** @type {Choice[]} */
+  const choices = hits.map((hit) => ({ cui: hit.cui, name: hit.name, told: why(hit, resolution) }));
+  if (!resolution) {
+    const needs = !app.release.names && !mayBeIdentifier;
+    return { choices, told: needs ? "Names are not shown here: give an identifier" : null };
+  }
+  if (resolution.cui && !choices.some((choice) => choice.cui === resolution.cui)) {
+    const successor = resolution.status === "merged" ? `successor of ${resolution.asked}, retired` : "";
+    choices.unshift({ cui: resolution.cui, name: null, told: successor });
+  }
+  if (resolution.status !== "retired") return { choices, told: null };
+  const named = await app.names(resolution.candidates.map((found) => found.cui), signal).catch(() => new Map());
+  for (const { cui, relation } of resolution.candidates) {
+    choices.push({ cui, name: named.get(cui) ?? null, told: `suggested (${relation}) for ${resolution.asked}, retired` });
+  }
+  return { choices, told: `${resolution.asked} is retired without one exact successor` };
+}
+
+async function resolved(app, text, signal) {
+  const answer = await app.service.post("v1/resolutions", { cuis: [text] }, signal);
+  return answer.resolutions[0];
+}
+
+/** Why a hit is one, where its name does not tell. */
+function why(hit, resolution) {
+  if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.asked}, retired`;
+  return hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;
+}

@@ -1,0 +1,168 @@
+// Search, and the card of one concept.
+
+import { el, fill, copyButton, grouped, counted, announce } from "./dom.js";
+import { address, conceptAddress, go } from "./address.js";
+import { conceptField } from "./concept_field.js";
+import { told } from "./problems.js";
+import { cypherPanel, conceptCypher } from "./cypher.js";
+import { saveButtons } from "./saving.js";
+
+const PAGE = 25;
+const SYNONYMS = 12;
+
+/** @type {import("./main.js").View} */
+export async function conceptView(app, place, query, signal) {
+  const cui = query.get("cui") ?? "";
+  const field = conceptField(app, {
+    label: "Search for a concept",
+    large: true,
+    hint: app.release.names ? "name, synonym or CUI" : "CUI",
+    onchoose: (chosen) => go(conceptAddress(chosen)),
+  });
+  const card = el("div", { id: "card" });
+  const heading = cui ? el("h1", { class: "unseen" }, "Concept") : el("h1", {}, "How near are two concepts?");
+  fill(place, heading, field.root, card);
+  if (!cui) {
+    document.title = "cuihop explorer";
+    welcome(app, card);
+    field.input.focus();
+    return;
+  }
+  fill(card, el("p", { class: "waiting" }, "Asking …"));
+  await told(card, signal, async () => {
+    const concept = await app.service.get("v1/concept", { cui }, signal);
+    heading.remove(); // the card has one of its own
+    showCard(app, card, cui, concept, signal);
+  });
+}
+
+function welcome(app, card) {
+  const { release } = app;
+  fill(
+    card,
+    el(
+      "div",
+      { class: "cards" },
+      entry("Path", "path", "How far one concept is from another, and the way there."),
+      entry("Neighbourhood", "neighbourhood", "What lies around a concept; large families stay folded."),
+      entry("Compare sets", "comparison", "Why two images are as relevant to one another as nn-IoU says."),
+    ),
+    el(
+      "section",
+      { class: "card" },
+      el("h2", {}, "What is loaded"),
+      el(
+        "dl",
+        { class: "facts" },
+        fact("Release", release.name),
+        fact("Concepts", grouped(release.concepts)),
+        fact("is_a edges", grouped(release.edges)),
+        fact("Source vocabularies", release.sabs.join(", ") || "not told"),
+        fact("Relations", release.relations.join(", ") || "not told"),
+        fact("Digest", el("code", { class: "break" }, release.digest)),
+        fact("Service", release.service_version),
+      ),
+    ),
+  );
+}
+
+function entry(title, view, text) {
+  return el("a", { class: "card entry", href: address(view) }, el("b", {}, title), el("span", {}, text));
+}
+
+function fact(name, value) {
+  return [el("dt", {}, name), el("dd", {}, value)];
+}
+
+function showCard(app, card, asked, concept, signal) {
+  const title = concept.name ?? concept.cui;
+  document.title = `${title} – cuihop`;
+  const parents = el("ul", { class: "related" });
+  const children = el("ul", { class: "related" });
+  fill(
+    card,
+    el(
+      "article",
+      { class: "card" },
+      concept.cui !== asked && el("p", { class: "notice" }, `${asked} is retired; this is its successor.`),
+      el("h1", {}, title),
+      el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
+        copyButton("Copy CUI", concept.cui), concept.name && copyButton("Copy name", concept.name),
+        copyButton("Copy link", location.href)),
+      concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
+        concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
+      concept.names_hidden && el("p", { class: "notice" }, "Names are not shown here: your key or this service does not open them."),
+      synonyms(concept.synonyms),
+      el("p", { class: "row" },
+        el("a", { class: "button", href: address("path", { a: concept.cui }) }, "Path from here"),
+        el("a", { class: "button", href: address("neighbourhood", { cui: concept.cui }) }, "Neighbourhood")),
+      el("div", { class: "columns" },
+        el("section", { "aria-label": "Parents" },
+          el("h2", {}, counted(concept.parents, "parent"), el("small", {}, " broader")), parents),
+        el("section", { "aria-label": "Children" },
+          el("h2", {}, counted(concept.children, "child", "children"), el("small", {}, " narrower")), children)),
+    ),
+    cypherPanel(conceptCypher(concept.cui)),
+    saveButtons(`concept-${concept.cui}`, {
+      json: () => concept,
+      csv: () => [["cui", "name", "semantic_types", "synonyms", "parents", "children"],
+        [concept.cui, concept.name ?? "", concept.semantic_types.map((type) => type.name).join("; "),
+          concept.synonyms.join("; "), concept.parents, concept.children]],
+    }),
+  );
+  announce(`${title}, ${counted(concept.parents, "parent")}, ${counted(concept.children, "child", "children")}`);
+  listOf(app, parents, concept, "up", signal, true);
+  listOf(app, children, concept, "down", signal, false);
+}
+
+function synonyms(all) {
+  if (!all.length) return null;
+  const list = el("p", { class: "synonyms" });
+  const show = (most) => {
+    fill(list, el("b", {}, "Also: "), all.slice(0, most).join(" · "));
+    if (all.length > most) {
+      const more = el("button", { type: "button", class: "quiet small", onclick: () => show(all.length) },
+        `${grouped(all.length - most)} more`);
+      list.append(" ", more);
+    }
+  };
+  show(SYNONYMS);
+  return list;
+}
+
+/** Parents or children, page by page; for parents also who says so. */
+function listOf(app, list, concept, direction, signal, withSources) {
+  const total = direction === "up" ? concept.parents : concept.children;
+  if (total === 0) return;
+  const more = async (shown) => {
+    const limit = shown + PAGE;
+    const answer = await app.service.get("v1/neighbourhood", { cui: concept.cui, hops: 1, direction, limit }, signal);
+    const cuis = answer.neighbours.slice(shown).map((near) => near.cui);
+    const names = await app.names(cuis, signal);
+    const rows = cuis.map((cui) => {
+      const sources = el("small", { class: "sabs" });
+      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, names.get(cui) ?? cui), " ",
+        el("code", {}, cui), " ", sources) };
+    });
+    if (shown === 0) fill(list);
+    list.querySelector("li.more")?.remove();
+    list.append(...rows.map((row) => row.item));
+    if (limit < answer.total) list.append(moreItem(limit, answer.total));
+    if (shown > 0) rows[0]?.item.querySelector("a")?.focus();
+    if (withSources) {
+      for (const { cui, sources } of rows) { // one after the other: nobody waits for them
+        const step = await app.service.get("v1/path", { a: concept.cui, b: cui, direction: "up", max_hops: 1 }, signal);
+        sources.textContent = (step.path?.[1]?.sabs ?? []).join(", ");
+      }
+    }
+  };
+  const moreItem = (shown, all) => {
+    const item = el("li", { class: "more" });
+    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(all - shown)} more`);
+    button.addEventListener("click", () => told(item, signal, () => more(shown)));
+    item.append(button);
+    return item;
+  };
+  fill(list, el("li", { class: "waiting" }, "Asking …"));
+  told(list, signal, () => more(0));
+}

@@ -1,0 +1,79 @@
+// The same questions in Cypher, for Neo4j Browser: parameters first, then the query.
+
+import { el, copyButton } from "./dom.js";
+
+/** A text as Cypher writes it. */
+function quoted(text) {
+  return `'${text.replace(/[\\']/g, "\\$&")}'`;
+}
+
+function parameters(given) {
+  return Object.entries(given).map(([name, value]) =>
+    `:param ${name} => ${Array.isArray(value) ? `[${value.map(quoted).join(", ")}]` : quoted(value)};\n`).join("");
+}
+
+/** A pattern of is_a edges the way hops may go; down is up, read from the other end. */
+function edges(direction, bounds) {
+  return { any: `-[:IS_A*${bounds}]-`, up: `-[:IS_A*${bounds}]->`, down: `<-[:IS_A*${bounds}]-` }[direction];
+}
+
+export function conceptCypher(cui) {
+  return `${parameters({ cui })}
+MATCH (c:Concept {cui: $cui})
+OPTIONAL MATCH (c)-[up:IS_A]->(parent:Concept)
+RETURN c.cui AS cui, c.name AS name, parent.cui AS parent, parent.name AS parent_name, up.sabs AS sabs
+ORDER BY parent`;
+}
+
+export function pathCypher(a, b, direction, bound) {
+  if (a === b) return `${parameters({ a })}\nMATCH p = (:Concept {cui: $a})\nRETURN p`;
+  return `${parameters({ a, b })}
+MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})
+MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)}(b))
+WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1
+RETURN p`;
+}
+
+export function neighbourhoodCypher(cui, hops, direction, shown) {
+  return `${parameters({ cui, shown })}
+// the picture
+MATCH (c:Concept) WHERE c.cui IN $shown
+OPTIONAL MATCH (c)-[e:IS_A]->(parent:Concept) WHERE parent.cui IN $shown
+RETURN c, e, parent;
+
+// everything within ${hops} ${hops === 1 ? "hop" : "hops"}, folded or not
+MATCH p = (c:Concept {cui: $cui})${edges(direction, `1..${hops}`)}(near:Concept)
+WHERE near <> c
+WITH near, min(length(p)) AS hops
+RETURN near.cui AS cui, near.name AS name, hops
+ORDER BY hops, cui`;
+}
+
+export function comparisonCypher(a, b, n, direction) {
+  const near = n === 0 ? "" : `
+// which are near one another, and how many hops apart
+UNWIND $a AS cui_a
+UNWIND $b AS cui_b
+WITH cui_a, cui_b WHERE cui_a <> cui_b
+MATCH (a:Concept {cui: cui_a}), (b:Concept {cui: cui_b})
+MATCH p = shortestPath((a)${edges(direction, `..${n}`)}(b))
+RETURN cui_a, a.name AS name_a, cui_b, b.name AS name_b, length(p) AS hops
+ORDER BY hops, cui_a, cui_b;
+`;
+  return `${parameters({ a, b })}${near}
+// which are matched
+UNWIND $a AS cui
+WITH cui WHERE cui IN $b
+RETURN cui`;
+}
+
+/** A folded panel with the query and a button to copy it. */
+export function cypherPanel(text) {
+  return el(
+    "details",
+    { class: "cypher" },
+    el("summary", {}, "The same in Cypher"),
+    el("pre", { tabindex: "0", "aria-label": "Cypher" }, el("code", {}, text)),
+    copyButton("Copy Cypher", text),
+  );
+}

@@ -1,0 +1,185 @@
+// Begins the explorer: the release, the views by address, the key, the appearance.
+
+import { el, fill, announce, grouped } from "./dom.js";
+import { here, address } from "./address.js";
+import { Problem, Service, key } from "./service.js";
+import { problemPanel } from "./problems.js";
+import { conceptView } from "./concept_view.js";
+import { pathView } from "./path_view.js";
+import { neighbourhoodView } from "./neighbourhood_view.js";
+import { comparisonView } from "./comparison_view.js";
+import { keyView } from "./key_view.js";
+
+/**
+ * What every view has.
+ * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>}} App
+ * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
+ */
+
+/** @type {Record<string, View>} */
+const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView };
+const SHORT = 12; // digits of a digest that people compare
+const AGREED = 10_000; // ms after which all workers serve the same release
+const MOST_EXCHANGES = 3;
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const badges = /** @type {HTMLElement} */ (document.getElementById("badges"));
+const forget = /** @type {HTMLButtonElement} */ (document.getElementById("forget"));
+
+/** @type {Map<string, string|null>} */
+let known = new Map();
+let showing = new AbortController();
+let tier = "";
+/** @type {number[]} */
+let exchanges = [];
+
+/** @type {App} */
+const app = {
+  service: new Service((answer) => {
+    tier = answer.tier;
+    if (app.release && answer.release !== app.release.digest) exchanged();
+    else showBadges();
+  }, askForKey),
+  release: null,
+  names,
+};
+
+/** Names of concepts; null where the release gives none or the key may not see them. */
+async function names(cuis, signal) {
+  const missing = [...new Set(cuis)].filter((cui) => !known.has(cui));
+  const size = app.release.limits.concepts;
+  for (let first = 0; first < missing.length; first += size) {
+    const part = missing.slice(first, first + size);
+    const answer = await app.service.post("v1/concepts", { cuis: part, names_only: true }, signal);
+    part.forEach((cui, place) => known.set(cui, answer.concepts[place].name));
+  }
+  return known;
+}
+
+function showBadges() {
+  const { release } = app;
+  if (!release) return fill(badges);
+  const counts = `${grouped(release.concepts)} concepts, ${grouped(release.edges)} is_a edges; digest ${release.digest}`;
+  fill(
+    badges,
+    el("span", { class: "badge", id: "release", title: counts }, "release ", el("b", {}, release.name), " ",
+      el("code", {}, release.digest.slice(0, SHORT))),
+    tier && el("span", { class: "badge", id: "tier", title: "which part of the service gave the last answer" },
+      "from ", el("b", {}, tier)),
+  );
+}
+
+/** Learns what is served, then shows what the address names. */
+async function begin() {
+  forget.hidden = !key.get();
+  try {
+    const release = await app.service.get("v1/release");
+    if (release.digest !== app.release?.digest) known = new Map();
+    app.release = release;
+  } catch (error) {
+    if (!(error instanceof Problem && error.reason === "NOT_AUTHENTICATED")) fill(main, problemPanel(error, begin));
+    return;
+  }
+  showBadges();
+  await show();
+}
+
+/** Shows what the address names. */
+async function show() {
+  if (!app.release) return begin();
+  showing.abort();
+  showing = new AbortController();
+  const { signal } = showing;
+  const { view, query } = here();
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.getAttribute("data-view") === view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const shown = VIEWS[view];
+  if (!shown) {
+    fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
+      el("p", {}, el("a", { href: address("") }, "Begin with a search"))));
+    return;
+  }
+  main.dataset.view = view;
+  const focused = document.activeElement;
+  try {
+    const done = shown(app, main, query, signal);
+    keepFocus(focused);
+    await done;
+  } catch (error) {
+    if (signal.aborted) return;
+    fill(main, problemPanel(error, show));
+  }
+}
+
+/** Puts the focus on the element that took the place of the one that had it; else, after a step, on the view. */
+function keepFocus(before) {
+  if (before?.id && before !== main) document.getElementById(before.id)?.focus();
+  if (document.activeElement === document.body && before && before !== document.body) main.focus();
+}
+
+/** Begins anew with the release that took the place of the other; not for ever, while workers do not agree yet. */
+function exchanged() {
+  const now = performance.now();
+  exchanges = [...exchanges.filter((then) => now - then < AGREED), now];
+  if (exchanges.length <= MOST_EXCHANGES) begin();
+}
+
+/** @param {Problem} problem why not @param {boolean} shown whether a key was shown */
+function askForKey(problem, shown) {
+  showing.abort();
+  key.forget();
+  forget.hidden = true;
+  app.release = null;
+  showBadges();
+  keyView(main, shown ? problem : null, begin);
+}
+
+forget.addEventListener("click", () => {
+  key.forget();
+  app.release = null;
+  announce("The key is forgotten");
+  begin();
+});
+
+const appearance = /** @type {HTMLButtonElement} */ (document.getElementById("theme"));
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : systemIsDark.matches;
+}
+
+function appearanceChanged() {
+  appearance.textContent = isDark() ? "Light" : "Dark";
+  appearance.setAttribute("aria-label", isDark() ? "Light appearance" : "Dark appearance");
+  dispatchEvent(new Event("appearance"));
+}
+
+appearance.addEventListener("click", () => {
+  const chosen = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = chosen;
+  try {
+    localStorage.setItem("cuihop-theme", chosen);
+  } catch {
+    // storage may be forbidden; the choice then holds for this page
+  }
+  appearanceChanged();
+});
+systemIsDark.addEventListener("change", appearanceChanged);
+
+document.getElementById("skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    event.preventDefault();
+    main.querySelector("input, textarea")?.focus();
+  }
+});
+addEventListener("hashchange", show);
+appearanceChanged();
+begin();

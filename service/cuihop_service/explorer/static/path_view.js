@@ -1,0 +1,122 @@
+// How far one concept is from another, and the way there.
+
+import { el, fill, counted, announce } from "./dom.js";
+import { address, conceptAddress, direction as directionIn, go, whole } from "./address.js";
+import { box, placedAsWalk } from "./boxes.js";
+import { conceptField } from "./concept_field.js";
+import { cypherPanel, pathCypher } from "./cypher.js";
+import { directionChoice, directionInWords } from "./directions.js";
+import { Picture } from "./picture.js";
+import { told } from "./problems.js";
+import { saveButtons } from "./saving.js";
+
+const WAYS = { parent: "↑ is a", child: "↓ has child" };
+const FARTHEST = 255;
+
+/** @type {import("./main.js").View} */
+export async function pathView(app, place, query, signal) {
+  const asked = {
+    a: query.get("a") ?? "",
+    b: query.get("b") ?? "",
+    direction: directionIn(query),
+    max_hops: query.has("max_hops") ? whole(query.get("max_hops"), null, 0, FARTHEST) : null,
+  };
+  document.title = "Path – cuihop";
+  const show = (changed) => {
+    const next = { ...asked, ...changed };
+    go(address("path", { ...next, direction: next.direction === "any" ? "" : next.direction }));
+  };
+  const from = conceptField(app, { label: "From", onchoose: (a) => show({ a }) });
+  const to = conceptField(app, { label: "To", onchoose: (b) => show({ b }) });
+  const bound = el("input", { id: "bound", type: "number", min: 0, max: FARTHEST, value: asked.max_hops ?? "", placeholder: "any",
+    onchange: () => show({ max_hops: bound.value === "" ? null : whole(bound.value, null, 0, FARTHEST) }) });
+  const answer = el("div", { id: "answer" });
+  fill(
+    place,
+    el("h1", {}, "Path between two concepts"),
+    el("div", { class: "card form" },
+      el("div", { class: "fields" }, from.root,
+        el("button", { type: "button", class: "quiet swap", id: "swap", "aria-label": "Swap from and to", title: "Swap",
+          onclick: () => show({ a: asked.b, b: asked.a }) }, "⇄"),
+        to.root),
+      el("div", { class: "row" }, directionChoice(asked.direction, (direction) => show({ direction })),
+        el("label", { class: "inline" }, "At most ", bound, " hops"))),
+    answer,
+  );
+  if (asked.a) from.show(asked.a, null);
+  if (asked.b) to.show(asked.b, null);
+  if (!asked.a || !asked.b) {
+    (asked.a ? to : from).input.focus();
+    for (const [field, cui] of [[from, asked.a], [to, asked.b]]) if (cui) await nameIn(app, field, cui, signal);
+    return;
+  }
+  fill(answer, el("p", { class: "waiting" }, "Asking …"));
+  await told(answer, signal, async () => {
+    const found = await app.service.get("v1/path", asked, signal);
+    const [a, b] = [asked.a, asked.b].map((cui) => found.merged[cui] ?? cui);
+    const names = await app.names([a, b], signal);
+    for (const [field, cui, current] of [[from, asked.a, a], [to, asked.b, b]]) {
+      if (field.input.value === cui) field.show(cui, names.get(current) ?? null);
+    }
+    showPath(answer, asked, found, { a, b, names }, signal);
+  });
+}
+
+/** Shows the name of the concept that is chosen already. */
+async function nameIn(app, field, cui, signal) {
+  const concept = await app.service.get("v1/concept", { cui }, signal).catch(() => null);
+  if (concept && field.cui === cui) field.show(cui, concept.name);
+}
+
+function showPath(place, asked, found, { a, b, names }, signal) {
+  const within = found.max_hops === null ? "" : ` within ${counted(found.max_hops, "hop")}`;
+  const title = found.hops === null ? `No path${within}` : counted(found.hops, "hop");
+  document.title = `${title}: ${names.get(a) ?? a} – ${names.get(b) ?? b}`;
+  announce(`${title}, ${directionInWords(found.direction)}`);
+  const merged = Object.entries(found.merged).map(([old, now]) =>
+    el("p", { class: "notice" }, `${old} is retired; ${now} is its successor.`));
+  if (found.path === null) {
+    fill(place, merged, el("section", { class: "card" },
+      el("p", { class: "figure", id: "hops" }, title),
+      el("p", {}, `${names.get(a) ?? a} and ${names.get(b) ?? b}: hops ${directionInWords(found.direction)}.`,
+        found.direction === "any" ? "" : " Either way there may be one.")));
+    return;
+  }
+  const boxes = found.path.map((step, i) => box({
+    id: `${i} ${step.cui}`, cui: step.cui, name: step.name, kind: i === 0 || i === found.path.length - 1 ? "end" : "plain",
+    told: i === 0 ? "start" : WAYS[step.relation],
+  }));
+  const levels = found.path.map(() => 0);
+  found.path.forEach((step, i) => (levels[i] = i === 0 ? 0 : levels[i - 1] + (step.relation === "parent" ? 1 : -1)));
+  placedAsWalk(boxes, levels);
+  const edges = found.path.slice(1).map((step, i) => {
+    const [before, after] = [boxes[i].id, boxes[i + 1].id];
+    return step.relation === "parent" ? { from: before, to: after } : { from: after, to: before };
+  });
+  const picture = new Picture({
+    label: `The path: ${found.path.map((step) => step.name ?? step.cui).join(", ")}`,
+    onopen: (node) => go(conceptAddress(node.cui)),
+  });
+  signal.addEventListener("abort", () => picture.destroy());
+  const share = address("neighbourhood", { cui: a });
+  fill(
+    place,
+    merged,
+    el("section", { class: "card" },
+      el("p", { class: "figure", id: "hops" }, title, " ", el("small", {}, directionInWords(found.direction))),
+      el("ol", { class: "steps", id: "steps" }, found.path.map((step, i) => el("li", {},
+        el("span", { class: "way" }, i === 0 ? "from" : WAYS[step.relation]), " ",
+        el("a", { href: conceptAddress(step.cui) }, step.name ?? step.cui), " ", el("code", {}, step.cui), " ",
+        i > 0 && el("small", { class: "sabs" }, step.sabs.join(", "))))),
+      el("p", {}, el("a", { href: share }, `Neighbourhood of ${names.get(a) ?? a}`))),
+    picture.root,
+    saveButtons(`path-${a}-${b}`, {
+      picture,
+      json: () => found,
+      csv: () => [["step", "cui", "name", "relation", "sabs"],
+        ...found.path.map((step, i) => [i, step.cui, step.name ?? "", step.relation ?? "", (step.sabs ?? []).join(";")])],
+    }),
+    cypherPanel(pathCypher(a, b, found.direction, found.max_hops ?? Math.max(1, found.hops))),
+  );
+  picture.draw(boxes, edges);
+}

@@ -1,0 +1,240 @@
+// A picture of concepts: drawn by Cytoscape, walked through by keyboard, saved as PNG and SVG.
+
+import cytoscape from "./vendor/cytoscape.esm.min.mjs";
+import { el, announce } from "./dom.js";
+import { FONT, FONT_SIZE, LINE } from "./boxes.js";
+import { svgOf } from "./svg.js";
+
+const LARGEST_ZOOM = 1.15; // at first sight
+const SMALLEST_ZOOM = 0.6; // at first sight: what is smaller cannot be read, and is better moved
+const STEP = 1.25;
+const MARGIN = 20;
+const LEAST_HEIGHT = 170;
+const MOST_HEIGHT = 580;
+
+/** Colours by kind, from the style sheet, so that one place knows the appearance. */
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name) => style.getPropertyValue(name).trim();
+  const kinds = ["plain", "end", "folded", "matched", "near", "alone", "unknown"];
+  return {
+    background: read("--surface"),
+    line: read("--picture-line"),
+    quietLine: read("--picture-quiet-line"),
+    text: read("--text"),
+    mark: read("--accent"),
+    kinds: Object.fromEntries(kinds.map((kind) => [kind, { fill: read(`--${kind}-fill`), line: read(`--${kind}-line`) }])),
+  };
+}
+
+function styles() {
+  const of = colours();
+  return [
+    {
+      selector: "node",
+      style: {
+        shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", color: of.text,
+        "font-family": FONT, "font-size": FONT_SIZE, "line-height": LINE / FONT_SIZE / 1.0, "text-wrap": "wrap",
+        "text-max-width": "400px", "text-valign": "center", "text-halign": "center", "border-width": 1.5,
+        "background-color": of.kinds.plain.fill, "border-color": of.kinds.plain.line, "overlay-opacity": 0,
+      },
+    },
+    ...Object.entries(of.kinds).map(([kind, { fill, line }]) => ({
+      selector: `node[kind = "${kind}"]`,
+      style: {
+        "background-color": fill, "border-color": line,
+        "border-width": kind === "end" ? 3 : 1.5,
+        "border-style": kind === "folded" || kind === "unknown" ? "dashed" : "solid",
+      },
+    })),
+    {
+      selector: "edge",
+      style: {
+        width: 1.4, "line-color": of.line, "target-arrow-color": of.line, "target-arrow-shape": "triangle",
+        "arrow-scale": 0.9, "curve-style": "bezier", "source-endpoint": "data(start)", "target-endpoint": "data(end)", label: "data(text)", color: of.text, "font-family": FONT,
+        "font-size": 11, "text-background-color": of.background, "text-background-opacity": 1,
+        "text-background-padding": "2px", "overlay-opacity": 0,
+      },
+    },
+    { selector: 'edge[kind = "aside"]', style: { "line-color": of.quietLine, "target-arrow-color": of.quietLine, width: 0.8, "arrow-scale": 0.7 } },
+    { selector: 'edge[kind = "fold"]', style: { "line-style": "dotted", "target-arrow-shape": "none", "line-color": of.quietLine } },
+    { selector: 'edge[kind = "near"]', style: { "line-style": "dashed", "target-arrow-shape": "none", "curve-style": "straight" } },
+    { selector: "node:selected", style: { "outline-width": 3, "outline-color": of.mark, "outline-offset": 3, "outline-style": "solid" } },
+  ];
+}
+
+/** Where an edge begins and ends: in layers at the sides that face one another, else where it meets the box. */
+function ends(edge, at) {
+  const [from, to] = [at.get(edge.from), at.get(edge.to)];
+  if (!edge.sides || from.x === to.x) return { start: "outside-to-node", end: "outside-to-node" };
+  return from.x > to.x ? { start: "-50% 0%", end: "50% 0%" } : { start: "50% 0%", end: "-50% 0%" };
+}
+
+/** How far to move what lies between two bounds, so that nothing is left empty beside it, or as little as can be. */
+function inside(low, high, size) {
+  if (high - low < size - 2 * MARGIN) return (size - low - high) / 2;
+  return Math.max(0, size - MARGIN - high) + Math.min(0, MARGIN - low);
+}
+
+export class Picture {
+  /**
+   * @param {{label: string, onopen: (node: any) => void, onselect?: (node: any) => void}} options
+   */
+  constructor({ label, onopen, onselect }) {
+    this.onopen = onopen;
+    this.onselect = onselect;
+    this.canvas = el("div", {
+      class: "canvas", tabindex: "0", role: "application", "aria-label": label,
+      "aria-roledescription": "picture of concepts",
+    });
+    const button = (text, name, act) =>
+      el("button", { type: "button", class: "quiet", "aria-label": name, title: name, onclick: act }, text);
+    this.root = el(
+      "div",
+      { class: "picture" },
+      this.canvas,
+      el("div", { class: "zoom" },
+        button("+", "Zoom in", () => this.#zoom(STEP)),
+        button("−", "Zoom out", () => this.#zoom(1 / STEP)),
+        button("⤢", "Show all", () => this.cy?.fit(undefined, MARGIN))),
+    );
+    this.canvas.addEventListener("keydown", (event) => this.#key(event));
+    this.canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) event.stopImmediatePropagation(); // the wheel moves the page
+    }, { capture: true });
+    this.repaint = () => this.cy?.style(styles());
+    addEventListener("appearance", this.repaint);
+  }
+
+  /**
+   * @param {import("./boxes.js").Box[]} boxes placed
+   * @param {import("./boxes.js").Edge[]} edges
+   * @param {string|null} centre what must be seen at first sight
+   */
+  draw(boxes, edges, centre = null) {
+    this.boxes = boxes;
+    this.edges = edges;
+    const at = new Map(boxes.map((one) => [one.id, one]));
+    const view = this.cy && { zoom: this.cy.zoom(), selected: this.cy.$("node:selected").id() };
+    this.cy?.destroy();
+    this.canvas.style.height = `${this.#height(boxes)}px`;
+    this.cy = cytoscape({
+      container: this.canvas,
+      elements: [
+        ...boxes.map((one) => ({
+          group: "nodes",
+          data: { id: one.id, kind: one.kind, label: one.lines.join("\n"), width: one.width, height: one.height },
+          position: { x: one.x, y: one.y },
+        })),
+        ...edges.map((edge, place) => ({
+          group: "edges",
+          data: { id: `edge ${place}`, source: edge.from, target: edge.to, kind: edge.kind ?? "is_a", text: edge.text ?? "",
+            ...ends(edge, at) },
+          selectable: false,
+        })),
+      ],
+      style: styles(),
+      layout: { name: "preset", fit: false },
+      minZoom: 0.05,
+      maxZoom: 3,
+      autoungrabify: true,
+      boxSelectionEnabled: false,
+      selectionType: "single",
+    });
+    this.#firstSight(centre);
+    this.cy.on("tap", "node", (event) => {
+      const node = this.#node(event.target.id());
+      if (node.kind === "folded") this.onopen(node);
+      else this.onselect?.(node);
+    });
+    this.cy.on("dbltap", "node", (event) => this.onopen(this.#node(event.target.id())));
+    if (view?.selected && boxes.some((one) => one.id === view.selected)) this.cy.getElementById(view.selected).select();
+  }
+
+  /** Ends it; its listeners too. */
+  destroy() {
+    removeEventListener("appearance", this.repaint);
+    this.cy?.destroy();
+    this.cy = undefined;
+  }
+
+  /** @returns {Promise<Blob>} */
+  png() {
+    return this.cy.png({ output: "blob-promise", full: true, scale: 2, bg: colours().background });
+  }
+
+  svg() {
+    return svgOf(this.boxes, this.edges, colours());
+  }
+
+  #node(id) {
+    return this.boxes.find((one) => one.id === id);
+  }
+
+  /** As high as the picture is at first sight, within reason. */
+  #height(boxes) {
+    const across = Math.max(...boxes.map((one) => one.x + one.width / 2)) - Math.min(...boxes.map((one) => one.x - one.width / 2));
+    const down = Math.max(...boxes.map((one) => one.y + one.height / 2)) - Math.min(...boxes.map((one) => one.y - one.height / 2));
+    const zoom = Math.min(LARGEST_ZOOM, Math.max(SMALLEST_ZOOM, (this.canvas.clientWidth - 2 * MARGIN) / across));
+    const most = Math.min(MOST_HEIGHT, innerHeight * 0.7);
+    return Math.round(Math.max(LEAST_HEIGHT, Math.min(most, down * zoom + 4 * MARGIN)));
+  }
+
+  #firstSight(centre) {
+    const { cy } = this;
+    cy.fit(undefined, MARGIN);
+    if (cy.zoom() > LARGEST_ZOOM) {
+      cy.zoom(LARGEST_ZOOM);
+      cy.center();
+    } else if (cy.zoom() < SMALLEST_ZOOM && centre !== null) {
+      cy.zoom(SMALLEST_ZOOM);
+      cy.center(cy.getElementById(centre));
+      const { x1, y1, x2, y2 } = cy.elements().renderedBoundingBox();
+      cy.panBy({ x: inside(x1, x2, cy.width()), y: inside(y1, y2, cy.height()) });
+    }
+  }
+
+  #zoom(factor) {
+    const { cy } = this;
+    cy?.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+  }
+
+  #key(event) {
+    const { cy } = this;
+    if (!cy || event.ctrlKey || event.metaKey || event.altKey) return;
+    const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+    if (event.key in ways) this.#walk(ways[event.key]);
+    else if (event.key === "Enter" || event.key === " ") {
+      const id = cy.$("node:selected").id();
+      if (id) this.onopen(this.#node(id));
+    } else if (event.key === "+" || event.key === "=") this.#zoom(STEP);
+    else if (event.key === "-") this.#zoom(1 / STEP);
+    else if (event.key === "0") cy.fit(undefined, MARGIN);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Selects the nearest concept that way. */
+  #walk([dx, dy]) {
+    const { cy } = this;
+    const now = this.#node(cy.$("node:selected").id());
+    let best = now ? null : this.boxes[0];
+    let least = Infinity;
+    for (const one of now ? this.boxes : []) {
+      const along = (one.x - now.x) * dx + (one.y - now.y) * dy;
+      const aside = Math.abs((one.x - now.x) * dy) + Math.abs((one.y - now.y) * dx);
+      if (along > 1 && along + 2.5 * aside < least) {
+        least = along + 2.5 * aside;
+        best = one;
+      }
+    }
+    if (!best) return;
+    cy.$("node:selected").unselect();
+    const node = cy.getElementById(best.id);
+    node.select();
+    const seen = node.renderedBoundingBox();
+    if (seen.x1 < 0 || seen.y1 < 0 || seen.x2 > cy.width() || seen.y2 > cy.height()) cy.center(node);
+    announce(`${best.text ?? best.name ?? ""} ${best.cui ?? ""} ${best.told ?? ""}`.trim());
+    this.onselect?.(best);
+  }
+}

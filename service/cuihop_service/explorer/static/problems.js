@@ -1,0 +1,95 @@
+// What went wrong, in words, and what to do about it.
+
+import { el, fill, announce } from "./dom.js";
+import { Problem } from "./service.js";
+import { conceptAddress } from "./address.js";
+
+const RELATIONS = { RB: "broader", RN: "narrower", RO: "related", SY: "the same" };
+
+const WORDS = {
+  NO_ANSWER: ["The service does not answer", "It may be stopped, or the network may be down. What you typed is still here."],
+  TOO_SLOW: ["No answer within a minute", "The service may be very busy. Try again, or ask for less."],
+  NOT_UNDERSTOOD: ["The answer was not one of cuihop's", "Something between this page and the service answered in its place, such as a proxy."],
+  CONCEPT_NOT_FOUND: ["Unknown concept", "This release does not hold it. Search by name, or check the identifier."],
+  CONCEPT_RETIRED: ["Retired concept", "It has no one successor in this release."],
+  INVALID_CUI: ["Not an identifier", "A CUI is the letter C and seven digits, as in C0006121."],
+  RATE_LIMITED: ["Too many questions for now", ""],
+  LIMIT_EXCEEDED: ["Larger than this service allows", ""],
+  NOT_ALLOWED: ["Your key does not open this", "Ask whoever runs the service for a key with the scope that is named here."],
+  NOT_AUTHENTICATED: ["The key was not accepted", ""],
+  GRAPH_UNAVAILABLE: ["The service has no graph at the moment", "Its database may be starting or away."],
+  TIMED_OUT: ["The answer took too long", "Ask for fewer hops, or try again."],
+  RELEASE_MISMATCH: ["The release was exchanged meanwhile", "Ask again for answers from the new one."],
+  INTERNAL: ["A fault in the service", "Please report it, with the number below."],
+};
+
+/** Title and advice for a problem. @param {Problem} problem @returns {[string, string]} */
+export function inWords(problem) {
+  return WORDS[problem.reason] ?? ["The service refused the question", ""];
+}
+
+/**
+ * A panel that tells a problem, with a button to ask again.
+ * @param {unknown} error
+ * @param {() => void} again
+ * @returns {HTMLElement}
+ */
+export function problemPanel(error, again) {
+  if (!(error instanceof Problem)) {
+    console.error(error);
+    error = new Problem({ reason: "INTERNAL", detail: "a fault in this page" });
+  }
+  const problem = /** @type {Problem} */ (error);
+  const [title, advice] = inWords(problem);
+  const retry = el("button", { type: "button", onclick: again }, "Try again");
+  if (problem.reason === "RATE_LIMITED") countDown(retry, Math.max(1, problem.retryAfter));
+  return el(
+    "section",
+    { class: "problem", role: "alert", "data-reason": problem.reason },
+    el("h2", {}, title),
+    problem.detail && el("p", {}, problem.detail),
+    (problem.advice || advice) && el("p", {}, problem.advice || advice),
+    problem.faults.map(candidates),
+    el("p", { class: "row" }, retry, problem.requestId && el("small", {}, `Request ${problem.requestId}`)),
+  );
+}
+
+/** What UMLS suggests in place of a retired concept. */
+export function candidates(fault) {
+  if (!fault.candidates?.length) return null;
+  return el(
+    "p",
+    {},
+    `In place of ${fault.cui ?? fault.asked} the release suggests: `,
+    fault.candidates.map((found, place) => [
+      place > 0 && ", ",
+      el("a", { href: conceptAddress(found.cui) }, found.cui),
+      ` (${RELATIONS[found.relation] ?? found.relation})`,
+    ]),
+  );
+}
+
+function countDown(button, seconds) {
+  let left = Math.ceil(seconds);
+  const show = () => {
+    button.disabled = left > 0;
+    button.textContent = left > 0 ? `Try again in ${left} s` : "Try again";
+    left -= 1;
+    if (left >= 0) setTimeout(show, 1000);
+  };
+  show();
+}
+
+/** Runs `work`; a problem is told in `place`, and asking again runs it again. */
+export async function told(place, signal, work) {
+  try {
+    await work();
+  } catch (error) {
+    if (signal.aborted) return;
+    fill(place, problemPanel(error, () => {
+      fill(place, el("p", { class: "waiting" }, "Asking again …"));
+      told(place, signal, work);
+    }));
+    announce(error instanceof Problem ? inWords(error)[0] : "A fault in this page");
+  }
+}

@@ -1,0 +1,105 @@
+// Questions to the service, and what can go wrong with them.
+
+const LONGEST = 60_000; // ms; the service itself gives up earlier
+
+/** An answer that is none. `reason` is the service's own word, or one of NO_ANSWER, TOO_SLOW, NOT_UNDERSTOOD. */
+export class Problem extends Error {
+  /** @param {{reason: string, status?: number, detail?: string, faults?: any[], advice?: string, requestId?: string,
+   * retryAfter?: number}} told */
+  constructor(told) {
+    super(told.detail ?? told.reason);
+    this.reason = told.reason;
+    this.status = told.status ?? 0;
+    this.detail = told.detail ?? "";
+    this.advice = told.advice ?? "";
+    this.faults = told.faults ?? [];
+    this.requestId = told.requestId ?? "";
+    this.retryAfter = told.retryAfter ?? 0;
+  }
+}
+
+const KEY = "cuihop-key";
+
+/** The key, for as long as this tab is open. */
+export const key = {
+  get() {
+    return sessionStorage.getItem(KEY);
+  },
+  set(value) {
+    sessionStorage.setItem(KEY, value);
+  },
+  forget() {
+    sessionStorage.removeItem(KEY);
+  },
+};
+
+/** Who answers. Addresses are relative to the page, so that a proxy may put both below any path. */
+export class Service {
+  /**
+   * @param {(answer: {release: string, tier: string}) => void} heard told of each answer
+   * @param {(problem: Problem, shown: boolean) => void} unknown told where the service wants to know who asks, and
+   *   whether a key was shown; once for each key, however many questions were under way
+   */
+  constructor(heard, unknown) {
+    this.heard = heard;
+    this.unknown = unknown;
+  }
+
+  /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
+  get(path, query = {}, signal) {
+    const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+    const asked = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    return this.#ask(asked ? `${path}?${asked}` : path, { method: "GET" }, signal);
+  }
+
+  /** @param {string} path @param {Record<string, any>} body @param {AbortSignal} [signal] */
+  post(path, body, signal) {
+    const headers = { "Content-Type": "application/json" };
+    return this.#ask(path, { method: "POST", headers, body: JSON.stringify(body) }, signal);
+  }
+
+  async #ask(path, options, signal) {
+    const headers = { ...options.headers };
+    const shown = key.get();
+    if (shown) headers.Authorization = `Bearer ${shown}`;
+    const slow = AbortSignal.timeout(LONGEST);
+    const stop = signal ? AbortSignal.any([signal, slow]) : slow;
+    let response;
+    let text;
+    try {
+      const address = new URL(path, document.baseURI);
+      response = await fetch(address, { ...options, headers, signal: stop, credentials: "same-origin" });
+      text = await response.text();
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new Problem({ reason: slow.aborted ? "TOO_SLOW" : "NO_ANSWER" });
+    }
+    let told;
+    try {
+      told = JSON.parse(text);
+    } catch {
+      throw new Problem({ reason: "NOT_UNDERSTOOD", status: response.status });
+    }
+    if (!response.ok) {
+      const wait = Number(response.headers.get("Retry-After"));
+      const problem = new Problem({
+        reason: told.reason ?? "NOT_UNDERSTOOD",
+        status: response.status,
+        detail: told.detail,
+        advice: told.advice,
+        faults: told.faults,
+        requestId: told.request_id,
+        retryAfter: Number.isFinite(wait) ? wait : 0,
+      });
+      if (problem.reason === "NOT_AUTHENTICATED" && shown === key.get()) this.unknown(problem, shown !== null);
+      throw problem;
+    }
+    if (told.release && told.tier) this.heard(told);
+    return told;
+  }
+}
+
+/** Whether an error only means that nobody waits for the answer any more. */
+export function isCancelled(error) {
+  return error instanceof DOMException && error.name === "AbortError";
+}

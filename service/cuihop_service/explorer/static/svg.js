@@ -1,0 +1,81 @@
+// A picture as SVG: the same boxes, lines and colours.
+
+import { FONT, FONT_SIZE, LINE } from "./boxes.js";
+
+const MARGIN = 20;
+
+/**
+ * @param {import("./boxes.js").Box[]} boxes
+ * @param {import("./boxes.js").Edge[]} edges
+ * @param {ReturnType<import("./picture.js").colours>} of
+ * @returns {string}
+ */
+export function svgOf(boxes, edges, of) {
+  const left = Math.min(...boxes.map((one) => one.x - one.width / 2)) - MARGIN;
+  const top = Math.min(...boxes.map((one) => one.y - one.height / 2)) - MARGIN;
+  const width = Math.max(...boxes.map((one) => one.x + one.width / 2)) + MARGIN - left;
+  const height = Math.max(...boxes.map((one) => one.y + one.height / 2)) + MARGIN - top;
+  const at = new Map(boxes.map((one) => [one.id, one]));
+  const root = shape("svg", { viewBox: `${round(left)} ${round(top)} ${round(width)} ${round(height)}`,
+    width: round(width), height: round(height), "font-family": FONT, "font-size": FONT_SIZE });
+  root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const tip = shape("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" });
+  tip.append(shape("path", { d: "M0 0 8 4 0 8z", fill: of.line }));
+  root.append(tip, shape("rect", { x: round(left), y: round(top), width: round(width), height: round(height), fill: of.background }));
+  for (const edge of edges) {
+    const from = at.get(edge.from);
+    const to = at.get(edge.to);
+    if (!from || !to) continue;
+    const [x1, y1] = border(from, to, edge.sides);
+    const [x2, y2] = border(to, from, edge.sides);
+    const line = shape("line", { x1: round(x1), y1: round(y1), x2: round(x2), y2: round(y2),
+      stroke: edge.kind === "fold" || edge.kind === "aside" ? of.quietLine : of.line, "stroke-width": edge.kind === "aside" ? 0.8 : 1.4 });
+    if (edge.kind === "fold") line.setAttribute("stroke-dasharray", "2 3");
+    else if (edge.kind === "near") line.setAttribute("stroke-dasharray", "6 4");
+    else line.setAttribute("marker-end", "url(#tip)");
+    root.append(line);
+    if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, 11, of.background));
+  }
+  for (const one of boxes) {
+    const { fill, line } = of.kinds[one.kind] ?? of.kinds.plain;
+    const frame = shape("rect", { x: round(one.x - one.width / 2), y: round(one.y - one.height / 2), width: one.width,
+      height: one.height, rx: 6, fill, stroke: line, "stroke-width": one.kind === "end" ? 3 : 1.5 });
+    if (one.kind === "folded" || one.kind === "unknown") frame.setAttribute("stroke-dasharray", "4 3");
+    root.append(frame, words(one.lines, one.x, one.y, of.text));
+  }
+  return new XMLSerializer().serializeToString(root);
+}
+
+function shape(tag, given) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(given)) made.setAttribute(name, String(value));
+  return made;
+}
+
+function words(lines, x, y, colour, size = FONT_SIZE, halo = null) {
+  const text = shape("text", { "text-anchor": "middle", fill: colour, "font-size": size });
+  if (halo) {
+    text.setAttribute("stroke", halo);
+    text.setAttribute("stroke-width", "4");
+    text.setAttribute("paint-order", "stroke");
+  }
+  lines.forEach((line, place) => {
+    const row = shape("tspan", { x: round(x), y: round(y + (place - (lines.length - 1) / 2) * LINE + size * 0.35) });
+    row.textContent = line;
+    text.append(row);
+  });
+  return text;
+}
+
+/** Where the line from one box to another leaves the first. */
+function border(one, other, sides = false) {
+  if (sides && one.x !== other.x) return [one.x + Math.sign(other.x - one.x) * one.width / 2, one.y];
+  const dx = other.x - one.x;
+  const dy = other.y - one.y;
+  const part = Math.min(1, one.width / 2 / Math.abs(dx || 1e-9), one.height / 2 / Math.abs(dy || 1e-9));
+  return [one.x + dx * part, one.y + dy * part];
+}
+
+function round(number) {
+  return Math.round(number * 10) / 10;
+}

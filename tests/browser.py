@@ -1,0 +1,126 @@
+"""A real browser for tests: Debian's Chromium, driven by Playwright.
+
+Where it is missing the tests skip and say so; where ``CUIHOP_REQUIRE_BROWSER=1`` is set they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+
+from shared_data import ROOT
+
+expect.set_options(timeout=20_000)  # the first question may have to wait for a compiler
+
+__all__ = ["Explorer", "browser", "opened"]
+
+SCREENSHOTS = ROOT / ".cache" / "screenshots"
+LIGHT_AND_DARK = ("light", "dark")
+_NOTICED = """
+window.noticed = [];
+document.addEventListener("securitypolicyviolation", (e) => noticed.push(`${e.violatedDirective}: ${e.sourceFile}`));
+"""
+_GO = """
+(to) => new Promise((done) => {
+  if (location.hash === to) done();
+  addEventListener("hashchange", done, { once: true });
+  location.hash = to;
+}).then(() => null)
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The browser of one module. It ends with it, for while it runs its event loop is the thread's: no asyncio.run."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        problem = "no browser can be started: chromium not found"
+        if os.environ.get("CUIHOP_REQUIRE_BROWSER") == "1":
+            pytest.fail(problem)
+        pytest.skip(problem)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=program, chromium_sandbox=os.geteuid() != 0, timeout=120_000
+        )
+        yield running
+        running.close()
+
+
+class Explorer:
+    """One open explorer, and what went wrong in it.
+
+    Args:
+        page: the browser's page.
+        base: address of the service, with a slash at its end.
+    """
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+        self.faults: list[str] = []
+        page.add_init_script(_NOTICED)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self._heard)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        # The browser itself tells of answers that are errors and of a service that is gone: tested on purpose.
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
+            self.faults.append(message.text)
+
+    def open(self, address: str = "") -> None:
+        """Show what an address names, in a page that is loaded anew."""
+        self.page.goto("about:blank")
+        self.page.goto(self.base + address)
+
+    def go(self, address: str) -> None:
+        """Show what an address names, as by a link within the page. What was shown before is gone then."""
+        self.page.evaluate(_GO, address)
+
+    def __getitem__(self, selector: str) -> Locator:
+        return self.page.locator(selector)
+
+    def field(self, label: str) -> Locator:
+        return self.page.get_by_role("combobox", name=label)
+
+    def choose(self, label: str, text: str) -> None:
+        """Type, and take the first concept that is offered."""
+        field = self.field(label)
+        field.fill(text)
+        expect(self.page.get_by_role("option").first).to_be_visible()
+        field.press("Enter")
+
+    def shot(self, name: str) -> None:
+        """A picture of the whole page, for people to look at."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+    def saved(self, button: str, folder: Path) -> bytes:
+        """What a button under "Save as" gives."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("group", name="Save").get_by_role("button", name=button, exact=True).click()
+        file = folder / download.value.suggested_filename
+        download.value.save_as(file)
+        return file.read_bytes()
+
+    def check(self) -> None:
+        """Nothing was said on the console, nothing was kept from running by the content security policy."""
+        assert self.faults == []
+        assert self.page.evaluate("window.noticed ?? []") == []
+
+
+@contextmanager
+def opened(browser: Browser, base: str, **options: Any) -> Iterator[Explorer]:
+    """An explorer in a browser of its own, so to speak: nothing is shared with other tests."""
+    options = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"} | options
+    with browser.new_context(**options) as context:
+        context.set_default_timeout(20_000)
+        explorer = Explorer(context.new_page(), base)
+        yield explorer
+        explorer.check()

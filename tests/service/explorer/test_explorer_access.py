@@ -1,0 +1,192 @@
+"""The explorer for everybody: by keyboard, in the dark, on a phone, behind a proxy; and axe finds nothing to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Route, expect
+
+from browser import LIGHT_AND_DARK, SCREENSHOTS, Explorer, opened
+from cuihop_server import RunningService, running_service
+from cuihop_service.explorer.pages import explorer_routes
+from explorer_graph import explorer_graph
+
+STEM, HEAD = "C0006121", "C0018670"
+VIEWS = {
+    "start": ("#/", "#main .facts"),
+    "concept": (f"#/concept?cui={STEM}", "#card .sabs:not(:empty)"),
+    "path": (f"#/path?a={STEM}&b={HEAD}", "#steps"),
+    "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3", "#total"),
+    "comparison": (
+        f"#/comparison?a={STEM}+{HEAD}+C0003483&b=C0006104+{HEAD}+C9999999&unknown=isolated",
+        "#why",
+    ),
+    "problem": ("#/concept?cui=C9999999", ".problem"),
+}
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    graph = explorer_graph(tmp_path_factory.mktemp("release"))
+    with running_service(graph, routes=lambda core, front: explorer_routes()) as running:
+        yield running
+
+
+def shown(explorer: Explorer, view: str) -> None:
+    address, there = VIEWS[view]
+    if explorer.page.url.startswith(explorer.base):
+        explorer.go(address)
+    else:
+        explorer.open(address)
+    expect(explorer[there].first).to_be_visible()
+
+
+def violations(explorer: Explorer, name: str) -> list[str]:
+    results: Any = Axe().run(explorer.page, options=RULES)
+    (SCREENSHOTS / f"axe-{name}.txt").write_text(results.generate_report() or "no violations\n")
+    return [
+        f"{found['id']}: {node['html']} {node['failureSummary']}"
+        for found in results.response["violations"]
+        for node in found["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", LIGHT_AND_DARK)
+def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningService, scheme: str) -> None:
+    found: dict[str, list[str]] = {}
+    with opened(browser, service.http + "/", color_scheme=scheme) as explorer:
+        for view in VIEWS:
+            shown(explorer, view)
+            for details in explorer.page.locator("summary").all():
+                details.click()
+            explorer.shot(f"view-{view}-{scheme}")
+            found[view] = violations(explorer, f"{view}-{scheme}")
+        explorer.open()
+        explorer.field("Search").fill("brain")
+        explorer.field("Search").press("ArrowDown")
+        expect(explorer.page.get_by_role("option").first).to_be_visible()
+        found["type-ahead"] = violations(explorer, f"type-ahead-{scheme}")
+        refusal = {"reason": "NOT_AUTHENTICATED", "detail": "no key or token came with the question"}
+        explorer.page.route("**/v1/**", lambda route: route.fulfill(status=401, json=refusal))
+        explorer.open()
+        expect(explorer["#key"]).to_be_visible()
+        found["key"] = violations(explorer, f"key-{scheme}")
+    assert found == {view: [] for view in found}
+
+
+def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: RunningService) -> None:
+    with opened(browser, service.http + "/") as explorer:
+        explorer.open()
+        keys = explorer.page.keyboard
+        expect(explorer.field("Search")).to_be_focused()
+        keys.type("head")
+        expect(explorer.page.get_by_role("option").first).to_be_visible()
+        keys.press("Enter")
+        expect(explorer["#card h1"]).to_have_text("Head")
+        tab_to(explorer, "Path from here")
+        keys.press("Enter")
+        expect(explorer.field("To")).to_be_focused()
+        keys.type("brain stem")
+        expect(explorer.page.get_by_role("option").first).to_be_visible()
+        keys.press("ArrowDown")
+        keys.press("Enter")
+        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        tab_to(explorer, "direction-any")
+        keys.press("ArrowDown")
+        expect(explorer["#direction-up"]).to_be_checked()
+        expect(explorer["#direction-up"]).to_be_focused()
+        keys.press("ArrowUp")
+        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        tab_to(explorer, "Neighbourhood of Head")
+        keys.press("Enter")
+        expect(explorer["#total"]).to_be_visible()
+        expect(explorer["#main"]).to_be_focused()
+        tab_to(explorer, "hops-choice")
+        keys.press("ArrowDown")
+        keys.press("ArrowDown")
+        expect(explorer["#total"]).to_contain_text("within 3 hops")
+        expect(explorer["#hops-choice"]).to_be_focused()
+        tab_to(explorer, "Neighbourhood of Head")
+        said = explorer["#announcer"]
+        for key in ["ArrowDown", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # the centre; up and down its column; the hub
+            if "Disease" in (said.text_content() or ""):
+                break
+            keys.press(key)
+        keys.press("ArrowRight")
+        expect(said).to_have_text("+ 1,234 children folded; Enter unfolds")
+        explorer.shot("keyboard")
+        keys.press("Enter")
+        expect(explorer["#total"]).to_contain_text(re.compile(r"\b1\d shown|\b2\d shown"))
+        expect(said).to_have_text("12 more concepts shown")
+        keys.press("/")
+        expect(explorer.field("Around")).to_be_focused()
+
+
+def tab_to(explorer: Explorer, name: str) -> None:
+    """Press Tab until the element of that name, or identifier, has the focus."""
+    for _ in range(80):
+        explorer.page.keyboard.press("Tab")
+        there = explorer.page.evaluate(
+            "[document.activeElement.id, document.activeElement.ariaLabel, document.activeElement.textContent]"
+        )
+        if name in there:
+            return
+    raise AssertionError(f"Tab does not lead to {name!r}")
+
+
+def test_the_skip_link_leads_to_the_content(browser: Browser, service: RunningService) -> None:
+    with opened(browser, service.http + "/") as explorer:
+        shown(explorer, "concept")
+        explorer.page.keyboard.press("Tab")
+        expect(explorer["#skip"]).to_be_focused()
+        explorer.page.keyboard.press("Enter")
+        expect(explorer["#main"]).to_be_focused()
+        assert explorer.page.url.endswith(VIEWS["concept"][0])
+
+
+def test_the_appearance_follows_the_system_until_it_is_chosen(browser: Browser, service: RunningService) -> None:
+    with opened(browser, service.http + "/", color_scheme="dark") as explorer:
+
+        def background() -> str:
+            told: str = explorer.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            return told
+
+        shown(explorer, "path")
+        dark = background()
+        explorer.page.emulate_media(color_scheme="light")
+        light = background()
+        assert dark != light
+        explorer.page.get_by_role("button", name="Dark appearance").click()
+        assert background() == dark
+        explorer.page.reload()
+        assert background() == dark
+        explorer.page.get_by_role("button", name="Light appearance").click()
+        assert background() == light
+
+
+def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service: RunningService) -> None:
+    width = 320  # WCAG 2.2, criterion 1.4.10
+    with opened(browser, service.http + "/", viewport={"width": width, "height": 740}, has_touch=True) as explorer:
+        for view in VIEWS:
+            shown(explorer, view)
+            explorer.shot(f"phone-{view}")
+            assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, view
+
+
+def test_it_works_below_any_path_of_a_proxy(browser: Browser, service: RunningService) -> None:
+    asked: list[str] = []
+
+    def behind(route: Route) -> None:
+        asked.append(route.request.url)
+        route.continue_(url=route.request.url.replace("/tools/cuihop/", "/"))
+
+    with opened(browser, service.http + "/tools/cuihop/") as explorer:
+        explorer.page.route("**/*", behind)
+        shown(explorer, "path")
+    assert all("/tools/cuihop/" in address for address in asked)
+    assert any(address.endswith("/tools/cuihop/v1/release") for address in asked)

@@ -1,0 +1,413 @@
+"""The explorer in a real browser: what people look for, and whether what they see is what the library answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+import cuihop
+from browser import Explorer, opened
+from cuihop import SnapshotGraph
+from cuihop.measures.nn_iou import concept_overlap
+from cuihop_server import RunningService, running_service
+from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.graph_holder import ServedGraph
+from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
+
+STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
+    return explorer_graph(tmp_path_factory.mktemp("release"))
+
+
+@pytest.fixture(scope="module")
+def service(graph: SnapshotGraph) -> Iterator[RunningService]:
+    with running_service(graph, routes=lambda core, front: explorer_routes()) as running:
+        yield running
+
+
+@pytest.fixture
+def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
+    with opened(browser, service.http + "/", permissions=["clipboard-read", "clipboard-write"]) as made:
+        made.open()
+        yield made
+
+
+# Search and card
+
+
+def test_a_concept_is_found_while_its_name_is_typed(explorer: Explorer) -> None:
+    field = explorer.field("Search for a concept")
+    field.press_sequentially("brain st")
+    options = explorer.page.get_by_role("option")
+    expect(options).to_have_count(1)
+    expect(options.first).to_contain_text("Brain stem")
+    expect(field).to_have_attribute("aria-expanded", "true")
+    explorer.shot("type-ahead")
+    field.press("ArrowDown")
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    field.press("Enter")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    assert explorer.page.url.endswith(f"#/concept?cui={STEM}")
+
+
+def test_a_synonym_says_which_one_it_is(explorer: Explorer) -> None:
+    explorer.field("Search").fill("truncus")
+    expect(explorer.page.get_by_role("option")).to_have_text(re.compile(f"Brain stem.*{STEM}.*also: Truncus encephali"))
+
+
+def test_more_concepts_than_are_listed_are_told(explorer: Explorer) -> None:
+    explorer.field("Search").fill("disease number")
+    expect(explorer.page.get_by_role("option")).to_have_count(12)
+    expect(explorer[".status"]).to_have_text("The first 12 concepts; type more to narrow them down")
+
+
+def test_the_list_closes_with_escape_and_opens_with_arrows(explorer: Explorer) -> None:
+    field = explorer.field("Search")
+    field.fill("brain")
+    options = explorer.page.get_by_role("option")
+    expect(options).to_have_count(3)
+    field.press("ArrowUp")
+    expect(options.last).to_have_attribute("aria-selected", "true")
+    field.press("Escape")
+    expect(options).to_have_count(0)
+    expect(field).to_have_value("brain")
+    field.press("ArrowDown")
+    expect(options).to_have_count(3)
+    field.press("Escape")
+    field.press("Escape")
+    expect(field).to_have_value("")
+
+
+def test_a_late_answer_never_takes_the_place_of_a_newer_one(explorer: Explorer) -> None:
+    held: list[Route] = []
+    explorer.page.route("**/v1/search?text=brain*", lambda route: held.append(route))  # noqa: PLW0108 - it is marked
+    field = explorer.field("Search")
+    field.fill("brain")
+    explorer.page.wait_for_timeout(300)
+    assert len(held) == 1
+    field.fill("head")
+    expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
+    held[0].continue_()
+    explorer.page.wait_for_timeout(200)
+    expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Head"))
+
+
+def test_enter_before_the_answer_takes_the_first_concept(explorer: Explorer) -> None:
+    field = explorer.field("Search")
+    field.fill("brainstem")
+    field.press("Enter")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+
+
+def test_a_retired_identifier_leads_to_its_successor(explorer: Explorer) -> None:
+    explorer.field("Search").fill("c9000901")
+    expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Veins.*successor of C9000901, retired"))
+    explorer.field("Search").press("Enter")
+    expect(explorer["#card h1"]).to_have_text("Veins")
+    explorer.open("#/concept?cui=C9000901")
+    expect(explorer["#card .notice"]).to_have_text("C9000901 is retired; this is its successor.")
+
+
+def test_what_is_suggested_for_a_retired_identifier_is_offered_as_that(explorer: Explorer) -> None:
+    explorer.field("Search").fill("C9000903")
+    expect(explorer.page.get_by_role("option")).to_have_text(
+        re.compile(r"Blood vessels.*suggested \(RB\) for C9000903, retired")
+    )
+    explorer.open("#/concept?cui=C9000903")
+    expect(explorer[".problem"]).to_contain_text("In place of C9000903 the release suggests: C0005847 (broader)")
+
+
+def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open(f"#/concept?cui={STEM}")
+    card = explorer["#card"]
+    expect(card).to_contain_text("Body Part, Organ, or Organ Component")
+    expect(card).to_contain_text("Brainstem · Truncus encephali")
+    expect(card.get_by_role("region", name="Parents")).to_have_text(re.compile("1 parent.*Brain.*C0006104.*MSH"))
+    expect(card.get_by_role("region", name="Children")).to_contain_text("0 children")
+    expect(explorer["#release"]).to_contain_text("2026AB")
+    expect(explorer["#tier"]).to_have_text("from index")
+    card.get_by_role("button", name="Copy CUI").click()
+    expect(card.get_by_role("button", name="Copy CUI")).to_have_text("Copied")
+    assert explorer.page.evaluate("navigator.clipboard.readText()") == STEM
+    assert json.loads(explorer.saved("JSON", tmp_path))["cui"] == STEM
+    explorer.shot("concept")
+
+
+def test_many_children_come_page_by_page(explorer: Explorer) -> None:
+    explorer.open(f"#/concept?cui={HUB}")
+    children = explorer.page.get_by_role("region", name="Children")
+    expect(children).to_contain_text("1,234 children")
+    expect(children.get_by_role("link")).to_have_count(25)
+    children.get_by_role("button", name="1,209 more").click()
+    expect(children.get_by_role("link")).to_have_count(50)
+    expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
+
+
+def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
+    newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
+    with (
+        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open(f"#/concept?cui={HEAD}")
+        expect(explorer["#card h1"]).to_have_text("Head")
+        service.holder.serve(ServedGraph(newer.release, index=newer))
+        explorer.go(f"#/concept?cui={STEM}")
+        expect(explorer["#card h1"]).to_have_text("Brainstem, newer")
+        expect(explorer["#release"]).to_contain_text("2027AA")
+
+
+# Paths
+
+
+def test_a_path_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph) -> None:
+    explorer.page.get_by_role("navigation").get_by_role("link", name="Path").click()
+    explorer.choose("From", "brain stem")
+    explorer.choose("To", "head")
+    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    path = graph.path(STEM, HEAD)
+    assert path is not None
+    steps = explorer["#steps li"]
+    expect(steps).to_have_text([re.compile(cui) for cui in path.cuis])
+    expect(steps.nth(1)).to_have_text(re.compile("↑ is a.*MSH"))
+    expect(steps.nth(3)).to_have_text(re.compile("↓ has child"))
+    expect(explorer.page.get_by_role("application")).to_be_visible()
+    explorer.shot("path")
+
+
+def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Explorer, graph: SnapshotGraph) -> None:
+    for a, b in ((STEM, HEAD), (VEINS, "C0007226"), ("C9000005", "C9000001"), (STEM, VEINS), (HEAD, HEAD)):
+        for direction in ("any", "up", "down"):
+            explorer.go(f"#/path?a={a}&b={b}&direction={direction}")
+            hops = graph.distance(a, b, direction=direction)
+            told = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
+            expect(explorer["#hops"]).to_have_text(re.compile(rf"^{told}\b"))
+
+
+def test_a_bound_and_a_direction_are_kept_in_the_address(explorer: Explorer) -> None:
+    explorer.open(f"#/path?a={STEM}&b={HEAD}")
+    explorer.page.get_by_label("up, to broader").check()
+    expect(explorer["#answer"]).to_contain_text("No path")
+    explorer.page.get_by_label("either way").check()
+    expect(explorer["#hops"]).to_have_text(re.compile("3 hops"))
+    expect(explorer.page.get_by_label("either way")).to_be_focused()
+    explorer["#bound"].fill("2")
+    explorer["#bound"].press("Tab")
+    expect(explorer["#hops"]).to_have_text("No path within 2 hops")
+    assert explorer.page.url.endswith(f"#/path?a={STEM}&b={HEAD}&max_hops=2")
+    explorer.page.get_by_role("button", name="Swap").click()
+    expect(explorer.page).to_have_url(re.compile(f"a={HEAD}&b={STEM}&max_hops=2"))
+    explorer.page.go_back()
+    expect(explorer.page).to_have_url(re.compile(f"a={STEM}&b={HEAD}&max_hops=2"))
+    expect(explorer.field("From")).to_have_value(f"Brain stem ({STEM})")
+
+
+def test_each_picture_comes_as_cypher_with_parameters(explorer: Explorer) -> None:
+    explorer.open(f"#/path?a=C9000901&b={VESSELS}&direction=up")
+    explorer.page.get_by_text("The same in Cypher").click()
+    expect(explorer["pre"]).to_have_text(
+        f":param a => '{VEINS}';\n:param b => '{VESSELS}';\n\n"
+        "MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})\n"
+        "MATCH p = allShortestPaths((a)-[:IS_A*..1]->(b))\n"
+        "WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1\n"
+        "RETURN p"
+    )
+    explorer.page.get_by_role("button", name="Copy Cypher").click()
+    assert explorer.page.evaluate("navigator.clipboard.readText()").startswith(":param a")
+
+
+# Neighbourhoods
+
+
+def shown(explorer: Explorer, folder: Path) -> dict[str, int]:
+    """The concepts in the picture and their hops, as it is saved."""
+    saved = json.loads(explorer.saved("JSON", folder))
+    return {concept["cui"]: concept["hops"] for concept in saved["concepts"]}
+
+
+def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
+    for direction in ("any", "up", "down"):
+        explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2&direction={direction}")
+        found = graph.neighbours([VESSELS], hops=2, direction=direction)[0]
+        expect(explorer["#total"]).to_contain_text(f"{len(found)} concept")
+        assert shown(explorer, tmp_path) == {VESSELS: 0} | {near.cui: near.hops for near in found}
+    explorer.shot("neighbourhood")
+
+
+def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    explorer.open(f"#/neighbourhood?cui={HEAD}&hops=3")
+    expect(explorer["#total"]).to_contain_text(f"{graph.neighbours([HEAD], hops=3)[0].total:,} concepts within 3 hops")
+    few = shown(explorer, tmp_path)
+    assert HUB in few
+    assert len(few) < 12
+    explorer.page.get_by_text("As a table").click()
+    explorer.shot("folded-hub")
+    explorer.page.get_by_role("button", name="Unfold 12 of 1,234 children of Disease").click()
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+    address = explorer.page.url
+    rest = explorer.page.get_by_role("button", name="Unfold 12 of 1,222 children of Disease")
+    expect(rest).to_be_focused()
+    rest.click()
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} shown")
+    distances = graph.distances([(HEAD, cui) for cui in shown(explorer, tmp_path)])
+    assert list(shown(explorer, tmp_path).values()) == distances.to_list()
+    explorer.shot("unfolded-hub")
+    explorer.page.goto("about:blank")
+    explorer.page.goto(address)
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+
+
+def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+    expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
+    saved = json.loads(explorer.saved("JSON", tmp_path))
+    assert len(saved["concepts"]) == 1 + 12
+    assert saved["folded"] == [{"cui": HUB, "relation": "child", "left": CHILDREN - 12}]
+
+
+def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open("#/neighbourhood?cui=C9000001&hops=2&all=yes")
+    edges = {(e["child"], e["parent"]) for e in json.loads(explorer.saved("JSON", tmp_path))["edges"]}
+    assert edges == {("C9000001", "C9000002"), ("C9000002", "C9000001"), ("C9000005", "C9000002")}
+    expect(explorer.page.get_by_label("Draw 1 more is_a edge")).to_be_checked()
+
+
+# Comparison of sets
+
+
+def values(explorer: Explorer) -> tuple[float, float]:
+    return tuple(float(explorer[place].get_attribute("data-value") or "nan") for place in ("#iou", "#nn-iou"))  # type: ignore[return-value]
+
+
+def test_a_comparison_gives_the_values_of_the_library_wherever_the_sliders_stand(
+    explorer: Explorer, graph: SnapshotGraph
+) -> None:
+    a, b = {STEM, HEAD, "C0003483"}, {"C0006104", HEAD, VEINS}
+    explorer.open("#/comparison")
+    explorer["#set-a"].fill(f"ROCO_1,{';'.join(sorted(a))}")
+    explorer["#set-b"].fill("\n".join(sorted(b)))
+    expect(explorer["#a-status"]).to_have_text("3 concepts; left out: ROCO_1")
+    for n, lam in ((1, 0.5), (2, 0.5), (3, 0.5), (3, 0.25), (3, 1.0), (0, 0.5), (1, 0.0)):
+        explorer["#n"].fill(str(n))
+        explorer["#lambda"].fill(str(lam))
+        expect(explorer[".hint"]).to_have_text(f"n = {n}, λ = {lam:g}, hops either way")
+        assert values(explorer) == (cuihop.iou(a, b), cuihop.nn_iou(a, b, graph, n=n, lam=lam)), (n, lam)
+    explorer["#lambda"].fill("0.5")
+    explorer["#n"].fill("1")
+    expect(explorer[".hint"]).to_have_text("n = 1, λ = 0.5, hops either way")
+    overlap = concept_overlap(a, b, graph, 1, 0.5)
+    near = explorer["#why tr[data-kind=near]"]
+    assert {row.get_attribute("data-cui") for row in near.all()} == {found.cui for found in overlap.related}
+    near.first.get_by_role("button", name="Path").click()
+    expect(near.first).to_contain_text("Brain stem ↑ Brain")
+    explorer.shot("comparison")
+
+
+def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browser, service: RunningService) -> None:
+    explorer.open(f"#/comparison?a={STEM}+{HEAD}&b=C0006104+{HEAD}&n=2&lambda=0.25")
+    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer["#lambda"].fill("0.75")
+    expect(explorer[".hint"]).to_have_text("n = 2, λ = 0.75, hops either way")
+    with opened(browser, service.http + "/") as other:
+        other.page.goto(explorer.page.url)
+        expect(other["#lambda"]).to_have_value("0.75")
+        expect(other["#nn-iou"]).to_be_visible()
+        assert values(other) == values(explorer)
+
+
+def test_unknown_concepts_are_an_error_or_near_nothing_as_asked(explorer: Explorer, graph: SnapshotGraph) -> None:
+    a, b = [STEM, "C9999999"], ["C0006104"]
+    explorer.open(f"#/comparison?a={'+'.join(a)}&b={b[0]}")
+    expect(explorer[".problem"]).to_contain_text("C9999999")
+    explorer.page.get_by_label("Keep unknown concepts").check()
+    expect(explorer["#nn-iou"]).to_be_visible()
+    assert values(explorer)[1] == cuihop.nn_iou(a, b, graph, unknown="isolated")
+    expect(explorer["#why tr[data-kind=unknown]"]).to_contain_text("C9999999")
+
+
+# Other releases
+
+
+def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
+    graph = SnapshotGraph.of([("X:1", "X:0"), ("X:2", "X:0"), ("it's\\", "X:2")], name="opaque")
+    with (
+        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open()
+        explorer.choose("Search", "X:1")
+        expect(explorer["#card h1"]).to_have_text("X:1")
+        explorer.go("#/path?a=X:1&b=it's\\")
+        expect(explorer["#hops"]).to_have_text("3 hops either way")
+        expect(explorer["pre"]).to_contain_text(r":param b => 'it\'s\\';")
+        explorer.go("#/neighbourhood?cui=X:2&hops=2")
+        expect(explorer["#total"]).to_contain_text("3 concepts within 2 hops")
+        explorer.go("#/comparison?a=X:1+X:2&b=X:2+X:0")
+        expect(explorer["#nn-iou"]).to_be_visible()
+        assert values(explorer)[1] == cuihop.nn_iou(["X:1", "X:2"], ["X:2", "X:0"], graph)
+
+
+# What is hostile, and what leaves the page
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is_written(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.field("Search").fill("img")
+    expect(explorer.page.get_by_role("option")).to_contain_text(HOSTILE_NAME)
+    explorer.field("Search").press("Enter")
+    expect(explorer["#card h1"]).to_have_text(HOSTILE_NAME)
+    explorer.open(f"#/path?a={HOSTILE}&b={HEAD}")
+    expect(explorer["#steps"]).to_contain_text(HOSTILE_NAME)
+    svg = ET.fromstring(explorer.saved("SVG", tmp_path))  # noqa: S314 - made by the page under test
+    assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= {
+        "svg", "marker", "path", "rect", "line", "text", "tspan",
+    }  # fmt: skip
+    explorer.open(f"#/neighbourhood?cui={HOSTILE}")
+    expect(explorer["#total"]).to_be_visible()
+    explorer.shot("hostile")
+    assert explorer.page.evaluate("window.hacked") is None
+    assert explorer["img:not(header img)"].count() == 0
+
+
+def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
+    explorer.open(f"#/path?a={FORMULA}&b={STEM}")
+    path = graph.path(FORMULA, STEM)
+    assert path is not None
+    rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
+    assert [row["cui"] for row in rows] == list(path.cuis)
+    assert rows[0]["name"] == "'" + FORMULA_NAME  # a spreadsheet would run it
+    assert rows[1]["sabs"] == "MSH"
+    assert explorer.saved("PNG", tmp_path).startswith(b"\x89PNG\r\n")
+    svg = explorer.saved("SVG", tmp_path).decode()
+    assert all(cui in svg for cui in path.cuis)
+    told = json.loads(explorer.saved("JSON", tmp_path))
+    assert (told["hops"], told["release"]) == (path.hops, graph.release.digest)
+
+
+def test_the_way_back_leads_through_the_views(explorer: Explorer) -> None:
+    explorer.choose("Search for a concept", "brain stem")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    explorer.page.get_by_role("link", name="Path from here").click()
+    explorer.choose("To", "head")
+    expect(explorer["#hops"]).to_have_text(re.compile("3 hops"))
+    explorer.page.get_by_role("link", name="Neighbourhood of").click()
+    expect(explorer["#total"]).to_be_visible()
+    explorer.page.go_back()
+    expect(explorer["#hops"]).to_have_text(re.compile("3 hops"))
+    explorer.page.go_back()
+    explorer.page.go_back()
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    explorer.page.go_forward()
+    expect(explorer.field("From")).to_have_value(f"Brain stem ({STEM})")
