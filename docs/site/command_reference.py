@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -27,9 +30,10 @@ def _command(name: str, command: Any, level: int = 2) -> list[str]:
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
     if arguments:
-        parts.append(table(("argument", ""), [(f"`{one.name.upper()}`", _told(one)) for one in arguments]))
+        rows = [(f"`{one.name.upper()}`", _value(one), _told(one)) for one in arguments]
+        parts.append(table(("argument", "value", ""), rows))
     if options:
-        parts.append(table(("option", ""), [(_flags(one), _told(one)) for one in options]))
+        parts.append(table(("option", "value", ""), [(_flags(one), _value(one), _told(one)) for one in options]))
     for below, inner in sorted(getattr(command, "commands", {}).items()):
         parts += _command(f"{name} {below}", inner, level + 1)
     return parts
@@ -37,6 +41,31 @@ def _command(name: str, command: Any, level: int = 2) -> list[str]:
 
 def _flags(option: Any) -> str:
     return ", ".join(f"`{flag}`" for flag in [*option.opts, *option.secondary_opts])
+
+
+def _value(parameter: Any) -> str:
+    """What may be given: a kind, its bounds, or the choices; nothing for a flag."""
+    if parameter.metavar:
+        return f"`{parameter.metavar}`"
+    kind = parameter.type_descriptor.annotation
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    repeated = get_origin(kind) is list
+    if repeated:
+        (kind,) = get_args(kind)
+    if inspect.isclass(kind) and issubclass(kind, Enum):
+        told = " or ".join(f"`{one.value}`" for one in kind)
+    elif get_origin(kind) is Literal:
+        told = " or ".join(f"`{one}`" for one in get_args(kind))
+    else:
+        told = {Path: "path", int: "whole number", float: "number", str: "text", bool: ""}.get(
+            kind, getattr(kind, "__name__", str(kind))
+        )
+    if parameter.min is not None:
+        told += f" from {parameter.min}"
+    if parameter.max is not None:
+        told += f" up to {parameter.max}"
+    return told + ("; several" if repeated else "")
 
 
 def _told(parameter: Any) -> str:

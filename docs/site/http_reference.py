@@ -118,4 +118,13 @@ def _type(schema: Schema) -> str:
             return "array of " + ", ".join(_type(one) for one in schema["prefixItems"])
         return "array of " + _type(schema.get("items", {}))
     bounds = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    return " ".join([kind, *(f"{words} {schema[key]}" for key, words in bounds.items() if key in schema)])
+    return " ".join(
+        [
+            kind,
+            *(
+                f"{words} {schema[key]:.0f}" if float(schema[key]).is_integer() else f"{words} {schema[key]}"
+                for key, words in bounds.items()
+                if key in schema
+            ),
+        ]
+    )
