@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("neo4j"))
         elif "redis_server" in fixtures:
             item.add_marker(pytest.mark.xdist_group("redis"))
+        elif "browser" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("browser"))
         group = item.get_closest_marker("xdist_group")
         if group is not None and getattr(config.option, "loadgroup", False):
             # pytest-xdist 3.8 hands groups on in a name that pytest 9.2 does not read any more.
