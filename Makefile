@@ -2,6 +2,7 @@
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
+# make docs     the documentation as web pages, in build/docs; works without a network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
@@ -18,7 +19,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench tutorial stubs vendor neo4j clean
+.PHONY: demo test check bench docs tutorial stubs vendor neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -34,6 +35,10 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+docs: $(READY)
+	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs
+	@echo "build/docs/index.html"
 
 tutorial: $(READY)
 	@$(BIN)/python tests/tutorial_notebook.py
@@ -60,9 +65,9 @@ else
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cuihop needs Python 3.11 or later; found " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group bench
+	@$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev --group bench --group docs
 endif
 	@touch $(READY)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

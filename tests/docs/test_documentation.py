@@ -36,7 +36,7 @@ from cuihop_server import running_service
 from neo4j_server import new_server
 from shared_data import ROOT, shared
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
 NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
@@ -46,6 +46,7 @@ RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
     "make test": "this suite",
     "make check": ".ci/run",
+    "make docs": "tests/docs/test_site.py runs what it runs",
     "make bench": "each benchmark has a smoke test",
     "pip install 'cuihop[all]'": "tests/packaging installs the wheel",
     "pip install cuihop": "tests/packaging installs the wheel",

@@ -1,0 +1,84 @@
+"""The reference of the Python library: which modules, in which order. Autodoc takes the rest from their docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Literal, get_args, get_origin
+
+from sphinx.pycode import ModuleAnalyzer
+
+from markdown_cells import cell
+
+__all__ = ["MODULES", "python_reference"]
+
+MODULES = {
+    "The library": ("cuihop.connection", "cuihop.graph", "cuihop.snapshot", "cuihop.identifiers", "cuihop.errors"),
+    "Measures": ("cuihop.measures",),
+    "Evaluation": (
+        "cuihop.evaluation.image_concepts",
+        "cuihop.evaluation.rankings",
+        "cuihop.evaluation.ranking_in_memory",
+        "cuihop.evaluation.baselines",
+        "cuihop.evaluation.whole_collection",
+        "cuihop.evaluation.result",
+        "cuihop.evaluation.score_card",
+        "cuihop.evaluation.judged",
+        "cuihop.evaluation.qrels",
+        "cuihop.evaluation.image_labels",
+        "cuihop.evaluation.comparison",
+        "cuihop.evaluation.paired_tests",
+        "cuihop.evaluation.concept_detection",
+        "cuihop.evaluation.irma_codes",
+    ),
+    "Explanation of values": (
+        "cuihop.explanation.pair",
+        "cuihop.explanation.query",
+        "cuihop.explanation.sensitivity",
+        "cuihop.explanation.picture",
+    ),
+    "Other tools": (
+        "cuihop.adapters.pandas",
+        "cuihop.adapters.pytrec_eval",
+        "cuihop.adapters.ir_measures",
+        "cuihop.adapters.ranx",
+        "cuihop.adapters.sklearn",
+        "cuihop.adapters.integer_gains",
+        "cuihop.adapters.arrays",
+    ),
+    "Graphs elsewhere": ("cuihop.neo4j.graph", "cuihop.remote.graph", "cuihop.remote.settings"),
+    "Loading": ("cuihop_loader",),
+}
+
+
+def python_reference() -> str:
+    """Every public name of every module, once: where it is defined, or where users import it from."""
+    parts: list[str] = []
+    told: set[str] = set()
+    for chapter, modules in MODULES.items():
+        parts.append(f"## {chapter}")
+        for name in modules:
+            module = importlib.import_module(name)
+            parts += [f"### `{name}`", _directive("automodule", name)]
+            comments = ModuleAnalyzer.for_module(name).find_attr_docs()
+            for public in module.__all__:
+                value = getattr(module, public)
+                called = inspect.isclass(value) or inspect.isroutine(value)
+                same = f"{value.__module__}.{value.__qualname__}" if called else public
+                if same in told:
+                    continue
+                told.add(same)
+                if inspect.isclass(value):
+                    parts.append(_directive("autoclass", f"{name}.{public}"))
+                elif called:
+                    parts.append(_directive("autofunction", f"{name}.{public}"))
+                elif get_origin(value) is Literal:
+                    words = " or ".join(f"`{one!r}`" for one in get_args(value))
+                    comment = cell(" ".join(comments.get(("", public), [])))
+                    parts.append(f"```{{py:data}} {name}.{public}\n\n{words}. {comment}\n```")
+    return "\n\n".join(parts)
+
+
+def _directive(kind: str, name: str) -> str:
+    options = "\n   :members:\n   :show-inheritance:" if kind == "autoclass" else ""
+    return f"```{{eval-rst}}\n.. {kind}:: {name}{options}\n```"

@@ -1,0 +1,26 @@
+"""The settings of the service, from their declaration."""
+
+from __future__ import annotations
+
+from pydantic_core import PydanticUndefined
+
+from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings
+from markdown_cells import cell, table
+
+__all__ = ["settings_reference"]
+
+
+def settings_reference() -> str:
+    """One row a setting: line of the file, flag, variable, default and meaning."""
+    rows = []
+    for name, field in ServiceSettings.model_fields.items():
+        default = "" if field.default in (None, [], {}, PydanticUndefined) else f"`{_written(field.default)}`"
+        flag = "`--" + name.replace("_", "-") + "`"
+        variable = f"`{ENVIRONMENT_PREFIX}{name.upper()}`"
+        rows.append((f"`{name}`", f"{flag} {variable}", default, cell(field.description or "")))
+    return table(("setting", "flag and variable", "default", ""), rows)
+
+
+def _written(default: object) -> str:
+    """As in the settings file."""
+    return str(default).lower() if isinstance(default, bool) else str(default)
