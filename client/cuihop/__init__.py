@@ -18,6 +18,7 @@ from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query import explain_query
 from cuihop.graph import ConceptGraph, Direction, Release
+from cuihop.graph_pictures import draw
 from cuihop.identifiers import concept_set
 from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
 from cuihop.snapshot import SnapshotGraph
@@ -35,6 +36,7 @@ __all__ = [
     "concept_set",
     "connect",
     "cui_at_k",
+    "draw",
     "embedding_ranking",
     "evaluate",
     "explain_pair",

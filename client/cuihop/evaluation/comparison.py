@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from cuihop.snapshot_format import replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -101,6 +103,21 @@ class Comparison:
         import pandas as pd
 
         return pd.DataFrame([asdict(difference) for difference in self.differences])
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The differences with their intervals, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            InputError: another suffix. OutputError: the file cannot be written.
+        """
+        from cuihop.evaluation.result_pictures import comparison_figure
+        from cuihop.picture_file import save_picture
+
+        figure = comparison_figure(self)
+        if path is not None:
+            save_picture(lambda: figure, path)
+        return figure
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each query, as plain values, ready for JSON."""

@@ -25,6 +25,7 @@ from cuihop.snapshot_format import replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = [
     "EmptyIdeal",
@@ -211,6 +212,21 @@ class MeasuredQueries:
         raw = text.getvalue().encode()
         with replaced_file(Path(path), expected_bytes=len(raw)) as file:
             file.write(raw)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """How the values are spread under each measure, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            InputError: another suffix. OutputError: the file cannot be written.
+        """
+        from cuihop.evaluation.result_pictures import evaluation_figure
+        from cuihop.picture_file import save_picture
+
+        figure = evaluation_figure(self)
+        if path is not None:
+            save_picture(lambda: figure, path)
+        return figure
 
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""

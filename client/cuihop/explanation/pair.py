@@ -209,13 +209,13 @@ class Explanation:
             OutputError: the file cannot be written.
             ModuleNotFoundError: matplotlib is not installed; the message says what to install.
         """
-        from cuihop.explanation.picture_file import save_picture
+        from cuihop.picture_file import save_picture
 
         save_picture(self.figure, path)
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.explanation.picture_file import picture_bytes
+        from cuihop.picture_file import picture_bytes
 
         try:
             return picture_bytes(self.figure(), "svg").decode()

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuihop.explanation.picture_file import drawing
 from cuihop.explanation.picture_text import SIZE, cut, inches_of, wrapped
+from cuihop.picture_file import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -213,7 +213,7 @@ class QueryExplanation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
-        from cuihop.explanation.picture_file import save_picture
+        from cuihop.picture_file import save_picture
 
         save_picture(self.figure, path)
 
