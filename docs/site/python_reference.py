@@ -13,7 +13,16 @@ from markdown_cells import cell
 __all__ = ["MODULES", "python_reference"]
 
 MODULES = {
-    "The library": ("cuihop.connection", "cuihop.graph", "cuihop.snapshot", "cuihop.identifiers", "cuihop.errors"),
+    "The library": (
+        "cuihop.connection",
+        "cuihop.graph",
+        "cuihop.snapshot",
+        "cuihop.distance_index",
+        "cuihop.index_builder",
+        "cuihop.graph_pictures",
+        "cuihop.identifiers",
+        "cuihop.errors",
+    ),
     "Measures": ("cuihop.measures",),
     "Evaluation": (
         "cuihop.evaluation.image_concepts",
