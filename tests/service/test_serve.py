@@ -42,6 +42,13 @@ class Program:
         answer: int | None = self.get("/v1/distance?a=C0006121&b=C0018670")["hops"]
         return answer
 
+    def ready_workers(self) -> int:
+        """How many workers have told that they are ready."""
+        pool = urllib3.PoolManager(retries=False, timeout=20)
+        told = pool.request("GET", f"http://{self.http}/metrics").data.decode()
+        found = re.search(r'^cuihop_workers\{state="ready"\} (\d+)', told, re.MULTILINE)
+        return 0 if found is None else int(found[1])
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(60)
@@ -139,6 +146,7 @@ def test_workers_end_when_their_supervisor_was_killed(store: Path, tmp_path: Pat
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: Path, workers: str) -> None:
     with program(store, tmp_path, "--workers", workers, "--watch-seconds", "3600") as running:
+        wait_for(lambda: running.ready_workers() == int(workers))  # a late one would open the new release
         assert running.hops() == 3
         SnapshotGraph.of([("C0006121", "C0018670")], identifiers="cui").save(store)
         time.sleep(0.3)

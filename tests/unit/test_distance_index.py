@@ -255,8 +255,9 @@ class TestCommand:
         assert "no such snapshot" in missing.stderr
 
     def test_an_interrupt_leaves_no_index(self, tmp_path: Path) -> None:
-        path = tmp_path / "large.cuihop"
-        made_graph(60_000, 240_000, 14).save(path)
+        path = tmp_path / "tangled.cuihop"  # random edges have long labels, which take long to make
+        ends = np.random.default_rng(14).integers(0, 60_000, (300_000, 2)).tolist()
+        SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in ends], identifiers="cui").save(path)
         running = subprocess.Popen(
             [sys.executable, "-m", "cuihop.cli", "index", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
         )
