@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from cuihop.errors import InputError
 
-__all__ = ["checked_threads", "cores", "in_threads"]
+__all__ = ["checked_threads", "cores", "in_order", "in_threads"]
+
+T = TypeVar("T")
 
 
 def cores() -> int:
@@ -28,18 +31,27 @@ def checked_threads(threads: int | None) -> int:
     return threads
 
 
-def in_threads(call: Callable[[int], None], parts: range, threads: int | None = None) -> None:
-    """Call for each part, where there are several on all cores, or so many. Stops at the first error or interrupt."""
-    count = min(len(parts), cores() if threads is None else threads)
+def in_order(call: Callable[[int], T], parts: Iterable[int], threads: int | None = None) -> Iterator[T]:
+    """What the call gives for each part, in their order, on all cores or so many where there are several parts.
+
+    Whatever ends the loop over it early, an error or an interrupt, waits only for the parts that are under way.
+    """
+    parts = list(parts)
+    count = min(len(parts), checked_threads(threads))
     if count <= 1:
-        for part in parts:
-            call(part)
+        yield from map(call, parts)
         return
-    with ThreadPoolExecutor(max_workers=count) as pool:
+    with ThreadPoolExecutor(count) as pool:
         futures = [pool.submit(call, part) for part in parts]
         try:
             for future in futures:
-                future.result()
+                yield future.result()
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def in_threads(call: Callable[[int], None], parts: Iterable[int], threads: int | None = None) -> None:
+    """Call for each part: see `in_order`."""
+    for _ in in_order(call, parts, threads):
+        pass

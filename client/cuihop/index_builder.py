@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -13,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import checked_threads
+from cuihop.cores import in_order, in_threads
 from cuihop.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.snapshot import SnapshotGraph
@@ -75,16 +74,15 @@ def build_index(
     section = graph.sections
     rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
     digest = graph.release.digest
-    with ThreadPoolExecutor(checked_threads(threads)) as pool:
-        is_root, root_hops, root_sets = _roots(rows, roots, pool)
-        grown = _resumed(checkpoint, digest, roots) or _level_zero(is_root)
-        saved = time.monotonic()
-        while grown.newest.any():
-            _grow(rows, is_root, root_hops, root_sets, grown, pool, progress or (lambda *_: None))
-            if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
-                _save(checkpoint, digest, roots, grown)
-                saved = time.monotonic()
-        _finish(grown, pool)
+    is_root, root_hops, root_sets = _roots(rows, roots, threads)
+    grown = _resumed(checkpoint, digest, roots) or _level_zero(is_root)
+    saved = time.monotonic()
+    while grown.newest.any():
+        _grow(rows, is_root, root_hops, root_sets, grown, threads, progress or (lambda *_: None))
+        if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
+            _save(checkpoint, digest, roots, grown)
+            saved = time.monotonic()
+    _finish(grown, threads)
     tables: Tables = (place, grown.indptr, grown.label, root_hops, root_sets)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
@@ -157,7 +155,7 @@ def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
 
 
 def _roots(
-    rows: tuple[Int64, Int32], roots: int, pool: ThreadPoolExecutor
+    rows: tuple[Int64, Int32], roots: int, threads: int | None
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
     """Which ranks are roots or their chosen neighbours, and the tables of the roots."""
     from cuihop._kernels import labelling
@@ -188,7 +186,7 @@ def _roots(
         hops[:, column], sets[:, column, 0], sets[:, column, 1] = of_root, nearer, as_far
         return bool(whole)
 
-    if not all(pool.map(fill, range(len(chosen)))):
+    if not all(in_order(fill, range(len(chosen)), threads)):
         raise _too_deep()
     return is_root, hops, sets
 
@@ -218,7 +216,7 @@ def _grow(
     root_hops: npt.NDArray[np.uint8],
     root_sets: npt.NDArray[np.uint64],
     grown: _Growing,
-    pool: ThreadPoolExecutor,
+    threads: int | None,
     tell: LevelProgress,
 ) -> None:
     """Add the next level to the labels."""
@@ -251,7 +249,7 @@ def _grow(
 
     firsts = range(0, ranks, _RANKS_A_CALL)
     blocks = []
-    for number, result in enumerate(_in_order(pool, block, firsts), start=1):
+    for number, result in enumerate(in_order(block, firsts, threads), start=1):
         blocks.append(result)
         tell(level, min(number * _RANKS_A_CALL, ranks), ranks)
     counts = np.concatenate([of_block for _, of_block in blocks])
@@ -266,22 +264,7 @@ def _grow(
     grown.level, grown.indptr, grown.newest = level, indptr, counts
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, call: Callable[[int], tuple[list[Int32], Int32]], parts: Iterable[int]
-) -> Iterator[tuple[list[Int32], Int32]]:
-    """The results in the order of the parts. An interrupt waits only for what is under way."""
-    waiting: list[Future[tuple[list[Int32], Int32]]] = [pool.submit(call, part) for part in parts]
-    waiting.reverse()
-    try:
-        while waiting:
-            yield waiting.pop().result()
-    except BaseException:
-        for future in waiting:
-            future.cancel()
-        raise
-
-
-def _finish(grown: _Growing, pool: ThreadPoolExecutor) -> None:
+def _finish(grown: _Growing, threads: int | None) -> None:
     """Sort the labels by hub, and end each."""
     from cuihop._kernels import labelling
     from cuihop._kernels.labels import END
@@ -291,7 +274,7 @@ def _finish(grown: _Growing, pool: ThreadPoolExecutor) -> None:
     def sort(first: int) -> None:
         labelling.sort_labels(grown.indptr, grown.label, first, min(first + _RANKS_A_CALL, ranks))
 
-    list(pool.map(sort, range(0, ranks, _RANKS_A_CALL)))
+    in_threads(sort, range(0, ranks, _RANKS_A_CALL), threads)
     indptr = grown.indptr + np.arange(ranks + 1, dtype=np.int64)
     grown.label.resize(int(indptr[-1]), refcheck=False)
     hub, hops = int(END) >> 8, int(END) & 255

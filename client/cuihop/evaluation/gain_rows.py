@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import checked_threads
+from cuihop.cores import in_order
 from cuihop.evaluation.concept_sets import ConceptSets
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.relevance_index import Progress
@@ -72,14 +71,7 @@ def rows_by_gain(
 
     firsts = range(0, len(queries), _SETS_A_BLOCK)
     images.own_rows  # noqa: B018 - computed once, before threads ask for it
-    with ThreadPoolExecutor(min(checked_threads(threads), len(firsts))) as pool:
-        futures = [pool.submit(block, first) for first in firsts]
-        try:
-            for future in futures:
-                done = future.result()
-                if progress is not None:
-                    progress(done, len(rows))
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    for done in in_order(block, firsts, threads):
+        if progress is not None:
+            progress(done, len(rows))
     return rows

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import checked_threads
+from cuihop.cores import checked_threads, in_order
 from cuihop.evaluation.concept_sets import ConceptSets, bytes_of, grouped, rows_and_lines, transposed
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.graph import ConceptGraph, Direction
@@ -223,21 +222,6 @@ class RelevanceIndex:
             receive(Scores(number, here, best_gains[:, own_set], best_rows, asked_gains))
             return int(askers[last])
 
-        _run(block, range(len(blocks)), count, len(queries), progress)
-
-
-def _run(block: Callable[[int], int], numbers: range, threads: int, total: int, progress: Progress | None) -> None:
-    """Call ``block`` for each number; it returns how many queries are then done."""
-    tell = progress or (lambda done, total: None)
-    if threads <= 1:
-        for number in numbers:
-            tell(block(number), total)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(block, number) for number in numbers]
-        try:
-            for future in futures:
-                tell(future.result(), total)
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+        for queries_done in in_order(block, range(len(blocks)), count):
+            if progress is not None:
+                progress(queries_done, len(queries))
