@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from cuihop import SnapshotGraph
 from cuihop.index_builder import build_index, check_index
-from made_hierarchy import made_hierarchy, shape
+from made_hierarchy import edges_of, made_hierarchy, shape
 
 Pairs = list[tuple[str, str]]
 Ask = Callable[[list[tuple[int, int]]], list[int | None]]
@@ -239,9 +239,7 @@ def main() -> None:
     print(f"{'µs a pair':14}{'':14}{'batch':>10}{'within 2':>10}{'one call':>10}")
     for r in results:
         print(f"{r['engine']:14}{r['pairs']:14}{r['batch']:10.2f}{r['within 2']:10.2f}{r['one call']:10.2f}")
-    rows = graph.sections
-    children = np.repeat(np.arange(graph.release.concepts, dtype=np.int32), np.diff(rows["up_indptr"]))
-    results += compared(graph, kinds, np.stack([children, rows["up_indices"]], axis=1))
+    results += compared(graph, kinds, edges_of(graph))
     show(results, list(kinds))
     print(f"Python {platform.python_version()}, numba {version('numba')}; peak memory of the run, peers included: "
           f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")  # fmt: skip

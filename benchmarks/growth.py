@@ -24,7 +24,7 @@ import numpy as np
 from cuihop import SnapshotGraph
 from cuihop.index_builder import build_index, check_index
 from distances import kinds_of_pairs, peers, timed
-from made_hierarchy import made_hierarchy
+from made_hierarchy import edges_of, made_hierarchy
 
 _PAIRS = 20_000
 _FEW = 100
@@ -40,8 +40,7 @@ def measured(concepts: int) -> dict[str, float | None]:
     graph = made_hierarchy(concepts)
     pairs = kinds_of_pairs(graph, _PAIRS)["random"]
     rows = graph.sections
-    children = np.repeat(np.arange(graph.release.concepts, dtype=np.int32), np.diff(rows["up_indptr"]))
-    edges = np.stack([children, rows["up_indices"]], axis=1)
+    edges = edges_of(graph)
     before = time.perf_counter()
     index = build_index(graph)
     built = time.perf_counter() - before

@@ -93,6 +93,13 @@ def made_hierarchy(concepts: int, *, parents_each: float = 3.44, seed: int = 1) 
     return SnapshotGraph(sections_of(tables, name=f"hierarchy of {concepts:,}", relations=("isa",), identifiers="cui"))
 
 
+def edges_of(graph: SnapshotGraph) -> Int32:
+    """(child, parent) of every edge, as numbers, shape (edges, 2)."""
+    indptr, parents = graph.sections["up_indptr"], graph.sections["up_indices"]
+    children = np.repeat(np.arange(graph.release.concepts, dtype=np.int32), np.diff(indptr))
+    return np.stack([children, parents], axis=1)
+
+
 def shape(graph: SnapshotGraph) -> str:
     """What makes hierarchies alike or not, in one line."""
     down, up, around = (np.diff(graph.sections[f"{way}_indptr"]) for way in ("down", "up", "any"))

@@ -99,12 +99,9 @@ class Drawing:
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.picture_file import picture_bytes
+        from cuihop.picture_file import notebook_svg
 
-        try:
-            return picture_bytes(self.figure(), "svg").decode()
-        except ModuleNotFoundError:
-            return None
+        return notebook_svg(self.figure)
 
 
 def draw(graph: ConceptGraph, found: Path | Neighbourhood) -> Drawing:

@@ -16,7 +16,7 @@ from cuihop.snapshot_format import replaced_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "drawing", "picture_bytes", "save_picture"]
+__all__ = ["FORMATS", "drawing", "notebook_svg", "picture_bytes", "save_picture", "written_if_asked"]
 
 FORMATS = ("svg", "png", "pdf")
 _SETTINGS: Any = {
@@ -70,3 +70,18 @@ def picture_bytes(figure: Figure, form: str) -> bytes:
     with drawing():
         figure.savefig(made, format=form, dpi=200, metadata=undated)
     return made.getvalue()
+
+
+def written_if_asked(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """The figure, written to the path where there is one: see `save_picture`."""
+    if path is not None:
+        save_picture(lambda: figure, path)
+    return figure
+
+
+def notebook_svg(figure: Callable[[], Figure]) -> str | None:
+    """What a notebook shows of something that has a figure; ``None`` where matplotlib is not installed."""
+    try:
+        return picture_bytes(figure(), "svg").decode()
+    except ModuleNotFoundError:
+        return None

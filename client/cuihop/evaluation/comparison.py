@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import math
 import os
@@ -14,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
 from cuihop.evaluation.paired_tests import checked_resampling, holm, paired_bootstrap, randomisation_test
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.snapshot_format import replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,12 +110,9 @@ class Comparison:
             InputError: another suffix. OutputError: the file cannot be written.
         """
         from cuihop.evaluation.result_pictures import comparison_figure
-        from cuihop.picture_file import save_picture
+        from cuihop.picture_file import written_if_asked
 
-        figure = comparison_figure(self)
-        if path is not None:
-            save_picture(lambda: figure, path)
-        return figure
+        return written_if_asked(comparison_figure(self), path)
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each query, as plain values, ready for JSON."""
@@ -140,15 +135,12 @@ class Comparison:
         """
         queries = self.cards[0].queries
         columns = [(m, card, card.column(m, queries).tolist()) for m in self.measures for card in self.cards]
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["query", *(f"{measure} {card.system}" for measure, card, _ in columns)])
-        for place, query in enumerate(queries):
-            values = [column[place] for _, _, column in columns]
-            writer.writerow([query, *("" if math.isnan(value) else repr(value) for value in values)])
-        raw = text.getvalue().encode()
-        with replaced_file(Path(path), expected_bytes=len(raw)) as file:
-            file.write(raw)
+        values = zip(*(column for _, _, column in columns), strict=True)
+        rows = (
+            [query, *("" if math.isnan(value) else repr(value) for value in of_query)]
+            for query, of_query in zip(queries, values, strict=True)
+        )
+        write_csv(path, ["query", *(f"{measure} {card.system}" for measure, card, _ in columns)], rows)
 
 
 def compare(

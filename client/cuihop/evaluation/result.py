@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import math
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
 from cuihop.graph import Release
 from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure
-from cuihop.snapshot_format import replaced_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,13 +202,7 @@ class MeasuredQueries:
             OutputError: the disk is full, or the folder cannot be written.
         """
         names, columns = zip(*self._columns(), strict=True)
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(zip(*([_field(value) for value in column] for column in columns), strict=True))
-        raw = text.getvalue().encode()
-        with replaced_file(Path(path), expected_bytes=len(raw)) as file:
-            file.write(raw)
+        write_csv(path, names, zip(*([_field(value) for value in column] for column in columns), strict=True))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """How the values are spread under each measure, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
@@ -221,12 +212,9 @@ class MeasuredQueries:
             InputError: another suffix. OutputError: the file cannot be written.
         """
         from cuihop.evaluation.result_pictures import evaluation_figure
-        from cuihop.picture_file import save_picture
+        from cuihop.picture_file import written_if_asked
 
-        figure = evaluation_figure(self)
-        if path is not None:
-            save_picture(lambda: figure, path)
-        return figure
+        return written_if_asked(evaluation_figure(self), path)
 
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""

@@ -215,12 +215,9 @@ class Explanation:
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.picture_file import picture_bytes
+        from cuihop.picture_file import notebook_svg
 
-        try:
-            return picture_bytes(self.figure(), "svg").decode()
-        except ModuleNotFoundError:
-            return None
+        return notebook_svg(self.figure)
 
     def __repr__(self) -> str:
         return f"<Explanation of {self.titles[0]} and {self.titles[1]}: nn-IoU {self.nn_iou:.4f} = {self.arithmetic}>"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from cuihop.csv_text import csv_text
 
 __all__ = ["COLUMNS", "Number", "mean_of", "write_numbers"]
 
@@ -51,8 +51,4 @@ def mean_of(values: Iterable[float]) -> tuple[float | None, int]:
 
 def write_numbers(path: Path, numbers: Iterable[Number]) -> None:
     """As CSV, one row each, floating point to the last digit."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(number.plain().values() for number in numbers)  # floating point in full; None is empty
-    path.write_text(out.getvalue(), encoding="utf-8")
+    path.write_text(csv_text(COLUMNS, (number.plain().values() for number in numbers)), encoding="utf-8")

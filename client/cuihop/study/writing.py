@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cuihop.csv_text import csv_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.study.cost import Cost
@@ -106,11 +105,8 @@ def _drawn(folder: Path, found: Found, setup: Setup) -> list[str]:
 
 
 def _write_costs(path: Path, costs: Sequence[Cost]) -> None:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("measure", "way", "seconds_per_query", "queries", "largest_difference"))
-    writer.writerows((c.measure, c.way, repr(c.seconds), c.queries, repr(c.difference)) for c in costs)
-    _write(path, out.getvalue())
+    header = ("measure", "way", "seconds_per_query", "queries", "largest_difference")
+    _write(path, csv_text(header, ((c.measure, c.way, c.seconds, c.queries, c.difference) for c in costs)))
 
 
 def _write(path: Path, text: str) -> None:
