@@ -9,29 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cuihop import SnapshotGraph
-from cuihop.cli import main
 from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
+from program_run import Run
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +30,11 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(snapshot: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(snapshot: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
     """Run the program in this process, on the example graph."""
     monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
 
-    def run_program(*arguments: str | Path) -> Done:
-        monkeypatch.setattr(sys, "argv", ["cuihop", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        code = stop.value.code
-        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
-
-    return run_program
+    return program
 
 
 def test_distance_for_people(run: Run) -> None:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cuihop.cli import main
 from example_graph import UNKNOWN, example_graph
+from program_run import Run
 
 VEINS, VESSELS, ARTERIES, HEAD = "C0042449", "C0005847", "C0003842", "C0018670"
 CONCEPTS = f"ID,CUIs\na,{VEINS};{HEAD}\nb,{VESSELS};{HEAD}\nc,{ARTERIES}\nd,\n"
 RUN = "a Q0 b 1 3 r\na Q0 c 2 2 r\nb Q0 c 1 2 r\nb Q0 a 2 1 r\nc Q0 b 1 1 r\nd Q0 a 1 1 r\n"
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +25,14 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
     """Run the program in this process on the example graph, in a folder with concepts and a run."""
     monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
     monkeypatch.chdir(tmp_path)
     Path("images.csv").write_text(CONCEPTS)
     Path("run.txt").write_text(RUN)
 
-    def run_program(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["cuihop", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        code = stop.value.code
-        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
-
-    return run_program
+    return program
 
 
 GIVEN = ("evaluate", "--concepts", "images.csv", "--ranking", "run.txt")

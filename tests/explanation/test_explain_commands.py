@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
-from cuihop.cli import main
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop_server import running_service
 from example_graph import example_graph
+from program_run import Run
 
 IMAGES = {
     "query": "C0042449;C0018670",
@@ -25,18 +24,8 @@ IMAGES = {
 }
 
 
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
     """Run the program in this process, in a folder with the example graph, some images and a ranking."""
     example_graph().save(tmp_path / "graph.cuihop")
     lines = ["ID,CUIs", *(f"{image},{concepts}" for image, concepts in IMAGES.items())]
@@ -45,15 +34,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUIHOP_GRAPH", "graph.cuihop")
 
-    def run_program(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["cuihop", "explain", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        code = stop.value.code
-        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
-
-    return run_program
+    return partial(program, "explain")
 
 
 def test_concepts_for_people(run: Run) -> None:

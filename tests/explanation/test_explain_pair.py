@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -22,16 +21,6 @@ from example_graph import ISOLATED, UNKNOWN, example_graph
 
 VEINS, VESSELS, ARTERIES, AORTA, SYSTEM = "C0042449", "C0005847", "C0003842", "C0003483", "C0007226"
 STEM, BRAIN, HEAD, ROOT = "C0006121", "C0006104", "C0018670", "C0926510"
-
-
-@pytest.fixture(scope="module", params=["snapshot", "grpc", "http"])
-def graph(request: pytest.FixtureRequest) -> Iterator[ConceptGraph]:
-    """The example graph, in this process and behind a service."""
-    if request.param == "snapshot":
-        yield example_graph()
-        return
-    with running_service(example_graph()) as service, connect(getattr(service, request.param)) as remote:
-        yield remote
 
 
 def of(explanation: Explanation, cui: str) -> ExplainedConcept:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cuihop import ConceptGraph, ImageConcepts, Ranking, connect, evaluate, explain_query, read_ranking
+from cuihop import ConceptGraph, ImageConcepts, Ranking, evaluate, explain_query, read_ranking
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.explanation.query import Rank, Standing
-from cuihop_server import running_service
 from evaluation.collections_made import Case, cases, networkx_distance
 from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
 from example_graph import UNKNOWN, example_graph
@@ -28,15 +26,6 @@ IMAGES = {
     "other": f"{ARTERIES};{HEAD}",  # IoU 1/3, arteries are two hops from veins
 }
 RUN = {"query": ["far", "exact", "query", "near"]}
-
-
-@pytest.fixture(scope="module", params=["snapshot", "grpc", "http"])
-def graph(request: pytest.FixtureRequest) -> Iterator[ConceptGraph]:
-    if request.param == "snapshot":
-        yield example_graph()
-        return
-    with running_service(example_graph()) as service, connect(getattr(service, request.param)) as remote:
-        yield remote
 
 
 def test_gains_ranks_and_differences_by_hand(graph: ConceptGraph) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import networkx as nx
 import pytest
@@ -12,24 +11,14 @@ from hypothesis import strategies as st
 
 import cuihop
 from concept_graph_contract import oracle
-from cuihop import ConceptGraph, SnapshotGraph, connect, evaluate
+from cuihop import ConceptGraph, SnapshotGraph, evaluate
 from cuihop.errors import InputError
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
-from cuihop_server import running_service
 from evaluation.collections_made import Case, cases
 from evaluation.literal_algorithms import Distance, ndcg_of_each_query, nn_iou, rel
 from example_graph import example_graph
 
 VEINS, VESSELS, ARTERIES, AORTA = "C0042449", "C0005847", "C0003842", "C0003483"
-
-
-@pytest.fixture(scope="module", params=["snapshot", "grpc", "http"])
-def graph(request: pytest.FixtureRequest) -> Iterator[ConceptGraph]:
-    if request.param == "snapshot":
-        yield example_graph()
-        return
-    with running_service(example_graph()) as service, connect(getattr(service, request.param)) as remote:
-        yield remote
 
 
 def distance_without_hubs(case: Case, most: int | None) -> Distance:

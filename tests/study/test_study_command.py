@@ -9,8 +9,6 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,28 +16,18 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.cli import main
 from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.study.folder import MARK, whole_folder
 from cuihop.study.published import comparable
 from example_graph import EDGES, UNKNOWN, example_graph
+from program_run import Run
 from real_graphs import isa_edges
 from shared_data import shared
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
 IMAGES = 45
 TIMES = {MARK, "cost.csv", "cost.md", "cost.png", "cost.svg", "cost.tex"}
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
 
 
 @pytest.fixture(scope="module")
@@ -80,21 +68,13 @@ def finished(snapshot: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 
 @pytest.fixture
-def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Run) -> Run:
     """Run the program in this process on the example graph, in a folder with the inputs."""
     monkeypatch.setenv("CUIHOP_GRAPH", str(snapshot))
     monkeypatch.chdir(tmp_path)
     write_inputs(tmp_path)
 
-    def run_program(*arguments: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["cuihop", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        code = stop.value.code
-        return Done(code if isinstance(code, int) else 0, captured.out, captured.err)
-
-    return run_program
+    return program
 
 
 def test_the_folder_of_a_study(finished: tuple[Path, str]) -> None:
