@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from cuihop.identifiers import MAX_LENGTH
 
-__all__ = ["IdentifierTable", "identifier_array"]
+__all__ = ["MANY", "IdentifierTable", "identifier_array"]
 
-_MANY = 64  # so many are looked up by compiled code, where it is loaded
+MANY = 64
+"""So many are looked up by compiled code, where it is loaded."""
+
 _SHORT = 8  # identifiers up to this many bytes are compared as one integer
 
 
@@ -109,7 +111,7 @@ class IdentifierTable:
 
 def _places(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
     """The position of each number among the keys; -1 for one that is not there."""
-    if len(wanted) >= _MANY and "numba" in sys.modules:
+    if len(wanted) >= MANY and "numba" in sys.modules:
         from cuihop._kernels import lookup
 
         places = np.empty(len(wanted), dtype=np.int32)

@@ -10,7 +10,13 @@ import numpy.typing as npt
 from cuihop.cores import in_threads
 from cuihop.scratch import ScratchPool
 
-__all__ = ["packed"]
+__all__ = ["NEAR", "TOGETHER", "packed"]
+
+NEAR = 3
+"""Within so few hops each centre is searched for itself; beyond, searches have most of the graph in common."""
+
+TOGETHER = 64
+"""So many centres, and more, are searched for together where they are not near."""
 
 Int32 = npt.NDArray[np.int32]
 UInt8 = npt.NDArray[np.uint8]
@@ -18,8 +24,6 @@ Int64 = npt.NDArray[np.int64]
 
 _CENTRES_A_CALL = 256
 _BEYOND = 255  # not to be told from a distance by searches together
-_MANY = 64
-_NEAR = 3  # within so few hops each centre is searched for itself; beyond, searches have most of the graph in common
 
 
 def packed(
@@ -76,7 +80,7 @@ def packed(
         counts = np.bincount(rows, minlength=len(sources)).astype(np.int64)
         parts[first] = [(counts, columns.astype(np.int32), hops[within])]
 
-    together = bound > _NEAR and bound < _BEYOND and len(places) >= _MANY
+    together = bound > NEAR and bound < _BEYOND and len(places) >= TOGETHER
     in_threads(far if together else near, firsts)
     found = [part for first in firsts for part in parts[first]]
     ends = np.zeros(len(places) + 1, dtype=np.int64)

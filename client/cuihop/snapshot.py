@@ -33,9 +33,9 @@ from cuihop.graph import (
     checked_hops,
     resolved,
 )
-from cuihop.identifier_table import IdentifierTable
+from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
-from cuihop.packing import packed
+from cuihop.packing import NEAR, TOGETHER, packed
 from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
@@ -221,10 +221,11 @@ class SnapshotGraph(ConceptGraph):
         cui = self._cuis[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
-            self.distances([(cui, cui)], direction=direction)
+            self.distances([(cui, cui)] * MANY, direction=direction)
             self.path(cui, cui, direction=direction)
             self.neighbours([cui], hops=1, direction=direction, limit=1)
         self.pack([cui], hops=0)
+        self.pack([self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))], hops=NEAR + 1)
         self.search(cui, limit=1)
 
     # Identifiers

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop.distance_index import index_path
 from cuihop.graph import Direction, DistancePack
+from cuihop.index_builder import build_index
 
 
 def as_matrix(pack: DistancePack) -> list[list[int | None]]:
@@ -50,3 +56,31 @@ def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
         assert as_matrix(pack) == [
             [abs(a - b) if abs(a - b) <= bound else None for b in range(400)] for a in range(400)
         ]
+
+
+def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) -> None:
+    """In a process of its own, since this one has compiled everything; with and without an index."""
+    chain = [f"C{i:07d}" for i in range(100)]
+    graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(99)])
+    graph.save(tmp_path / "graph.cuihop")
+    program = f"""
+from cuihop import SnapshotGraph
+graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})
+graph.warm_up()
+from cuihop._kernels import bfs, labels, lookup, many_sources
+kernels = [f for m in (bfs, labels, lookup, many_sources) for f in vars(m).values() if hasattr(f, "signatures")]
+before = [len(kernel.signatures) for kernel in kernels]
+cuis = [f"C{{i:07d}}" for i in range(100)]
+for direction in ("any", "up", "down"):
+    graph.distance(cuis[0], cuis[9], direction=direction)
+    graph.distances(list(zip(cuis, reversed(cuis))), direction=direction)
+    graph.path(cuis[0], cuis[9], direction=direction)
+    graph.pack(cuis, hops=2, direction=direction)
+    graph.pack(cuis, hops=50, direction=direction)
+assert [len(kernel.signatures) for kernel in kernels] == before, before
+assert lookup.positions.signatures and many_sources.hops_among.signatures
+"""
+    for with_index in (False, True):
+        if with_index:
+            build_index(graph).save(index_path(tmp_path / "graph.cuihop"))
+        subprocess.run([sys.executable, "-c", program], check=True)
