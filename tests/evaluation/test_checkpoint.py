@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -270,6 +271,24 @@ def test_a_full_disk_is_told_and_what_was_finished_stays_good(whole: Evaluation,
     assert 0 < path.stat().st_size <= 20_000
     again = subprocess.run([sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True)
     assert again.stdout.splitlines()[-1] == f"finished {whole.values.tobytes().hex()}"
+
+
+def test_every_writer_is_told_why_the_disk_took_no_more(tmp_path: Path) -> None:
+    block = FinishedBlock(0, 0, np.arange(200), np.zeros((200, 1)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Checkpoint(tmp_path / "blocks", {"n": 1}) as checkpoint:
+        checkpoint.add(block)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
+        try:
+            for _ in range(2):
+                with pytest.raises(OutputError, match="File too large"):
+                    checkpoint.add(block)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        with pytest.raises(OutputError, match="File too large"):  # there is room again, but after a torn block
+            checkpoint.add(block)
+    with Checkpoint(tmp_path / "blocks", {"n": 1}) as left:
+        assert len(left.finished) == 1
 
 
 def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:

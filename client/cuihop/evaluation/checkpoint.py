@@ -77,7 +77,7 @@ class Checkpoint:
         self.path = Path(path)
         self.finished: list[FinishedBlock] = []
         self._lock = threading.Lock()
-        self._torn = False
+        self._failure: OSError | None = None
         header = json.dumps(depends, ensure_ascii=False).encode()
         with self._writing():
             self._file = self._opened()
@@ -138,13 +138,17 @@ class Checkpoint:
 
     def _write(self, raw: bytes) -> None:
         """To the operating system at once: what stands there survives the end of this process."""
-        if self._torn:
-            raise OSError(errno.EIO, "an earlier block could not be written")
-        self._torn = True
+        if self._failure is not None:  # a part of a block may stand at the end: nothing may follow it
+            raise self._failure
+        self._failure = OSError(errno.EINTR, "writing a block was interrupted")
         rest = memoryview(raw)
-        while rest:
-            rest = rest[self._file.write(rest) or 0 :]
-        self._torn = False
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+        except OSError as error:
+            self._failure = error
+            raise
+        self._failure = None
 
     def _read(self, depends: Mapping[str, Any]) -> int:
         """Take over what is there. Returns where the good part ends."""
