@@ -387,8 +387,9 @@ class SnapshotGraph(ConceptGraph):
             cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
         indptr, indices, within = packed(
-            self._engines.rows(direction), self._engines.both_rows(direction)[2:], places, bound, self._scratch
-        )
+            self._engines.rows(direction), self._engines.both_rows(direction)[2:],
+            self._engines.labels(direction, bound), places, bound, self._scratch,
+        )  # fmt: skip
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,
