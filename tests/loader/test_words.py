@@ -78,19 +78,3 @@ def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
     ]
     assert digits.tolist() == expected
     assert others == expected.count(-1)
-
-
-@settings(deadline=None)  # the first call compiles
-@given(st.lists(st.one_of(st.binary(max_size=24), st.sampled_from([b"", b"\0", b"\0\0", b"12345678", b"123456789"]))))
-def test_equal_texts_get_equal_numbers_in_the_order_of_their_first(raws: list[bytes]) -> None:
-    ends = np.cumsum([0, *(len(raw) for raw in raws)])
-    spans = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)
-    buffer = np.frombuffer(b"".join(raws) or b"\0", dtype=np.uint8).copy()
-    rows = np.arange(len(raws), dtype=np.int32)
-    table = np.full(1 << (2 * len(raws)).bit_length(), -1, dtype=np.int32)
-    found, firsts = np.empty(len(raws), dtype=np.int32), np.empty(len(raws), dtype=np.int32)
-    count = interning.intern(buffer, spans, 0, 1, rows, table, found, firsts)
-    distinct = list(dict.fromkeys(raws))
-    assert count == len(distinct)
-    assert [distinct[number] for number in found.tolist()] == raws
-    assert [raws[first] for first in firsts[:count].tolist()] == distinct
