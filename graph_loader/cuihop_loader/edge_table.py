@@ -43,7 +43,7 @@ class EdgeRows:
     bucket at a time can be put into order, which then happens in the cache, and on all cores.
     """
 
-    def __init__(self, batch: int = 1 << 19) -> None:
+    def __init__(self, batch: int = 1 << 18) -> None:
         from cuihop_loader._kernels import edges
 
         self._batch = np.empty(batch, dtype=np.uint64)

@@ -60,7 +60,7 @@ def read_release(
         name_rows = read_names(file, options, ranks, codes, concepts, rejected, progress, only_cuis=only_cuis)
     if file := files.get("MRSTY"):
         type_rows = read_types(file, codes, rejected, progress, only_cuis=only_cuis)
-    if file := files.get("MRDEF"):
+    if options.definitions and (file := files.get("MRDEF")):
         languages = {} if vocabularies is None else vocabularies.languages
         definition_rows = read_definitions(file, options, languages, codes, rejected, progress, only_cuis=only_cuis)
     history = [

@@ -97,3 +97,9 @@ def test_the_command_tells_definitions_as_text_and_as_json(tmp_path: Path, progr
     definitions = json.loads(told.out)["concept"]["definitions"]
     assert definitions[1] == {"sab": "NCI", "text": "Vessels that carry blood to the heart."}
     assert "(NCI)" in program("concept", VEINS, "--graph", path).out
+
+
+def test_definitions_can_be_left_out(tmp_path: Path) -> None:
+    loaded = load([release(tmp_path)], LoadOptions(definitions=False))
+    assert loaded.report.definitions == 0
+    assert "MRDEF" not in {file.role for file in loaded.report.files}
