@@ -22,6 +22,7 @@ that end with a bar, and the bytes after the last bar."""
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _ONE = np.uint64(1)
+_TWO, _EIGHT, _SIXTEEN = np.uint64(2), np.uint64(8), np.uint64(16)
 _PLACES = 4096
 
 
@@ -68,17 +69,19 @@ def split(
         found = ones_where(buffer, base, 124) | line_feeds
         here = count
         total = count_ones(found)
-        # Mostly eight to sixteen: steps that need no decision. What they write too much is written over.
+        # Mostly eight to sixteen: steps that need no decision. What they write too much is written over. Places count
+        # without a sign here and below: with one, each would be looked at whether it counts from the end.
         ones = found
-        for k in range(8):
-            places[here + k] = base + lowest_one(ones)
+        to = np.uint64(here)
+        for k in range(_EIGHT):
+            places[to + k] = base + lowest_one(ones)
             ones &= ones - _ONE
         if total > 8:
-            for k in range(8, 16):
-                places[here + k] = base + lowest_one(ones)
+            for k in range(_EIGHT, _SIXTEEN):
+                places[to + k] = base + lowest_one(ones)
                 ones &= ones - _ONE
-            for k in range(16, total):
-                places[here + k] = base + lowest_one(ones)
+            for k in range(_SIXTEEN, np.uint64(total)):
+                places[to + k] = base + lowest_one(ones)
                 ones &= ones - _ONE
         count += total
         while line_feeds:
@@ -92,9 +95,11 @@ def split(
             if at - start == columns and places[at - 1] + 1 == end and dropped == 0:
                 if end < places[at]:
                     crlf += 1
-                for k in range(wanted.size):
-                    spans[good, 2 * k] = places[start + wanted[k] - 1] + 1
-                    spans[good, 2 * k + 1] = places[start + wanted[k]]
+                out, first = np.uint64(good), np.uint64(start - 1)
+                for k in range(np.uint64(wanted.size)):
+                    bar = first + np.uint64(wanted[k])
+                    spans[out, _TWO * k] = places[bar] + 1
+                    spans[out, _TWO * k + _ONE] = places[bar + _ONE]
                 rows[good] = row
                 good += 1
             else:
