@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
 from cuihop.remote.statuses import status_of
@@ -103,6 +103,9 @@ class Guard(Protocol):
             LimitExceeded: the question is larger than the caller's rate ever allows.
         """
 
+    def waits(self, asked: Asked) -> bool:
+        """Whether `caller` or `admit` may have to wait for others before this question is answered."""
+
 
 class OpenGuard:
     """Lets everybody in: for a service that listens on loopback only."""
@@ -113,6 +116,10 @@ class OpenGuard:
 
     def admit(self, caller: Caller, asked: Asked) -> None:
         """Count nothing."""
+
+    def waits(self, asked: Asked) -> bool:
+        """Never."""
+        return False
 
 
 class Observer(Protocol):
@@ -173,6 +180,42 @@ class Observers:
             return None
 
 
+class _Account:
+    """What the observer is told of one question: it begins with the ``with`` block, and ends with it."""
+
+    __slots__ = ("_asked", "_begun", "_observer", "_token", "_told", "caller")
+
+    def __init__(self, observer: Observer, asked: Asked, begun: float | None = None) -> None:
+        self._observer = observer
+        self._asked = asked
+        self._begun = time.perf_counter() if begun is None else begun
+        self._told: Answer[Any] | None = None
+        self._token = observer.started(asked)
+        self.caller: Caller | None = None
+
+    def keep(self, call: Call, answer: T) -> T:
+        """Keep where the answer comes from, and pass it on."""
+        self._told = answer if isinstance(answer, Answer) else call.answer
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        reason, tier, digest, detail = "OK", None, None, ""
+        if error is None:
+            if self._told is not None:
+                tier, digest = self._told.tier, self._told.digest
+        elif isinstance(error, CuihopError):
+            reason, detail = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason, str(error)
+        elif isinstance(error, asyncio.CancelledError):
+            reason = "CANCELLED"
+        else:
+            reason, detail = "INTERNAL", repr(error)
+        spent = time.perf_counter() - self._begun
+        self._observer.finished(Finished(self._asked, self.caller, spent, reason, tier, digest, detail), self._token)
+
+
 class Front:
     """Answers questions: quick ones at once, others in a bounded pool of threads, with a bounded queue before it.
 
@@ -206,12 +249,27 @@ class Front:
         try:
             found = self.guard.caller(asked)
             return found if isinstance(found, Caller) else await found
-        except CuihopError as error:
-            token = self.observer.started(asked)
-            spent = time.perf_counter() - begun
-            told = Finished(asked, None, spent, status_of(error).reason, detail=str(error))
-            self.observer.finished(told, token)
-            raise
+        except CuihopError:
+            with _Account(self.observer, asked, begun):
+                raise
+
+    def at_once(self, asked: Asked, work: Callable[[Call], T]) -> T:
+        """The answer to a quick question, without a turn of the event loop: where `Guard.waits` says no.
+
+        Raises:
+            NotAuthenticated, NotAllowed, RateLimited: before the answer.
+            CuihopError: what ``work`` raises.
+        """
+        with _Account(self.observer, asked) as account:
+            caller = self.guard.caller(asked)
+            if not isinstance(caller, Caller):
+                raise TypeError("the guard waits, and said that it would not")
+            account.caller = caller
+            caller.check(asked.scope)
+            if self.guard.admit(caller, asked) is not None:
+                raise TypeError("the guard waits, and said that it would not")
+            call = self._call(caller, asked)
+            return account.keep(call, work(call))
 
     async def answer(self, asked: Asked, work: Callable[[Call], T]) -> T:
         """The answer that ``work`` gives.
@@ -220,39 +278,22 @@ class Front:
             NotAuthenticated, NotAllowed, RateLimited, QueryTimedOut: before or instead of the answer.
             CuihopError: what ``work`` raises.
         """
-        begun = time.perf_counter()
-        token = self.observer.started(asked)
-        caller: Caller | None = None
-        reason, tier, digest, detail = "OK", None, None, ""
-        try:
+        with _Account(self.observer, asked) as account:
             caller = asked.caller
             if caller is None:
                 found = self.guard.caller(asked)
                 caller = found if isinstance(found, Caller) else await found
+            account.caller = caller
             caller.check(asked.scope)
             admitted = self.guard.admit(caller, asked)
             if admitted is not None:
                 await admitted
-            seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
-            call = Call(caller, asked.request_id, time.monotonic() + seconds)
-            answer = work(call) if asked.quick else await self._in_thread(work, call)
-            told = answer if isinstance(answer, Answer) else call.answer
-            if told is not None:
-                tier, digest = told.tier, told.digest
-            return answer
-        except CuihopError as error:
-            reason = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason
-            detail = str(error)
-            raise
-        except asyncio.CancelledError:
-            reason = "CANCELLED"
-            raise
-        except BaseException as error:
-            reason, detail = "INTERNAL", repr(error)
-            raise
-        finally:
-            spent = time.perf_counter() - begun
-            self.observer.finished(Finished(asked, caller, spent, reason, tier, digest, detail), token)
+            call = self._call(caller, asked)
+            return account.keep(call, work(call) if asked.quick else await self._in_thread(work, call))
+
+    def _call(self, caller: Caller, asked: Asked) -> Call:
+        seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
+        return Call(caller, asked.request_id, time.monotonic() + seconds)
 
     async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
         """The answer, made in a thread. Where nobody waits for it any more, the thread is told to stop."""

@@ -100,6 +100,9 @@ def test_who_may_not_is_refused_before_the_work() -> None:
         def admit(self, caller: Caller, asked: Asked) -> None:
             raise RateLimited("too many", retry_after=2.0)
 
+        def waits(self, asked: Asked) -> bool:
+            return False
+
     def never(call: Call) -> None:
         raise AssertionError("worked for somebody who may not")
 
@@ -131,6 +134,9 @@ def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
             await asyncio.sleep(0)
             if asked.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
+
+        def waits(self, asked: Asked) -> bool:
+            return True
 
     async def ask() -> None:
         front = Front(Limits(), Elsewhere(), kept)
