@@ -285,7 +285,29 @@ class SnapshotGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         ends = [cui for a, b in pairs for cui in (a, b)]
-        places, merged = self._places(ends)
+        return self._distances_of_places(*self._places(ends), direction, bound)
+
+    def distances_of_keys(
+        self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances | None:
+        """The distances of pairs that the graph holds under these identifiers, of which no text is made.
+
+        ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
+
+        Args:
+            keys: uint64, shape (2 * pairs,): start, end, start, end, and so on, as in `IdentifierTable.keys`.
+            direction, max_hops: see `ConceptGraph.distances`.
+        """
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        places = self._cuis.places(keys)
+        if places is None or (places < 0).any():
+            return None
+        return self._distances_of_places(places, {}, direction, bound)
+
+    def _distances_of_places(
+        self, places: Int32, merged: dict[str, str], direction: Direction, bound: int | None
+    ) -> Distances:
         starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         rows = self._both_rows(direction)
