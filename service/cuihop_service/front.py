@@ -24,10 +24,12 @@ T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
 
+_FAILED = "an observer failed"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)  # one is made for each question, and a frozen one takes twice as long
 class Asked:
-    """What a transport knows of a question.
+    """What a transport knows of a question. Nobody changes it.
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
@@ -60,9 +62,9 @@ class Asked:
     question: Callable[[], Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finished:
-    """The account of an answered, or refused, question.
+    """The account of an answered, or refused, question. Nobody changes it.
 
     Attributes:
         asked: the question.
@@ -157,27 +159,35 @@ class Observers:
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
+        self._started = [observer.started for observer in observers]
+        self._finished = [observer.finished for observer in reversed(observers)]
 
     def started(self, asked: Asked) -> Sequence[Any]:
         """Tell each, and keep what each returns."""
-        return [self._told(observer.started, asked) for observer in self._observers]
+        tokens = []
+        for started in self._started:
+            try:
+                tokens.append(started(asked))
+            except Exception:
+                _log.exception(_FAILED)
+                tokens.append(None)
+        return tokens
 
     def finished(self, finished: Finished, token: Any) -> None:
         """Tell each, with what it returned before."""
-        for observer, own in zip(reversed(self._observers), reversed(token), strict=True):
-            self._told(observer.finished, finished, own)
+        for tell, own in zip(self._finished, reversed(token), strict=True):
+            try:
+                tell(finished, own)
+            except Exception:
+                _log.exception(_FAILED)
 
     def waiting(self, running: int, waiting: int) -> None:
         """Tell each."""
         for observer in self._observers:
-            self._told(observer.waiting, running, waiting)
-
-    def _told(self, tell: Callable[..., Any], *what: Any) -> Any:
-        try:
-            return tell(*what)
-        except Exception:
-            _log.exception("an observer failed")
-            return None
+            try:
+                observer.waiting(running, waiting)
+            except Exception:
+                _log.exception(_FAILED)
 
 
 class _Account:
@@ -306,7 +316,10 @@ class Front:
         if self._room.locked():
             self.observer.waiting(self._running, self._waiting)
         try:
-            await asyncio.wait_for(self._room.acquire(), call.remaining)
+            if self._room.locked():
+                await asyncio.wait_for(self._room.acquire(), call.remaining)
+            else:
+                await self._room.acquire()  # at once
         except TimeoutError:
             raise QueryTimedOut("the service was too busy to begin in time") from None
         finally:
@@ -317,7 +330,8 @@ class Front:
         future = asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, call))
         future.add_done_callback(self._leave)  # not before: a thread that was given up still takes room
         try:
-            return await asyncio.wait_for(asyncio.shield(future), call.remaining)
+            async with asyncio.timeout(call.remaining):
+                return await asyncio.shield(future)
         except TimeoutError:
             raise QueryTimedOut("the answer took longer than allowed") from None
         finally:

@@ -97,7 +97,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._at_once = False
         self._head = self._unfinished = self._headers = 0
         super().on_message_begin()
-        cast(dict[str, Any], self.scope)[SUBJECT] = self._subject
+        cast("dict[str, Any]", self.scope)[SUBJECT] = self._subject
 
     def on_url(self, url: bytes) -> None:
         """A piece of the request line has come."""
@@ -165,7 +165,7 @@ class BoundedHttp(HttpToolsProtocol):
             return False
         if parser.get_method() != b"GET" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
             return False
-        told = app.at_once(self.url[len(_QUICK) :], cast(dict[str, Any], self.scope))
+        told = app.at_once(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
         if told is None:
             return False
         written = [STATUS_LINE[told.status]]

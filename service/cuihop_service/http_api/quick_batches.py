@@ -1,8 +1,8 @@
 """``POST /v1/distances`` without the framework: a batch whose pairs are written evenly is read as an array.
 
 Programs write one pair as the other, so in the bytes of the body identifiers stand at even distances. Every byte is
-held against that pattern. Whatever departs from it by one, and whatever is wrong, is left to the documented route, which
-also has the words for it.
+held against that pattern. Whatever departs from it by one, and whatever is wrong, is left to the documented route,
+which also has the words for it.
 """
 
 from __future__ import annotations
