@@ -64,7 +64,10 @@ class Server(uvicorn.Server):
 async def main(http_port: int, grpc_port: int) -> None:
     """Answer over both, in one event loop as a worker of the service does."""
     server = grpc.aio.server()
-    pb_grpc.add_ConceptGraphServiceServicer_to_server(Nothing(), server)  # type: ignore[no-untyped-call,unused-ignore]
+    pb_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
+        Nothing(),  # type: ignore[abstract]
+        server,
+    )
     server.add_insecure_port(f"127.0.0.1:{grpc_port}")
     await server.start()
     config = uvicorn.Config(

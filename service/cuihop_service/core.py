@@ -24,6 +24,7 @@ from cuihop.graph import (
 )
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
+from cuihop.snapshot import SnapshotGraph
 from cuihop_service.answers import Answer, KnownConcepts, RelevanceRow
 from cuihop_service.callers import Caller
 from cuihop_service.calls import Call
@@ -108,12 +109,9 @@ class ConceptService:
                 answered = served.cached.answered(part, direction=way, max_hops=bound, timeout=call.remaining)
                 distances = answered.distances
                 from_cache += int(answered.from_cache.sum())
-            elif isinstance(part, KeyedPairs) and served.index is not None:
-                distances = served.index.distances_of_keys(part.keys, direction=way, max_hops=bound)
-                if distances is None:  # names every identifier at fault, or its successor
-                    distances = served.index.distances(part, direction=way, max_hops=bound)
             else:
-                distances = graph.distances(part, direction=way, max_hops=bound)
+                keyed = _keyed(served.index, part, way, bound)
+                distances = graph.distances(part, direction=way, max_hops=bound) if keyed is None else keyed
             parts.append(distances)
             merged.update(distances.merged)
         if pairs and from_cache == len(pairs):
@@ -327,6 +325,15 @@ def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """The items by so many at a time."""
     for first in range(0, len(items), size):
         yield items[first : first + size]
+
+
+def _keyed(
+    index: SnapshotGraph | None, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None
+) -> Distances | None:
+    """The distances, where no text need be made of the pairs; None where `ConceptGraph.distances` has to be asked."""
+    if index is None or not isinstance(pairs, KeyedPairs):
+        return None
+    return index.distances_of_keys(pairs.keys, direction=way, max_hops=bound)
 
 
 def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:
