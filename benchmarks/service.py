@@ -24,9 +24,10 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,7 @@ def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, Pairs]:
 # Tables
 
 
-def in_turn(name: str, loads: dict[str, Load], rounds: int) -> None:
+def in_turn(name: str, loads: Mapping[str, Load], rounds: int) -> None:
     """A line for each server: medians of the rounds; its rate as a share of nothing's, each compared in its round."""
     found: dict[str, list[Told]] = {server: [] for server in loads}
     for _ in range(rounds):
@@ -227,7 +228,7 @@ def in_turn(name: str, loads: dict[str, Load], rounds: int) -> None:
         rate, median, late = (statistics.median(getattr(t, of) for t in told) for of in ("rate", "median", "late"))
         shares = [ours.rate / bare.rate for ours, bare in zip(told, found["nothing"], strict=True)]
         share = f"{statistics.median(shares):>6.0%}" if server != "nothing" else ""
-        print(f"{f'{name}: {server}':<56} {rate:>10,.0f} {median:>8.2f} {late:>8.2f} {share}".rstrip(), flush=True)
+        print(f"{f'{name}: {server}':<60} {rate:>10,.0f} {median:>8.2f} {late:>8.2f} {share}".rstrip(), flush=True)
 
 
 def main() -> None:
@@ -235,7 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     if shutil.which("wrk") is None:
@@ -255,7 +256,7 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
     single, batch = scripts(folder, pairs)
     here = str(Path(__file__).parent)
     own, bare, other = (free_port(), free_port()), (free_port(), free_port()), free_port()
-    print(f"{'':<56} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'share':>6}")
+    print(f"{'':<60} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'share':>6}")
     with ExitStack() as stack:
         stack.enter_context(serving(snapshot, *own))
         stack.enter_context(running(f"{here}/service_nothing.py", *map(str, bare), port=bare[0]))
@@ -278,19 +279,16 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
                 port=other,
                 CUIHOP_GRAPH=str(snapshot),
                 PYTHONPATH=here,
-            )  # fmt: skip
+            )
         )
-        servers = {"nothing": bare[0], "cuihop serve": own[0], "its application on granian": other}
+        servers = {"nothing": bare[0], "cuihop serve": own[0], "the same on granian": other}
         for name, script, connections in (
             ("HTTP, 1 connection", single, 1),
             ("HTTP, 16 connections", single, 16),
             ("HTTP, batches of 1,000, 4 connections", batch, 4),
         ):
-            loads: dict[str, Load] = {
-                server: (lambda port=port: over_http(port, script, connections, seconds))  # type: ignore[misc]
-                for server, port in servers.items()
-            }
-            in_turn(name, loads, rounds)
+            ask = partial(over_http, script=script, connections=connections, seconds=seconds)
+            in_turn(name, {server: partial(ask, port) for server, port in servers.items()}, rounds)
         singles = [pb.DistanceRequest(a=a, b=b) for a, b in pairs]
         numbers = [(int(a[1:]), int(b[1:])) for a, b in pairs[:PAIRS_A_BATCH]]
         packed = pb.PackedPairs(a=[a for a, _ in numbers], b=[b for _, b in numbers])
@@ -301,17 +299,14 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             ("gRPC, batches of 1,000, packed, 1 caller", batches, "Distances", 1),
             ("gRPC, batches of 1,000, packed, 4 callers", batches, "Distances", 4),
         ):
-            loads = {
-                server: (lambda port=port: over_grpc(port, requests, method, callers, seconds))  # type: ignore[misc]
-                for server, port in (("nothing", bare[1]), ("cuihop serve", own[1]))
-            }
-            in_turn(name, loads, rounds)
+            call = partial(over_grpc, requests=requests, method=method, callers=callers, seconds=seconds)
+            in_turn(name, {"nothing": partial(call, bare[1]), "cuihop serve": partial(call, own[1])}, rounds)
     for workers in (1, 2):
         with serving(snapshot, *own, workers=workers) as process:
             told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
             sizes = memory(process)
         print(
-            f"{workers} workers, 16 connections: {told[0].rate:,.0f} singles/s, {told[1].rate:,.0f} batches/s; "
+            f"{workers} {'worker' if workers == 1 else 'workers'}, 16 connections: {told[0].rate:,.0f} singles/s, {told[1].rate:,.0f} batches/s; "
             f"MB resident and shared out: {', '.join(f'{rss:,} {pss:,}' for rss, pss in sizes)}"
         )
 

@@ -149,7 +149,8 @@ def test_a_guard_waits_only_for_tokens_that_are_new(verifier: TokenVerifier) -> 
     guard, token = ConfiguredGuard(tokens=verifier), signed()
     question = Asked("distance", "http", credentials=f"Bearer {token}")
     assert guard.waits(question)
-    caller(verifier, token)
+    for _ in range(2):  # the first fetches the provider's keys, and what was verified before them is forgotten
+        caller(verifier, token)
     assert not guard.waits(question)
     assert not guard.waits(Asked("distance", "http"))
     assert not guard.waits(Asked("distance", "http", credentials=f"Bearer {PREFIX}x"))
