@@ -306,8 +306,9 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
             sizes = memory(process)
         print(
-            f"{workers} {'worker' if workers == 1 else 'workers'}, 16 connections: {told[0].rate:,.0f} singles/s, {told[1].rate:,.0f} batches/s; "
-            f"MB resident and shared out: {', '.join(f'{rss:,} {pss:,}' for rss, pss in sizes)}"
+            f"{workers} worker{'s' * (workers > 1)}, HTTP: {told[0].rate:,.0f} singles/s at 16 connections, "
+            f"{told[1].rate:,.0f} batches/s at 4; MB resident, and with shared pages divided, of each process: "
+            + ", ".join(f"{rss:,} {pss:,}" for rss, pss in sizes)
         )
 
 
