@@ -60,6 +60,12 @@ def test_every_distance_is_that_of_networkx(
     assert [graph.distance(*pair, max_hops=bound) for pair in some] == [expected.get(pair) for pair in some]
 
 
+def test_a_single_distance_is_a_whole_number() -> None:
+    graph = SnapshotGraph.of([("a", "hub"), ("b", "hub"), ("c", "b")])
+    graph.use_landmarks(1)
+    assert [type(graph.distance("a", end)) for end in ("b", "c", "hub", "a")] == [int] * 4
+
+
 def test_searches_in_other_directions_are_not_kept_from_the_hubs() -> None:
     graph = made_graph(400, [(child, child // 20) for child in range(1, 400)], 4)
     leaves = [(cui(a), cui(a - 1)) for a in range(40, 400)]

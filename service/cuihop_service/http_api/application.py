@@ -22,6 +22,7 @@ from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
 from cuihop_service.http_api.known_callers import KnownCallers
 from cuihop_service.http_api.problems import fault_response, input_error, other_response, problem_response
+from cuihop_service.http_api.quick_batches import QuickBatches
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.routes import routes
 from cuihop_service.http_api.safe_headers import SafeHeaders
@@ -105,6 +106,7 @@ def application(
         return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
+    app.add_middleware(QuickBatches, exchange=exchange)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
     app.add_middleware(KnownCallers, front=front)
