@@ -67,7 +67,7 @@ GENERATED = {
 }
 """What stands in place of ``<!-- generated: NAME -->``: made from the code, so that it cannot differ from it."""
 
-_MARK = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- generated: (.+) -->\n\*.*\*$", re.MULTILINE)  # with the line for readers of the file itself
 
 
 def with_every_page(index: str) -> str:
