@@ -39,8 +39,8 @@ suppress_warnings = [
     "ref.python",  # `release` in a docstring means the one at hand; a bare name may have several meanings
 ]
 
-tags: Tags  # Sphinx's, from its command line
-if "with-readme" in tags:  # make links
+tags: Tags
+if "with-readme" in tags:  # noqa: F821 - Sphinx puts it here; make links
     include_patterns.append("README.md")
     suppress_warnings.append("toc.not_included")
 linkcheck_ignore = [r"http://127\.0\.0\.1"]  # a service that the reader has started
