@@ -40,6 +40,16 @@ def edges_of_graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
     return concepts, draw(st.lists(near_hubs, max_size=100))
 
 
+def test_a_distance_is_a_whole_number_and_written_as_one() -> None:
+    graph = made_graph(5, [(0, 1), (1, 2), (0, 3), (3, 4)], landmarks=2)
+    for found in (
+        graph.distance(cui(0), cui(2)),
+        graph.distances([(cui(0), cui(2))])[0],
+        graph.distance(cui(1), cui(1)),
+    ):
+        assert type(found) is int
+
+
 @given(made=edges_of_graphs(), landmarks=st.integers(0, 6), bound=st.none() | st.integers(0, 7))
 @example(made=(3, [(0, 1), (1, 2)]), landmarks=1, bound=None)  # the only path leads over the hub
 @example(made=(5, [(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]), landmarks=1, bound=3)
