@@ -402,11 +402,11 @@ def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -
     views.get_by_role("link", name="Path").click()
     expect(explorer.field("From")).to_have_value("Brain stem (C0006121)")
     explorer.choose("To", "head")
-    expect(explorer["h2"].first).to_contain_text("3 hops")
+    expect(explorer["#hops"]).to_have_text("3 hops either way")
     views.get_by_role("link", name="Neighbourhood").click()
     expect(explorer.field("Around")).to_have_value("Brain stem (C0006121)")
     views.get_by_role("link", name="Concept").click()
-    expect(explorer["h2"].first).to_have_text("Brain stem")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
     views.get_by_role("link", name="Concept").click()  # the view that is shown: begins anew
     expect(explorer.page).to_have_url(re.compile("#/$"))
 
