@@ -50,10 +50,9 @@ def meeting(
     through = _FAR
     at_landmark = False
     for landmark in range(hops_to.shape[1]):
-        from_start = np.int64(
-            hops_to[start, landmark]
-        )  # int() of an unsigned one is unsigned: with signed ones, a float
-        from_end = np.int64(hops_to[end, landmark])
+        # Signed by the 0: int() of what is unsigned is unsigned, and together with signed numbers a float.
+        from_start = 0 + hops_to[start, landmark]
+        from_end = 0 + hops_to[end, landmark]
         at_landmark |= min(from_start, from_end) == 0
         if max(from_start, from_end) < UNREACHED:
             through = min(through, from_start + from_end)
