@@ -35,6 +35,7 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.name_search import NameSearch, name_search
 from cuihop.packing import NEAR, TOGETHER, packed
 from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
@@ -54,7 +55,6 @@ Int32 = npt.NDArray[np.int32]
 
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
-_CONCEPTS_A_CALL = 1 << 18
 _LARGEST_PACK = 255
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
@@ -87,6 +87,7 @@ class SnapshotGraph(ConceptGraph):
         self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
+        self._name_search: NameSearch | None = None
         self._index: DistanceIndex | None = None
         self._index_problem: str | None = None
         self._plain = PlainTurns(_PLAIN_QUESTIONS)
@@ -488,40 +489,23 @@ class SnapshotGraph(ConceptGraph):
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
-        from cuihop._kernels import names
-
         most = checked_hops(limit, "limit")
-        words = folded(text).encode()
-        if not words:
+        wanted = folded(text)
+        if not wanted:
             raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        by_identifier = self.resolve([text.strip()])[0]
+        asked = text.strip()
+        by_identifier = self.resolve([asked])[0]
         hits = []
         if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text.strip()))
-        spaces = [-1, *(i for i, byte in enumerate(words) if byte == ord(" ")), len(words)]
-        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
-        word_ends = np.array(spaces[1:], dtype=np.int32)
-        scores = np.empty(len(self._cuis), dtype=np.uint8)
-        rows = np.empty(len(self._cuis), dtype=np.int32)
-        section = self._sections
-
-        def answer(first: int) -> None:
-            part = slice(first, first + _CONCEPTS_A_CALL)
-            names.search(
-                section["name_indptr"], section["name_offsets"], section["name_blob"],
-                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
-                np.frombuffer(words, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
-            )  # fmt: skip
-
-        in_threads(answer, range(0, len(scores), _CONCEPTS_A_CALL))
-        found = np.flatnonzero(rows >= 0)
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
+        if self._name_search is None:
+            self._name_search = name_search(self._sections)
+        best = self._name_search.best(wanted, len(self._cuis) if most is None else most)
         strings = self._strings()
-        lengths = np.diff(strings.offsets)[rows[found]]
-        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
         hits += [
-            SearchHit(cui, self._name(int(place)), strings[int(rows[place])])
-            for cui, place in zip(self._cuis.at(best), best, strict=True)
-            if cui != by_identifier.cui
+            SearchHit(cui, self._name(place), strings[row])
+            for place, row in best
+            if (cui := self._cuis[place]) != by_identifier.cui
         ]
         return hits[:most]
 

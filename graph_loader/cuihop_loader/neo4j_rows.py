@@ -13,13 +13,14 @@ import xxhash
 
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable
+from cuihop.name_index import NAME_INDEX
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
 from cuihop.string_table import StringTable, folded
 
 __all__ = ["ReleaseRows", "blocks"]
 
-_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob"}  # follows from the names
+_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob", *NAME_INDEX}  # follows from the names
 
 
 class ReleaseRows:
