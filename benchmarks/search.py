@@ -59,7 +59,7 @@ def made_names(real: Sequence[str], count: int, seed: int = 1) -> Iterator[str]:
         for word, following in pairwise(["", *name.split(), ""]):
             after[word].append(following)
     for _ in range(count):
-        words = []
+        words: list[str] = []
         word = rng.choice(after[""])
         while word and len(words) < 15:
             words.append(word)
@@ -107,9 +107,9 @@ def told(what: str, ask: Callable[[str], object], texts: Sequence[str]) -> None:
           flush=True)  # fmt: skip
 
 
-def matched(text: str) -> str:
+def fts5(database: sqlite3.Connection, query: str) -> Callable[[str], object]:
     """The same question to FTS5: words that begin so, in any order."""
-    return " ".join(f'"{word}"*' for word in text.split())
+    return lambda text: database.execute(query, [" ".join(f'"{word}"*' for word in text.split())]).fetchall()
 
 
 def compare(graph: ConceptGraph, other: ConceptGraph, texts: Sequence[str], what: str) -> None:
@@ -171,15 +171,9 @@ def main() -> None:
             database.commit()
             seconds, megabytes = time.perf_counter() - start, (Path(folder) / "names.db").stat().st_size / 1e6
             print(f"FTS5 made in {seconds:.1f} s, {megabytes:.0f} MB")
-            for what, query, asked in (
-                ("FTS5, any ten", "SELECT rowid FROM names WHERE names MATCH ? LIMIT 10", texts),
-                (
-                    "FTS5, best ten by BM25",
-                    "SELECT rowid FROM names WHERE names MATCH ? ORDER BY rank LIMIT 10",
-                    sample,
-                ),
-            ):
-                told(what, lambda text, query=query: database.execute(query, [matched(text)]).fetchall(), asked)
+            told("FTS5, any ten", fts5(database, "SELECT rowid FROM names WHERE names MATCH ? LIMIT 10"), texts)
+            ranked = "SELECT rowid FROM names WHERE names MATCH ? ORDER BY rank LIMIT 10"
+            told("FTS5, best ten by BM25", fts5(database, ranked), sample)
         if options.server:
             stored(graph, texts[:100] + letters, Path(folder))
 

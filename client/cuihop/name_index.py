@@ -255,7 +255,8 @@ def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
         if len(kept):
             kept = _also_in(kept, numbers, low, high)
     kept = np.sort(kept)
-    return kept[np.diff(kept, prepend=-1) > 0]
+    distinct: Int32 = kept[np.diff(kept, prepend=-1) > 0]
+    return distinct
 
 
 def _also_in(kept: Int32, numbers: Int32, low: int, high: int) -> Int32:
@@ -264,12 +265,15 @@ def _also_in(kept: Int32, numbers: Int32, low: int, high: int) -> Int32:
     marks[kept - low] = 1
     if "numba" not in sys.modules:
         others = _between(numbers, low, high)
-        return others[marks[others - low] == 1]
+        both: Int32 = others[marks[others - low] == 1]
+        return both
     from cuihop._kernels import name_index as kernels
 
     kernels.see(numbers, low, marks)
-    return kept[marks[kept - low] == 2]
+    seen: Int32 = kept[marks[kept - low] == 2]
+    return seen
 
 
 def _between(numbers: Int32, low: int, high: int) -> Int32:
-    return numbers[(numbers >= low) & (numbers < high)]
+    inside: Int32 = numbers[(numbers >= low) & (numbers < high)]
+    return inside

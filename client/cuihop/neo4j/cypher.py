@@ -206,6 +206,18 @@ ORDER BY score, best[1], cui
 LIMIT $limit
 """
 
+# What one word, or the beginning of one, finds that many names have: kept since the load. A place is that of the name
+# among the concept's names, the preferred one first.
+SEARCH_PAGE: LiteralString = """
+MATCH (p:SearchPage {release: $release, prefix: $text})
+WHERE $limit <= size(p.cuis) OR size(p.cuis) < $most
+UNWIND range(0, CASE WHEN $limit < size(p.cuis) THEN $limit ELSE size(p.cuis) END - 1) AS i
+WITH i, p.cuis[i] AS cui, p.places[i] AS place
+MATCH (c:StoredConcept {release: $release, cui: cui})
+RETURN cui, c.name AS name, CASE place WHEN 0 THEN c.name ELSE c.synonyms[place - 1] END AS matched
+ORDER BY i
+"""
+
 # Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
 # node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
 
@@ -296,6 +308,10 @@ CALL (c) { DETACH DELETE c } IN TRANSACTIONS OF 10000 ROWS
 REMOVE_RETIRED: LiteralString = """
 MATCH (r:RetiredConcept {release: $release})
 CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS
+"""
+
+REMOVE_PAGES: LiteralString = """
+MATCH (p:SearchPage {release: $release}) DELETE p
 """
 
 REMOVE_TYPES: LiteralString = """

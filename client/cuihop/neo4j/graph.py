@@ -36,7 +36,10 @@ from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
 from cuihop.string_table import folded
 
-__all__ = ["Neo4jGraph", "release_of"]
+__all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
+
+HITS_A_PAGE = 100
+"""The most concepts that a load keeps as the answer to one word."""
 
 Result = TypeVar("Result")
 
@@ -394,10 +397,17 @@ class Neo4jGraph(ConceptGraph):
         hits = []
         if by_identifier.cui is not None:
             hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
-        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
-        rows = self._rows(cypher.SEARCH, lucene=lucene, words=words, text=wanted, limit=most)
+        rows = self._found(words, wanted, most)
         hits += [SearchHit(cui, name, matched) for cui, name, matched in rows if cui != by_identifier.cui]
         return hits[:most]
+
+    def _found(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
+        """Identifier, preferred name and matching name of what the words find, best first."""
+        at_most = self._release.concepts if most is None else most
+        if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
+            return rows
+        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
+        return self._rows(cypher.SEARCH, lucene=lucene, words=words, text=text, limit=at_most)
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
