@@ -252,6 +252,7 @@ class Concept:
         synonyms: other names, in the order of the release's ranking.
         semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
         parents, children: how many.
+        sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
     """
 
     cui: str
@@ -260,6 +261,7 @@ class Concept:
     semantic_types: tuple[tuple[str, str], ...]
     parents: int
     children: int
+    sabs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

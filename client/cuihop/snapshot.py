@@ -56,6 +56,7 @@ Int32 = npt.NDArray[np.int32]
 _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _LARGEST_PACK = 255
+_MANY_CHILDREN = 300  # to go through all edges takes less than to look so many up
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
 _SEARCHED_HOPS = 2  # within so few hops a search is faster than the index
@@ -485,7 +486,22 @@ class SnapshotGraph(ConceptGraph):
             semantic_types=tuple(self._types[t] for t in types.tolist()),
             parents=int(up[place + 1] - up[place]),
             children=int(down[place + 1] - down[place]),
+            sabs=self._sabs_at(place),
         )
+
+    def _sabs_at(self, place: int) -> tuple[str, ...]:
+        """The vocabularies that assert an edge of the concept."""
+        up_indptr, parents = self._rows("up")
+        down_indptr, children = self._rows("down")
+        below = children[int(down_indptr[place]) : int(down_indptr[place + 1])]
+        if len(below) > _MANY_CHILDREN:
+            edges = np.flatnonzero(parents == place)
+        else:
+            edges = np.array([self._edge(child, place) for child in below.tolist()], dtype=np.int64)
+        asserting = self._sections["up_sab_sets"]
+        above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
+        sets = set(above.tolist()).union(asserting[edges].tolist())
+        return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""

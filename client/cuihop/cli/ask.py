@@ -63,6 +63,7 @@ def concept(
         rows.add_row(
             "semantic types", "\n".join(f"{code} {name}" for code, name in known.semantic_types) or "none told"
         )
+        rows.add_row("vocabularies", ", ".join(known.sabs) or "none told")
         for title, hood in (("parents", parents), ("children", children)):
             names = opened.names([n.cui for n in hood])
             told = [f"{n.cui} {name or '(no name)'}" for n, name in zip(hood, names, strict=True)]

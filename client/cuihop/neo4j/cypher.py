@@ -174,7 +174,8 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
        [code IN coalesce(c.semantic_types, []) |
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
-       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children
+       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children,
+       COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab RETURN DISTINCT sab } AS sabs
 """
 
 # The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.

@@ -181,6 +181,7 @@ class GrpcTransport:
                     semantic_types=tuple((kind.tui, kind.name) for kind in concept.semantic_types),
                     parents=concept.parents,
                     children=concept.children,
+                    sabs=tuple(concept.sabs),
                 )
                 for concept in answer.concepts
             ]

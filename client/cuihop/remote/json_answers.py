@@ -148,7 +148,8 @@ def concepts(told: Body, asked: int, names_only: bool) -> Answered[list[Concept]
             continue
         types = tuple((_of(t, "tui", str), _of(t, "name", str)) for t in _of(concept, "semantic_types", list))
         counts = _of(concept, "parents", int), _of(concept, "children", int)
-        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts))
+        sabs = _texts(concept, "sabs") if "sabs" in concept else ()  # an older service does not tell them
+        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, sabs))
     return _answered(found, told)
 
 

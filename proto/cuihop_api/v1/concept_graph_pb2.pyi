@@ -1415,6 +1415,7 @@ class Concept(_message.Message):
     SEMANTIC_TYPES_FIELD_NUMBER: _builtins.int
     PARENTS_FIELD_NUMBER: _builtins.int
     CHILDREN_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
@@ -1431,6 +1432,10 @@ class Concept(_message.Message):
     def semantic_types(self) -> _containers.RepeatedCompositeFieldContainer[Global___SemanticType]:
         """Its semantic types."""
 
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The source vocabularies that assert an is_a edge of it, to a parent or from a child."""
+
     def __init__(
         self,
         *,
@@ -1440,10 +1445,11 @@ class Concept(_message.Message):
         semantic_types: _abc.Iterable[Global___SemanticType] | None = ...,
         parents: _builtins.int = ...,
         children: _builtins.int = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "name", b"name", "parents", b"parents", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015

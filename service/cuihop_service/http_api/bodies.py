@@ -135,6 +135,7 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
         "semantic_types": [{"tui": tui, "name": name} for tui, name in concept.semantic_types],
         "parents": concept.parents,
         "children": concept.children,
+        "sabs": concept.sabs,
     }
 
 
@@ -329,6 +330,7 @@ class ConceptRow(BaseModel):
     semantic_types: list[TypeBody]
     parents: int
     children: int
+    sabs: list[str] = Field(description="The source vocabularies that assert an is_a edge of it.")
 
 
 class ConceptBody(AnswerBody, ConceptRow):
