@@ -167,6 +167,12 @@ class NameIndex:
                     found.setdefault(concept, row)
         return list(found.items())
 
+    def warm_up(self) -> None:
+        """Have what cuts the lists of several words compiled."""
+        from cuihop._kernels import name_index as kernels
+
+        kernels.see(self._word_names[:1], 0, np.zeros(1, dtype=np.uint8))
+
     def prefixes(self, at_least: int) -> Iterator[str]:
         """The beginnings of words that so many names have, counted once for each word of theirs, ascending."""
         count = len(self._words)

@@ -26,6 +26,9 @@ class NameSearch(Protocol):
             most: the most concepts wanted.
         """
 
+    def warm_up(self) -> None:
+        """Have what is compiled made ready."""
+
 
 def name_search(sections: Sections) -> NameSearch:
     """The search of a snapshot. Those that were made before there was an index of names have none."""
@@ -41,6 +44,10 @@ class EveryName:
 
     def __init__(self, sections: Sections) -> None:
         self._sections = sections
+
+    def warm_up(self) -> None:
+        """See `NameSearch.warm_up`."""
+        self.best("a", 1)
 
     def best(self, text: str, most: int) -> list[tuple[int, int]]:
         """See `NameSearch.best`."""

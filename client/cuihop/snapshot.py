@@ -228,7 +228,7 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
         self.pack([cui], hops=0)
         self.pack([self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))], hops=NEAR + 1)
-        self.search(cui, limit=1)
+        self._searched_names().warm_up()
 
     # Identifiers
 
@@ -503,6 +503,11 @@ class SnapshotGraph(ConceptGraph):
         sets = set(above.tolist()).union(asserting[edges].tolist())
         return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))
 
+    def _searched_names(self) -> NameSearch:
+        if self._name_search is None:
+            self._name_search = name_search(self._sections)
+        return self._name_search
+
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
@@ -514,9 +519,7 @@ class SnapshotGraph(ConceptGraph):
         hits = []
         if by_identifier.cui is not None:
             hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
-        if self._name_search is None:
-            self._name_search = name_search(self._sections)
-        best = self._name_search.best(wanted, len(self._cuis) if most is None else most)
+        best = self._searched_names().best(wanted, len(self._cuis) if most is None else most)
         strings = self._strings()
         hits += [
             SearchHit(cui, self._name(place), strings[row])

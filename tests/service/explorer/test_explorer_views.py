@@ -125,11 +125,11 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
     options = explorer.page.get_by_role("option")
     about = options.locator(".about")
     expect(about.nth(1)).to_have_text("Body Part, Organ, or Organ Component · MSH")
-    expect(about.nth(2)).to_have_text("0 parents, 0 children")
+    expect(about.nth(2)).to_have_text("MSH")
     explorer.shot("type-ahead-details")
     explorer.page.route("**/v1/concepts", lambda route: route.abort())
     field.fill("head")
-    expect(options).to_have_text(re.compile("Head"))  # the list does not wait for what is told beside it
+    expect(options).to_have_text([re.compile("Head")])  # the list does not wait for what is told beside it
 
 
 def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
@@ -178,9 +178,6 @@ def test_the_card_tells_the_vocabularies_of_the_concept(explorer: Explorer, grap
     explorer.open(f"#/concept?cui={STEM}")
     expect(explorer["#card .vocabularies"]).to_have_text("Vocabularies: MSH")
     assert graph.concepts([STEM])[0].sabs == ("MSH",)
-    explorer.go("#/concept?cui=C9000011")
-    expect(explorer["#card h1"]).to_have_text("Ménière's brain-like thing")
-    expect(explorer["#card .vocabularies"]).to_have_count(0)
 
 
 def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, service: RunningService) -> None:
@@ -232,6 +229,7 @@ def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: 
         service.holder.serve(ServedGraph(newer.release, index=newer))
         explorer.go(f"#/concept?cui={STEM}")
         expect(explorer["#card h1"]).to_have_text("Brainstem, newer")
+        expect(explorer["#card .vocabularies"]).to_have_count(0)  # that release does not tell them
         expect(explorer["#release"]).to_contain_text("2027AA")
 
 

@@ -123,16 +123,20 @@ function showCard(app, card, asked, concept, signal) {
 function definitions(all) {
   if (!all.length) return null;
   const list = el("dl", { class: "definitions" });
+  const heading = el("h2", { tabindex: "-1" }, counted(all.length, "definition"));
   const show = (most) => {
     fill(list, all.slice(0, most).map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
     if (all.length > most) {
-      const more = el("button", { type: "button", class: "quiet small", onclick: () => show(all.length) },
-        counted(all.length - most, "more definition"));
+      const more = el("button", { type: "button", class: "quiet small" }, counted(all.length - most, "more definition"));
+      more.addEventListener("click", () => {
+        show(all.length);
+        heading.focus(); // the button is gone
+      });
       list.append(el("dd", {}, more));
     }
   };
   show(DEFINITIONS);
-  return el("section", { "aria-label": "Definitions" }, el("h2", {}, counted(all.length, "definition")), list);
+  return el("section", { "aria-label": "Definitions" }, heading, list);
 }
 
 function synonyms(all) {
