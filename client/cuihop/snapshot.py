@@ -17,6 +17,7 @@ from cuihop.graph import (
     DIRECTIONS,
     Concept,
     ConceptGraph,
+    Definition,
     Direction,
     DistancePack,
     Distances,
@@ -435,8 +436,17 @@ class SnapshotGraph(ConceptGraph):
             semantic_types=tuple(self._types[t] for t in types.tolist()),
             parents=int(up[place + 1] - up[place]),
             children=int(down[place + 1] - down[place]),
+            definitions=self._definitions(place),
             sabs=self._sabs_at(place),
         )
+
+    def _definitions(self, place: int) -> tuple[Definition, ...]:
+        if "definition_indptr" not in self._sections:  # of a release without any, or of an earlier cuihop
+            return ()
+        section = self._sections
+        texts = StringTable(section["definition_offsets"], section["definition_blob"])
+        begin, end = section["definition_indptr"][place : place + 2].tolist()
+        return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
 
     def _sabs_at(self, place: int) -> tuple[str, ...]:
         """The vocabularies that assert an edge of the concept."""

@@ -175,6 +175,7 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
        COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children,
+       coalesce(c.definition_sabs, []) AS definition_sabs, coalesce(c.definitions, []) AS definitions,
        COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab RETURN DISTINCT sab } AS sabs
 """
 
@@ -278,7 +279,8 @@ NAMES_BETWEEN: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
 WITH c ORDER BY c.release, c.cui
 RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names,
-       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types
+       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types,
+       collect(coalesce(c.definition_sabs, [])) AS sabs, collect(coalesce(c.definitions, [])) AS definitions
 """
 
 TYPES: LiteralString = """
