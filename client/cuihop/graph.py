@@ -276,6 +276,7 @@ class Concept:
         semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
         parents, children: how many.
         definitions: by vocabulary; empty if the release gives none.
+        sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
     """
 
     cui: str
@@ -285,6 +286,7 @@ class Concept:
     parents: int
     children: int
     definitions: tuple[Definition, ...] = ()
+    sabs: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         from cuihop.graph_html import concept_html
