@@ -70,7 +70,8 @@ MODULES = (
         "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300", "600"),
         plot="Seconds and megabytes of a whole evaluation over the images, both axes logarithmic",
     ),
-    Module("What does a measure take, beside plain Python and the usual tools?", "measures", ("--smoke",)),
+    Module("What does a measure take, beside plain Python and the usual tools?", "measures",
+        ("--most", "100", "--queries", "100"),),
     Module(
         "How long does a Neo4j server take?", "neo4j_store",
         ("--concepts", "2000", "--rows", "40000", "--heap", "1g", "--only", "online", "--only", "questions"),
