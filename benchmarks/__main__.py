@@ -51,9 +51,9 @@ class Module:
 
 MODULES = (
     Module("How long does it take to read is_a rows?", "load", ("--rows", "200000")),
-    Module("How long does one exact distance take?", "distances", ("--concepts", "20000", "--pairs", "1000")),
+    Module("How long does one exact distance take?", "distances", ("--concepts", "5000", "--pairs", "500")),
     Module(
-        "How does the time of a distance grow with the graph?", "growth", ("--sizes", "1000", "10000"),
+        "How does the time of a distance grow with the graph?", "growth", ("--sizes", "1000", "3000"),
         plot="Microseconds for one distance over the concepts of the graph, both axes logarithmic",
     ),
     Module("What does the cache cost, and save?", "cache", ("--concepts", "20000", "--rows", "400000")),
@@ -67,14 +67,14 @@ MODULES = (
         "How far does an evaluation scale?", "evaluation", ("--images", "400", "--scales", "test", "--hops", "1"),
     ),
     Module(
-        "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300", "600"),
+        "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
         plot="Seconds and megabytes of a whole evaluation over the images, both axes logarithmic",
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
-        ("--most", "100", "--queries", "100"),),
+        ("--most", "40", "--queries", "100"),),
     Module(
         "How long does a Neo4j server take?", "neo4j_store",
-        ("--concepts", "2000", "--rows", "40000", "--heap", "1g", "--only", "online", "--only", "questions"),
+        ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--only", "online"),
     ),
 )  # fmt: skip
 
