@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from struct import Struct
 from typing import cast
 
 import numpy as np
@@ -17,6 +18,7 @@ MANY = 64
 """So many are looked up by compiled code, where it is loaded."""
 
 _SHORT = 8  # identifiers up to this many bytes are compared as one integer
+_two_numbers: Callable[[bytes], tuple[int, int]] = Struct(">QQ").unpack
 
 
 def identifier_array(identifiers: Sequence[str]) -> npt.NDArray[np.bytes_]:
@@ -45,7 +47,8 @@ class IdentifierTable:
 
     def __init__(self, stored: npt.NDArray[np.uint64] | npt.NDArray[np.bytes_]) -> None:
         self._stored = stored
-        self._keys = cast("npt.NDArray[np.uint64]", stored) if stored.dtype.kind == "u" else None
+        self.keys = cast("npt.NDArray[np.uint64]", stored) if stored.dtype.kind == "u" else None
+        """The identifiers as ascending numbers, where none is longer than 8 bytes."""
         self._width = _SHORT if stored.dtype.kind == "u" else stored.dtype.itemsize
 
     @classmethod
@@ -68,17 +71,21 @@ class IdentifierTable:
         raw = int(entry).to_bytes(_SHORT, "big").rstrip(b"\0") if self._stored.dtype.kind == "u" else bytes(entry)
         return raw.decode("ascii")
 
-    @property
-    def keys(self) -> npt.NDArray[np.uint64] | None:
-        """The identifiers as ascending numbers, where none is longer than 8 bytes."""
-        return self._keys
-
     @staticmethod
     def key(identifier: str) -> int | None:
         """The number of a short identifier among `keys`; ``None`` for one that no table holds."""
-        if len(identifier) > _SHORT or not identifier.isascii() or "\0" in identifier:
+        if not identifier.isascii() or "\0" in identifier or (missing := _SHORT - len(identifier)) < 0:
             return None
-        return int.from_bytes(identifier.encode().ljust(_SHORT, b"\0"), "big")
+        return int.from_bytes(identifier.encode(), "big") << 8 * missing
+
+    @staticmethod
+    def keys_of_two(one: str, other: str) -> tuple[int, int] | None:
+        """The numbers of two identifiers among `keys`; ``None`` where no table holds one of them."""
+        if len(one) == len(other) == _SHORT:
+            both = one + other
+            return None if not both.isascii() or "\0" in both else _two_numbers(both.encode())
+        a, b = IdentifierTable.key(one), IdentifierTable.key(other)
+        return None if a is None or b is None else (a, b)
 
     def at(self, positions: npt.NDArray[np.integer]) -> list[str]:
         """The identifiers at the positions."""
@@ -91,8 +98,8 @@ class IdentifierTable:
         """The position of each identifier, int32; -1 for one that the table does not hold."""
         if not len(identifiers) or not len(self):
             return np.full(len(identifiers), -1, dtype=np.int32)
-        if self._keys is not None and (numbers := _as_eight_bytes(identifiers)) is not None:
-            return _places(self._keys, numbers)
+        if self.keys is not None and (numbers := _as_eight_bytes(identifiers)) is not None:
+            return _places(self.keys, numbers)
         asked = identifier_array(identifiers)
         too_long = None
         if asked.dtype.itemsize > self._width:
@@ -123,13 +130,18 @@ def _places(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt
 
 
 def _as_eight_bytes(identifiers: Sequence[str]) -> npt.NDArray[np.uint64] | None:
-    """Identifiers of 8 ASCII characters each, as CUIs are, as numbers; ``None`` where some are otherwise."""
-    if any(map(_SHORT.__ne__, map(len, identifiers))):
+    """Identifiers of 8 ASCII characters each, as CUIs are, as numbers; ``None`` where some are otherwise.
+
+    They are joined by line feeds. If every ninth character is one, and no other, then each identifier has 8.
+    """
+    joined = "\n".join([*identifiers, ""])
+    count = len(identifiers)
+    if len(joined) != (_SHORT + 1) * count or joined.count("\n") != count or not joined.isascii() or "\0" in joined:
         return None
-    joined = "".join(identifiers)
-    if not joined.isascii() or "\0" in joined:
+    rows = np.frombuffer(joined.encode("ascii"), dtype=np.uint8).reshape(count, _SHORT + 1)
+    if (rows[:, _SHORT] != ord("\n")).any():
         return None
-    return np.frombuffer(joined.encode("ascii"), dtype=">u8").astype(np.uint64)
+    return np.ascontiguousarray(rows[:, :_SHORT]).view(">u8").ravel().astype(np.uint64)
 
 
 def _as_numbers(identifiers: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:

@@ -25,13 +25,15 @@ class PlainTurns:
     """Whether questions are better answered without compiled code: the first few, while nobody has imported numba."""
 
     def __init__(self, turns: int) -> None:
-        self._left = turns
+        self.left = turns
+        """How many there may still be; 0 once compiled code was asked."""
 
     def take(self, questions: int) -> bool:
         """Whether so many questions are to be answered plainly now."""
-        if questions > self._left or "numba" in sys.modules:
+        if questions > self.left or "numba" in sys.modules:
+            self.left = 0
             return False
-        self._left -= questions
+        self.left -= questions
         return True
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.cores import in_threads
-from cuihop.distance_index import DistanceIndex, Tables, index_path
+from cuihop.distance_engines import DistanceEngines, compiled_searches, most_hops
+from cuihop.distance_index import DistanceIndex, index_path
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
@@ -35,8 +34,8 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.landmarks import LANDMARKS
 from cuihop.packing import NEAR, TOGETHER, packed
-from cuihop.plain_search import PlainTurns, plain_distances
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
 from cuihop.snapshot_format import Sections
@@ -52,13 +51,8 @@ __all__ = ["SnapshotGraph"]
 
 Int32 = npt.NDArray[np.int32]
 
-_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
-_PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _CONCEPTS_A_CALL = 1 << 18
 _LARGEST_PACK = 255
-_NO_BOUND = 2**31 - 2  # longer than any path
-_PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
-_SEARCHED_HOPS = 2  # within so few hops a search is faster than the index
 
 
 class SnapshotGraph(ConceptGraph):
@@ -84,12 +78,10 @@ class SnapshotGraph(ConceptGraph):
         self._sab_sets = tuple(tuple(sabs) for sabs in meta["sab_sets"])
         self._types = tuple((code, name) for code, name in meta["semantic_types"])
         self._scratch = ScratchPool(len(self._cuis))
-        self._searched: dict[Direction, tuple[Int32, Int32, Int32, Int32]] = {}
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
-        self._index: DistanceIndex | None = None
         self._index_problem: str | None = None
-        self._plain = PlainTurns(_PLAIN_QUESTIONS)
+        self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> SnapshotGraph:
@@ -173,7 +165,7 @@ class SnapshotGraph(ConceptGraph):
     @property
     def index(self) -> DistanceIndex | None:
         """The index that distances are read from, where there is one."""
-        return self._index
+        return self._engines.index
 
     @property
     def index_problem(self) -> str | None:
@@ -191,13 +183,14 @@ class SnapshotGraph(ConceptGraph):
                 f"the index of another graph; found digest {index.facts['digest'][:12]}, "
                 f"expected {self._release.digest[:12]}"
             )
-        self._index = index
+        self._engines.index = index
 
-    def _labels(self, direction: Direction, bound: int | None) -> Tables | None:
-        """The tables to read such distances from; ``None`` where they are to be searched."""
-        if self._index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
-            return None
-        return self._index.tables
+    def use_landmarks(self, count: int = LANDMARKS) -> None:
+        """Make so many landmarks now, rather than when many distances were searched; 0: never.
+
+        They shorten searches where there is no index: see `cuihop.landmarks`. The answers are the same.
+        """
+        self._engines.use_landmarks(count)
 
     @property
     def report(self) -> Mapping[str, Any]:
@@ -217,7 +210,9 @@ class SnapshotGraph(ConceptGraph):
         """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
         if not len(self._cuis):
             return
-        _bfs()
+        compiled_searches()
+        if self.index is None:
+            self.use_landmarks()
         cui = self._cuis[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
@@ -268,47 +263,18 @@ class SnapshotGraph(ConceptGraph):
 
     # Searches
 
-    def _rows(self, direction: Direction) -> tuple[Int32, Int32]:
-        return self._sections[f"{direction}_indptr"], self._sections[f"{direction}_indices"]
-
-    def _both_rows(self, direction: Direction) -> tuple[Int32, Int32, Int32, Int32]:
-        """The rows to search forwards, and those to search backwards."""
-        rows = self._searched.get(direction)
-        if rows is None:
-            rows = self._searched[direction] = (*self._rows(direction), *self._rows(_BACKWARDS[direction]))
-        return rows
-
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        ends = [cui for a, b in pairs for cui in (a, b)]
+        ends: list[str] = []
+        for a, b in pairs:  # twice as fast as one comprehension of both
+            ends.append(a)
+            ends.append(b)
         places, merged = self._places(ends)
-        starts, targets = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
-        hops = np.empty(len(starts), dtype=np.int32)
-        rows = self._both_rows(direction)
-        tables = self._labels(direction, bound)
-        if self._plain.take(len(starts)):
-            found = plain_distances(rows, tables, places, _limit(bound))
-            hops[:] = [-1 if distance is None else distance for distance in found]
-            return Distances(hops, hops >= 0, direction, bound, merged)
-        bfs = _bfs()
-
-        def answer(first: int) -> None:
-            part = slice(first, first + _PAIRS_A_CALL)
-            if tables is not None:
-                _label_kernels().distances(*tables, starts[part], targets[part], _limit(bound), hops[part])
-                return
-            with self._scratch.lent() as scratch:
-                epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]))
-                bfs.distances(
-                    *rows, starts[part], targets[part], _limit(bound),
-                    scratch.mark, scratch.queue, epoch, hops[part],
-                )  # fmt: skip
-
-        in_threads(answer, range(0, len(starts), _PAIRS_A_CALL))
+        hops = self._engines.many(places, direction, bound)
         return Distances(hops, hops >= 0, direction, bound, merged)
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
@@ -325,38 +291,20 @@ class SnapshotGraph(ConceptGraph):
 
         ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
         """
-        rows = self._both_rows(checked_direction(direction))
-        bound = checked_hops(max_hops)
-        keys, start, end = self._cuis.keys, self._cuis.key(a), self._cuis.key(b)
-        if keys is None or start is None or end is None:
-            return None
-        tables = self._labels(direction, bound)
-        if self._plain.take(1):
-            places = self._cuis.positions([a, b])
-            return None if (places < 0).any() else (plain_distances(rows, tables, places, _limit(bound))[0],)
-        bfs = _bfs()
-        if tables is not None:
-            hops = _label_kernels().distance_of_keys(keys, start, end, *tables, _limit(bound))
-        else:
-            scratch = self._scratch.borrow()
-            hops = bfs.distance_of_keys(
-                keys, start, end, *rows, _limit(bound),
-                scratch.mark, scratch.queue, scratch.stamps(bfs.DISTANCE_EPOCHS),
-            )  # fmt: skip
-            self._scratch.give_back(scratch)
-        if hops == bfs.UNKNOWN:
-            return None
-        return (None,) if hops == bfs.NO_PATH else (hops,)
+        bound = None
+        if direction != "any" or max_hops is not None:
+            direction, bound = checked_direction(direction), checked_hops(max_hops)
+        return self._engines.one(a, b, direction, bound)
 
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
-        bfs = _bfs()
+        bfs = compiled_searches()
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         places, merged = self._places([a, b])
         with self._scratch.lent() as scratch:
             nodes = bfs.shortest_path(
-                *self._both_rows(direction), int(places[0]), int(places[1]), _limit(bound),
+                *self._engines.both_rows(direction), int(places[0]), int(places[1]), most_hops(bound),
                 scratch.mark, scratch.queue, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
             )  # fmt: skip
         if not len(nodes):
@@ -376,7 +324,7 @@ class SnapshotGraph(ConceptGraph):
 
     def _edge(self, child: int, parent: int) -> int | None:
         """The number of the edge from child to parent."""
-        indptr, indices = self._rows("up")
+        indptr, indices = self._engines.rows("up")
         low, high = int(indptr[child]), int(indptr[child + 1])
         place = low + int(np.searchsorted(indices[low:high], parent))
         return place if place < high and indices[place] == parent else None
@@ -393,12 +341,12 @@ class SnapshotGraph(ConceptGraph):
         limit: int | None = None,
     ) -> list[Neighbourhood]:
         """See `ConceptGraph.neighbours`."""
-        bfs = _bfs()
+        bfs = compiled_searches()
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
         places, merged = self._places(cuis)
-        indptr, indices = self._rows(direction)
+        indptr, indices = self._engines.rows(direction)
         answers = []
         for asked, centre in zip(cuis, places.tolist(), strict=True):
             with self._scratch.lent() as scratch:
@@ -406,7 +354,7 @@ class SnapshotGraph(ConceptGraph):
                     indptr,
                     indices,
                     centre,
-                    _limit(bound),
+                    most_hops(bound),
                     scratch.mark,
                     scratch.queue,
                     scratch.levels,
@@ -439,7 +387,7 @@ class SnapshotGraph(ConceptGraph):
             cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
         indptr, indices, within = packed(
-            self._rows(direction), self._rows(_BACKWARDS[direction]), places, bound, self._scratch
+            self._engines.rows(direction), self._engines.both_rows(direction)[2:], places, bound, self._scratch
         )
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
@@ -524,24 +472,3 @@ class SnapshotGraph(ConceptGraph):
             if cui != by_identifier.cui
         ]
         return hits[:most]
-
-
-@functools.cache
-def _bfs() -> ModuleType:
-    """The compiled searches. Importing them imports numba, so it waits for the first search."""
-    from cuihop._kernels import bfs
-
-    return bfs
-
-
-@functools.cache
-def _label_kernels() -> ModuleType:
-    """The compiled readers of the index, likewise."""
-    from cuihop._kernels import labels
-
-    return labels
-
-
-def _limit(bound: int | None) -> int:
-    """The bound as compiled code takes it."""
-    return _NO_BOUND if bound is None else min(bound, _NO_BOUND)

@@ -13,12 +13,15 @@ import numpy.typing as npt
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop._kernels import bfs, labels, lookup
+from cuihop._kernels import bfs, labels, landmarks, lookup
 from cuihop.index_builder import build_index
+from cuihop.landmarks import landmarks_of
+from cuihop.scratch import ScratchPool
 
 PAIRS = 200
 SEARCHED, SEARCHED_WITHIN_2 = 15_595, 1_034  # edges, of all pairs together
-HUBS, HUBS_READ = 16_924, 4_948  # in all labels, and of those of all pairs
+PAST_LANDMARKS = 8401  # edges, likewise
+HUBS, HUBS_READ = 16_924, 2_717  # in all labels, and of those of all pairs
 
 
 class Counted(np.ndarray[Any, Any]):
@@ -69,6 +72,21 @@ def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int
         assert type(indices).reads == expected
     every_edge = len(indices) * PAIRS
     assert every_edge > 100 * SEARCHED
+
+
+def test_landmarks_shorten_searches(
+    graph: SnapshotGraph, pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bfs, "meeting", bfs.meeting.py_func)  # type: ignore[attr-defined]
+    meeting = landmarks.meeting.py_func  # type: ignore[attr-defined]
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    made = landmarks_of((indptr, graph.sections["any_indices"]), 16, ScratchPool(graph.release.concepts))
+    assert made is not None
+    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
+    mark[made.numbers] = 2**31 - 1
+    for number, (a, b) in enumerate(pairs):
+        meeting(indptr, indices, made.hops_to, a, b, 99, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+    assert type(indices).reads == PAST_LANDMARKS
 
 
 def test_an_index_reads_two_short_labels(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:

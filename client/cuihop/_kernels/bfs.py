@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop._kernels.lookup import NOWHERE, two_places
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -44,7 +45,8 @@ def meeting(
 
     Two searches grow level by level, forwards from the start and backwards from the end, always the one whose next
     level has fewer edges to look at. The two balls are disjoint until they meet, so the first edge between them lies
-    on a shortest path. For the same reason both fit into one queue, from its two ends.
+    on a shortest path. For the same reason both fit into one queue, from its two ends. Nodes that bear a later stamp
+    are in nobody's way: no path leads over them.
     """
     if start == end:
         return 0
@@ -74,7 +76,7 @@ def meeting(
                     stamp = mark[other]
                     if stamp == near_end:
                         return depth
-                    if stamp != near_start and not only_meet:
+                    if stamp < near_start and not only_meet:
                         mark[other] = near_start
                         queue[tail] = other
                         tail += 1
@@ -90,7 +92,7 @@ def meeting(
                     stamp = mark[other]
                     if stamp == near_start:
                         return depth
-                    if stamp != near_end and not only_meet:
+                    if stamp < near_start and not only_meet:
                         mark[other] = near_end
                         queue[tail] = other
                         tail -= 1
@@ -136,11 +138,10 @@ def distance_of_keys(
     epoch: int,
 ) -> int:
     """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a = np.searchsorted(keys, np.uint64(start))
-    b = np.searchsorted(keys, np.uint64(end))
-    if max(a, b) == keys.size or keys[a] != start or keys[b] != end:
+    a, b = two_places(keys, start, end)
+    if min(a, b) == NOWHERE:
         return UNKNOWN
-    return meeting(out_indptr, out_indices, in_indptr, in_indices, int(a), int(b), bound, mark, queue, epoch)
+    return meeting(out_indptr, out_indices, in_indptr, in_indices, a, b, bound, mark, queue, epoch)
 
 
 @compiled

@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from cuihop._kernels.bfs import NO_PATH, UNKNOWN
 from cuihop._kernels.jit import compiled
+from cuihop._kernels.lookup import NOWHERE, two_places
+from cuihop._kernels.prefetch import prefetch
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -32,6 +34,8 @@ UNREACHED = 255
 """Stands for hops where there is no path."""
 
 _FAR = 1 << 20
+_LINE = 16  # entries in a cache line
+_SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: their labels, what tells where labels stand, what tells whose
 
 
 @compiled
@@ -52,17 +56,20 @@ def meeting(
     x = entries[i]
     y = entries[j]
     while True:
-        hub_x = x >> np.uint32(8)
-        hub_y = y >> np.uint32(8)
-        if hub_x == hub_y:
+        if (x ^ y) < 256:  # the same hub
             if x == END:
                 break
             best = min(best, int(x & np.uint32(255)) + int(y & np.uint32(255)))
-        # Both go on where they are equal. Without a branch, which would be mispredicted every other time.
-        i += np.int64(hub_x <= hub_y)
-        j += np.int64(hub_y <= hub_x)
-        x = entries[i]
-        y = entries[j]
+            i += 1
+            j += 1
+            x = entries[i]
+            y = entries[j]
+        elif x < y:
+            i += 1
+            x = entries[i]
+        else:
+            j += 1
+            y = entries[j]
     for root in range(root_hops.shape[1]):
         from_a = int(root_hops[a, root])
         from_b = int(root_hops[b, root])
@@ -78,6 +85,21 @@ def meeting(
 
 
 @compiled
+def _fetch_label(indptr: Int64, entries: UInt32, rank: int) -> None:
+    for entry in range(indptr[rank], indptr[rank + 1], _LINE):
+        prefetch(entries, entry)
+
+
+@compiled
+def _fetch_row(indptr: Int64, root_hops: UInt8, root_sets: UInt64, rank: int) -> None:
+    roots = root_hops.shape[1]
+    prefetch(indptr, rank)
+    prefetch(root_hops, rank * roots)
+    for word in range(0, 2 * roots, 8):
+        prefetch(root_sets, rank * 2 * roots + word)
+
+
+@compiled
 def distances(
     place: Int32,
     indptr: Int64,
@@ -89,8 +111,21 @@ def distances(
     bound: int,
     hops: Int32,
 ) -> None:
-    """The distance of each (start, end) into ``hops``; `NO_PATH` where there is none within ``bound``."""
+    """The distance of each (start, end) into ``hops``; `NO_PATH` where there is none within ``bound``.
+
+    Tables of a million concepts are in no cache: what the next pairs need is fetched while a pair is read.
+    """
+    last = starts.size - 1
     for pair in range(starts.size):
+        ahead = min(pair + _LATEST, last)
+        prefetch(place, starts[ahead])
+        prefetch(place, ends[ahead])
+        ahead = min(pair + _LATER, last)
+        _fetch_row(indptr, root_hops, root_sets, place[starts[ahead]] >> 1)
+        _fetch_row(indptr, root_hops, root_sets, place[ends[ahead]] >> 1)
+        ahead = min(pair + _SOON, last)
+        _fetch_label(indptr, entries, place[starts[ahead]] >> 1)
+        _fetch_label(indptr, entries, place[ends[ahead]] >> 1)
         found = meeting(place, indptr, entries, root_hops, root_sets, starts[pair], ends[pair])
         hops[pair] = found if found <= bound else NO_PATH
 
@@ -100,17 +135,19 @@ def distance_of_keys(
     keys: UInt64,
     start: int,
     end: int,
-    place: Int32,
-    indptr: Int64,
-    entries: UInt32,
-    root_hops: UInt8,
-    root_sets: UInt64,
+    tables: tuple[Int32, Int64, UInt32, UInt8, UInt64],
     bound: int,
 ) -> int:
     """The distance of one pair, given by its keys in an identifier table; `UNKNOWN` where the table lacks one."""
-    a = np.searchsorted(keys, np.uint64(start))
-    b = np.searchsorted(keys, np.uint64(end))
-    if max(a, b) == keys.size or keys[a] != start or keys[b] != end:
+    a, b = two_places(keys, start, end)
+    if min(a, b) == NOWHERE:
         return UNKNOWN
-    found = meeting(place, indptr, entries, root_hops, root_sets, int(a), int(b))
+    place, indptr, entries, root_hops, root_sets = tables
+    prefetch(place, a)
+    prefetch(place, b)
+    for end_of_pair in (a, b):
+        _fetch_row(indptr, root_hops, root_sets, place[end_of_pair] >> 1)
+    for end_of_pair in (a, b):
+        _fetch_label(indptr, entries, place[end_of_pair] >> 1)
+    found = meeting(place, indptr, entries, root_hops, root_sets, a, b)
     return found if found <= bound else NO_PATH

@@ -10,12 +10,15 @@ from cuihop._kernels.jit import compiled
 Int32 = npt.NDArray[np.int32]
 UInt64 = npt.NDArray[np.uint64]
 
+NOWHERE = -1
+"""Stands for the place of a number that is not there."""
+
 _TOGETHER = 8
 
 
 @compiled
 def positions(keys: UInt64, wanted: UInt64, found: Int32) -> None:
-    """The place of each number, or -1 where ``keys`` (ascending, not empty) lacks it.
+    """The place of each number, or `NOWHERE` where ``keys`` (ascending, not empty) lacks it.
 
     Binary searches without a branch to mispredict, several at a time, so that they wait for memory together.
     """
@@ -30,7 +33,25 @@ def positions(keys: UInt64, wanted: UInt64, found: Int32) -> None:
                 low[i] += half * int(keys[low[i] + half - 1] < wanted[first + i])
             length -= half
         for i in range(_TOGETHER):
-            found[first + i] = low[i] if keys[low[i]] == wanted[first + i] else -1
+            found[first + i] = low[i] if keys[low[i]] == wanted[first + i] else NOWHERE
     for i in range(whole, wanted.size):
         place = min(np.searchsorted(keys, wanted[i]), keys.size - 1)
-        found[i] = place if keys[place] == wanted[i] else -1
+        found[i] = place if keys[place] == wanted[i] else NOWHERE
+
+
+@compiled
+def two_places(keys: UInt64, one: int, other: int) -> tuple[int, int]:
+    """The places of two numbers, searched side by side; `NOWHERE` for one that ``keys`` (ascending) lacks."""
+    length = keys.size
+    if length == 0:
+        return NOWHERE, NOWHERE
+    first = np.uint64(one)
+    second = np.uint64(other)
+    a = 0
+    b = 0
+    while length > 1:
+        half = length >> 1
+        a += half * int(keys[a + half - 1] < first)
+        b += half * int(keys[b + half - 1] < second)
+        length -= half
+    return a if keys[a] == first else NOWHERE, b if keys[b] == second else NOWHERE
