@@ -18,9 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cuihop import SnapshotGraph
 from cuihop.cores import cores
-from evaluation import DEFAULT, measured
+from evaluation import DATA, measured, open_graph
 from measurement import Measurement, arguments_of, require
 
 HOPS = 1
@@ -32,10 +31,10 @@ _TIME, _MEMORY = "seconds", "peak memory"
 
 def compare(folder: Path, arguments: argparse.Namespace, results: Measurement) -> None:
     """All sizes, one line each, the graph kept in a folder."""
-    from cuihop_loader import load
-
-    SnapshotGraph(load([arguments.data / "rrf_open"]).sections).save(folder / "graph.cuihop")
+    open_graph(arguments.data).save(folder / "graph.cuihop")
     print(f"{'images':>10}{'pairs':>18}" + "".join(f"{name + ' s':>22}{'peak MB':>9}" for name in _JOBS))
+    arguments.images = min(arguments.sizes)
+    measured(folder, arguments, "cuihop", "drawn", HOPS, cores())  # compiled code is kept for the processes to come
     for size in arguments.sizes:
         arguments.images = size
         cells = []
@@ -82,7 +81,7 @@ def plotted(sizes: list[int], results: Measurement, path: Path) -> None:
 def main() -> None:
     """Measure, print, and draw."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 3_000, 10_000, 30_000, 100_000])
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()

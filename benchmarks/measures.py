@@ -38,7 +38,7 @@ import numpy.typing as npt
 from cuihop import Ranking, SnapshotGraph, evaluate
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranking_in_memory import scored_ranking
-from evaluation import DEFAULT, DEPTH, LAM, images_of, random_lists
+from evaluation import DATA, DEPTH, LAM, images_of, open_graph, random_lists
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 Float64 = npt.NDArray[np.float64]
@@ -104,9 +104,7 @@ def ndcg_of(images: Images, query: int, listed: list[int], gain: Gain) -> float:
 
 def cost_of_a_query(data: Path, scale: str, most: int | None, results: Measurement) -> None:
     """The paper's figure."""
-    from cuihop_loader import load
-
-    graph = SnapshotGraph(load([data / "rrf_open"]).sections)
+    graph = open_graph(data)
     images = images_of(scale, data, most)
     ranking = random_lists(images)
     print(f"ROCOv2 {scale}, {len(images):,} images, open graph, n = 1, λ = {LAM}; milliseconds a query")
@@ -287,7 +285,7 @@ def ndcg_tools(counts: list[int], results: Measurement) -> None:
 def main() -> None:
     """Measure, compare, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DEFAULT)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--images", choices=("test", "train"), default="test")
     parser.add_argument("--most", type=int, help="so many of the images, for a quick look")
     parser.add_argument("--queries", type=int, nargs="+", default=[1_000, 10_000])
