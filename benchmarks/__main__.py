@@ -72,7 +72,7 @@ MODULES = (
         plot="Seconds and megabytes of a whole evaluation over the images, both axes logarithmic",
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
-        ("--most", "40", "--queries", "100"),),
+        ("--most", "100", "--queries", "100"),),
     Module(
         "How long does a Neo4j server take?", "neo4j_store",
         ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--only", "online"),
