@@ -69,7 +69,7 @@ MODULES = (
     ),
     Module(
         "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
-        plot="Seconds and megabytes of a whole evaluation over the images, both axes logarithmic",
+        plot="Seconds and megabytes of a whole evaluation over the images; images and seconds logarithmic",
     ),
     Module("What does a measure take, beside plain Python and the usual tools?", "measures",
         ("--most", "100", "--queries", "100"),),

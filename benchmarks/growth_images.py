@@ -56,7 +56,7 @@ def compare(folder: Path, arguments: argparse.Namespace, results: Measurement) -
 
 
 def plotted(sizes: list[int], results: Measurement, path: Path) -> None:
-    """Seconds and megabytes over images, all logarithmic."""
+    """Seconds (logarithmic) and megabytes over images (logarithmic)."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -69,10 +69,10 @@ def plotted(sizes: list[int], results: Measurement, path: Path) -> None:
             told = f"{subject}, from 20 queries" if subject == "Python sets" else subject
             line = [found.get((f"{question}, {size:,} images", subject), np.nan) for size in sizes]
             axes.plot(sizes, line, style, label=told)
-        axes.set(xscale="log", yscale="log")
+        axes.set(xscale="log")
         axes.grid(alpha=0.3)
-    above.set_ylabel("seconds for nn-CUI@5, 10, 30 of all queries")
-    below.set(xlabel="images (queries, and corpus)", ylabel="MB at most")
+    above.set(yscale="log", ylabel="seconds for nn-CUI@5, 10, 30 of all queries")
+    below.set(xlabel="images (queries, and corpus)", ylabel="MB at most", ylim=(0, None))
     above.legend()
     figure.savefig(path)
     plt.close(figure)
