@@ -79,7 +79,7 @@ class DistanceEngines:
         starts, ends = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         most = most_hops(bound)
-        tables = self._labels(direction, bound)
+        tables = self.labels(direction, bound)
         if self._plain.take(len(starts)):
             found = plain_distances(self.both_rows(direction), tables, places, most)
             hops[:] = [-1 if distance is None else distance for distance in found]
@@ -116,7 +116,7 @@ class DistanceEngines:
         keys, asked = self._cuis.keys, self._cuis.keys_of_two(a, b)
         if keys is None or asked is None:
             return None
-        tables = self._labels(direction, bound)
+        tables = self.labels(direction, bound)
         if self._plain.left and self._plain.take(1):
             places = self._cuis.positions([a, b])
             if (places < 0).any():
@@ -142,7 +142,7 @@ class DistanceEngines:
             return None
         return (None,) if hops == bfs.NO_PATH else (hops,)
 
-    def _labels(self, direction: Direction, bound: int | None) -> Tables | None:
+    def labels(self, direction: Direction, bound: int | None) -> Tables | None:
         """The tables to read such distances from; ``None`` where they are to be searched."""
         if self.index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
             return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.cores import in_threads
+from cuihop.distance_index import Tables
 from cuihop.scratch import ScratchPool
 
 __all__ = ["NEAR", "TOGETHER", "packed"]
@@ -23,16 +25,22 @@ UInt8 = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
 
 _CENTRES_A_CALL = 256
-_BEYOND = 255  # not to be told from a distance by searches together
+_BEYOND = 255  # stands for no distance within the bound, where centres are answered together
 
 
 def packed(
-    forwards: tuple[Int32, Int32], backwards: tuple[Int32, Int32], places: Int32, bound: int, scratch: ScratchPool
+    forwards: tuple[Int32, Int32],
+    backwards: tuple[Int32, Int32],
+    tables: Tables | None,
+    places: Int32,
+    bound: int,
+    scratch: ScratchPool,
 ) -> tuple[Int64, Int32, UInt8]:
     """The distances up to a bound among some nodes.
 
     Args:
         forwards, backwards: the graph in compressed rows, for hops from the row's node and to it.
+        tables: of the distance index, where distances are to be read from it.
         places: the nodes, distinct.
         bound: 0 to 255.
         scratch: memory for searches.
@@ -75,13 +83,27 @@ def packed(
         hops = np.empty((len(sources), len(places)), dtype=np.uint8)
         seen, here, there = memory.words
         many_sources.hops_among(*forwards, *backwards, sources, local, bound, seen, here, there, hops)
-        within = hops != many_sources.BEYOND
+        keep(first, hops)
+
+    def read(tables: Tables, first: int) -> None:
+        from cuihop._kernels import labels
+
+        sources = places[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
+        labels.hops_to_all(tables, sources, places, min(bound, _BEYOND - 1), hops)
+        keep(first, hops)
+
+    def keep(first: int, hops: UInt8) -> None:
+        within = hops != _BEYOND
         rows, columns = np.nonzero(within)
-        counts = np.bincount(rows, minlength=len(sources)).astype(np.int64)
+        counts = np.bincount(rows, minlength=len(hops)).astype(np.int64)
         parts[first] = [(counts, columns.astype(np.int32), hops[within])]
 
     together = bound > NEAR and bound < _BEYOND and len(places) >= TOGETHER
-    in_threads(far if together else near, firsts)
+    if tables is not None:
+        in_threads(partial(read, tables), firsts)
+    else:
+        in_threads(far if together else near, firsts)
     found = [part for first in firsts for part in parts[first]]
     ends = np.zeros(len(places) + 1, dtype=np.int64)
     if not found:

@@ -213,14 +213,15 @@ class SnapshotGraph(ConceptGraph):
         compiled_searches()
         if self.index is None:
             self.use_landmarks()
-        cui = self._cuis[0]
+        some = [self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))]
+        cui = some[0]
         for direction in DIRECTIONS:
             self.distance(cui, cui, direction=direction)
             self.distances([(cui, cui)] * MANY, direction=direction)
             self.path(cui, cui, direction=direction)
             self.neighbours([cui], hops=1, direction=direction, limit=1)
-        self.pack([cui], hops=0)
-        self.pack([self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))], hops=NEAR + 1)
+            self.pack([cui], hops=0, direction=direction)
+            self.pack(some, hops=NEAR + 1, direction=direction)
         self.search(cui, limit=1)
 
     # Identifiers
@@ -387,8 +388,9 @@ class SnapshotGraph(ConceptGraph):
             cui = cuis[int(np.flatnonzero(np.isin(places, distinct[counts > 1]))[0])]
             raise InputError("a concept is given twice", found=cui, expected="distinct concepts")
         indptr, indices, within = packed(
-            self._engines.rows(direction), self._engines.both_rows(direction)[2:], places, bound, self._scratch
-        )
+            self._engines.rows(direction), self._engines.both_rows(direction)[2:],
+            self._engines.labels(direction, bound), places, bound, self._scratch,
+        )  # fmt: skip
         return DistancePack(
             cuis=tuple(merged.get(cui, cui) for cui in cuis),
             indptr=indptr,

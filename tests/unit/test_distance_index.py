@@ -59,6 +59,26 @@ def test_every_distance_is_that_of_a_search(
     assert [with_index.distance(*pair, max_hops=bound) for pair in some] == list(graph.distances(some, max_hops=bound))
 
 
+@given(
+    concepts=st.integers(1, 80),
+    edges=st.integers(0, 150),
+    seed=st.integers(0, 2**32),
+    roots=st.integers(0, 5),
+    bound=st.integers(0, 12) | st.sampled_from([253, 254, 255]),
+)
+@settings(max_examples=80, deadline=None)
+def test_distances_among_many_are_those_of_searches(
+    concepts: int, edges: int, seed: int, roots: int, bound: int
+) -> None:
+    graph = made_graph(concepts, edges, seed)
+    with_index = indexed(graph, build_index(graph, roots=roots))
+    cuis = [f"C{i:07d}" for i in np.random.default_rng(seed).permutation(concepts)]
+    read, searched = with_index.pack(cuis, hops=bound), graph.pack(cuis, hops=bound)
+    assert [list(array) for array in (read.indptr, read.indices, read.hops)] == [
+        list(array) for array in (searched.indptr, searched.indices, searched.hops)
+    ]
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_index_does_not_depend_on_the_threads(threads: int, tmp_path: Path) -> None:
     graph = made_graph(9_000, 20_000, 1)

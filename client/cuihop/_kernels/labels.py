@@ -33,9 +33,27 @@ END = np.uint32(2**32 - 1)
 UNREACHED = 255
 """Stands for hops where there is no path."""
 
+_ABSENT = 255  # more than any hops to a hub, and than any distance
 _FAR = 1 << 20
 _LINE = 16  # entries in a cache line
 _SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: their labels, what tells where labels stand, what tells whose
+
+
+@compiled
+def _through_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, best: int) -> int:
+    """The least hops between two ranks through a root or one of its chosen neighbours, where less than the best."""
+    for root in range(root_hops.shape[1]):
+        from_a = int(root_hops[a, root])
+        from_b = int(root_hops[b, root])
+        if max(from_a, from_b) == UNREACHED or from_a + from_b - 2 >= best:
+            continue
+        hops = from_a + from_b
+        if root_sets[a, root, 0] & root_sets[b, root, 0]:
+            hops -= 2
+        elif (root_sets[a, root, 0] & root_sets[b, root, 1]) | (root_sets[a, root, 1] & root_sets[b, root, 0]):
+            hops -= 1
+        best = min(best, hops)
+    return best
 
 
 @compiled
@@ -70,17 +88,7 @@ def meeting(
         else:
             j += 1
             y = entries[j]
-    for root in range(root_hops.shape[1]):
-        from_a = int(root_hops[a, root])
-        from_b = int(root_hops[b, root])
-        if max(from_a, from_b) == UNREACHED or from_a + from_b - 2 >= best:
-            continue
-        hops = from_a + from_b
-        if root_sets[a, root, 0] & root_sets[b, root, 0]:
-            hops -= 2
-        elif (root_sets[a, root, 0] & root_sets[b, root, 1]) | (root_sets[a, root, 1] & root_sets[b, root, 0]):
-            hops -= 1
-        best = min(best, hops)
+    best = _through_roots(root_hops, root_sets, a, b, best)
     return lifted + best if best < _FAR else NO_PATH
 
 
@@ -151,3 +159,40 @@ def distance_of_keys(
         _fetch_label(indptr, entries, place[end_of_pair] >> 1)
     found = meeting(place, indptr, entries, root_hops, root_sets, a, b)
     return found if found <= bound else NO_PATH
+
+
+@compiled
+def hops_to_all(
+    tables: tuple[Int32, Int64, UInt32, UInt8, UInt64],
+    starts: Int32,
+    ends: Int32,
+    bound: int,
+    hops: UInt8,
+) -> None:
+    """The distances from each of some concepts to all of others, where one label is read for many.
+
+    ``hops`` uint8 (starts, ends) receives them, `UNREACHED` where there is none within ``bound``, which is below that.
+    """
+    place, indptr, entries, root_hops, root_sets = tables
+    to_hub = np.full(indptr.size - 1, _ABSENT, dtype=np.uint8)
+    for row in range(starts.size):
+        start = starts[row]
+        a = place[start] >> 1
+        for i in range(indptr[a], indptr[a + 1] - 1):
+            to_hub[entries[i] >> np.uint32(8)] = entries[i] & np.uint32(255)
+        for column in range(ends.size):
+            end = ends[column]
+            b = place[end] >> 1
+            best = _FAR
+            if a == b:
+                best = 0
+            else:
+                for j in range(indptr[b], indptr[b + 1] - 1):
+                    best = min(best, int(to_hub[entries[j] >> np.uint32(8)]) + int(entries[j] & np.uint32(255)))
+                best = _through_roots(root_hops, root_sets, a, b, best if best < _ABSENT else _FAR)
+            best += int(place[start] & 1) + int(place[end] & 1)
+            if start == end:
+                best = 0
+            hops[row, column] = best if best <= bound else UNREACHED
+        for i in range(indptr[a], indptr[a + 1] - 1):
+            to_hub[entries[i] >> np.uint32(8)] = _ABSENT
