@@ -25,7 +25,9 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from measurement import Measurement, arguments_of, peak_megabytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,17 +144,6 @@ def digest(edges: npt.NDArray[np.int64]) -> str:
     return hashlib.sha256(edges.tobytes()).hexdigest()
 
 
-def peak_mb() -> float:
-    """The most memory that this process has had, in MB."""
-    import resource
-
-    status = Path("/proc/self/status")
-    if status.exists():  # unlike rusage, it does not count what the parent had
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1 << 20)
-
-
 def measure(reader: str, path: Path) -> dict[str, object]:
     """Run one reader in this process."""
     read, repeats, _ = READERS[reader]
@@ -166,7 +157,7 @@ def measure(reader: str, path: Path) -> dict[str, object]:
         "reader": reader,
         "first_s": spent[0],
         "then_s": after[len(after) // 2] if after else None,
-        "peak_mb": peak_mb(),
+        "peak_mb": peak_megabytes(),
         "edges": len(edges),
         "digest": digest(edges),
     }
@@ -181,20 +172,19 @@ def made(folder: Path, concepts: int, rows: int) -> dict[str, object]:
     return {"edges": len(edges), "digest": digest(edges)}
 
 
-def in_a_process(*arguments: str) -> dict[str, object]:
+def in_a_process(*arguments: str) -> dict[str, Any]:
     """Run this file with other arguments, and read what it prints."""
     done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--concepts", type=int, help="one for twenty rows if not given")
     parser.add_argument("--folder", type=Path, help="where the file goes for the time of the run")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=["make", *READERS], help=argparse.SUPPRESS)
     options = parser.parse_args()
     concepts = options.concepts or max(20, options.rows // 20)
@@ -214,7 +204,7 @@ def main() -> None:
         print(f"{options.rows:,} rows, {file.stat().st_size / 1e9:.2f} GB, {expected['edges']:,} distinct edges, "
               f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")  # fmt: skip
         print(f"{'reader':26}{'first s':>10}{'then s':>10}{'peak MB':>10}")
-        results = []
+        results = Measurement(("polars", "pandas"))
         for reader, (_, _, package) in READERS.items():
             found = in_a_process("--only", reader, *common)
             if (found["edges"], found["digest"]) != (expected["edges"], expected["digest"]):
@@ -222,9 +212,11 @@ def main() -> None:
             told = f"{reader} ({package} {version(package)})" if package else reader
             then = "" if found["then_s"] is None else f"{found['then_s']:.2f}"
             print(f"{told:26}{found['first_s']:10.2f}{then:>10}{found['peak_mb']:10.0f}", flush=True)
-            results.append(found)
-    if options.json:
-        options.json.write_text(json.dumps({"rows": options.rows, "expected": expected, "readers": results}, indent=2))
+            results.add("MRREL read for the first time", told, found["first_s"], "s")
+            if found["then_s"] is not None:
+                results.add("MRREL read again", told, found["then_s"], "s")
+            results.add("MRREL read, peak memory", told, found["peak_mb"], "MB")
+    results.save(options.json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ the server itself allows. The load comes from the same machine and takes its sha
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -32,8 +31,10 @@ from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_loader.synthetic import SyntheticRelease, tables
+from measurement import Measurement, arguments_of
 
 PAIRS_A_BATCH = 1_000
+RESULTS = Measurement(("uvicorn", "granian", "grpcio"))
 
 
 async def nothing(scope: Any, receive: Any, send: Any) -> None:
@@ -92,7 +93,7 @@ def running(*command: str, port: int, **environment: str) -> Iterator[None]:
         process.wait(30)
 
 
-def loaded(port: int, script: Path, connections: int, seconds: int) -> str:
+def loaded(server: str, port: int, script: Path, connections: int, seconds: int) -> str:
     """What wrk prints of a load: requests a second, median, 99th percentile."""
     told = subprocess.run(
         ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), f"http://127.0.0.1:{port}"],
@@ -106,6 +107,7 @@ def loaded(port: int, script: Path, connections: int, seconds: int) -> str:
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", told)
     if rate is None or half is None or late is None or bad is not None:
         raise SystemExit(told)
+    RESULTS.add(f"HTTP, {script.stem}, {connections} connections", server, float(rate[1]), "answers/s")
     return f"{float(rate[1]):>10,.0f} {half[1]:>10} {late[1]:>10}"
 
 
@@ -165,7 +167,7 @@ def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, list[tuple[str,
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--seconds", type=int, default=5)
@@ -180,6 +182,7 @@ def main() -> None:
         graph.save(snapshot)
         print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges; near pairs; one worker", flush=True)
         measure(pairs, snapshot, folder, asked.seconds)
+    RESULTS.save(asked.json)
 
 
 def measure(pairs: list[tuple[str, str]], snapshot: Path, folder: Path, seconds: int) -> None:
@@ -195,29 +198,36 @@ def measure(pairs: list[tuple[str, str]], snapshot: Path, folder: Path, seconds:
         port=own,
     ):  # fmt: skip
         for connections in (1, 16):
-            told = loaded(own, single, connections, seconds)
+            told = loaded("cuihop", own, single, connections, seconds)
             print(f"{f'cuihop serve (uvicorn), {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded(own, batch, 4, seconds)}", flush=True)
+        print(f"{'the same, batches of 1,000':<48} {loaded('cuihop', own, batch, 4, seconds)}", flush=True)
         over_grpc = list(grpc_rates(grpc_port, pairs, seconds))
     with running(
         *granian, "--port", str(other), "--factory", "service:service_application",
         port=other, CUIHOP_GRAPH=str(snapshot), PYTHONPATH=here,
     ):  # fmt: skip
         for connections in (1, 16):
-            told = loaded(other, single, connections, seconds)
+            told = loaded("cuihop on granian", other, single, connections, seconds)
             print(f"{f'the same application on granian, {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded(other, batch, 4, seconds)}", flush=True)
+        print(f"{'the same, batches of 1,000':<48} {loaded('cuihop on granian', other, batch, 4, seconds)}", flush=True)
     with running(
         "-m", "uvicorn", "--port", str(bare), "--loop", "uvloop", "--http", "httptools", "--no-access-log",
         "service:nothing",
         port=bare, PYTHONPATH=here,
     ):  # fmt: skip
-        print(f"{'nothing on uvicorn, 16 connections':<48} {loaded(bare, single, 16, seconds)}", flush=True)
+        print(
+            f"{'nothing on uvicorn, 16 connections':<48} {loaded('nothing, uvicorn', bare, single, 16, seconds)}",
+            flush=True,
+        )
     with running(*granian, "--port", str(other), "service:nothing", port=other, PYTHONPATH=here):
-        print(f"{'nothing on granian, 16 connections':<48} {loaded(other, single, 16, seconds)}", flush=True)
+        print(
+            f"{'nothing on granian, 16 connections':<48} {loaded('nothing, granian', other, single, 16, seconds)}",
+            flush=True,
+        )
     print(f"\n{'gRPC, one caller':<48} {'answers/s':>10} {'ms each':>10}")
     for name, rate, each in over_grpc:
         print(f"{name:<48} {rate:>10,.0f} {each:>10.2f}")
+        RESULTS.add(f"gRPC, {name}", "cuihop", rate, "answers/s")
 
 
 if __name__ == "__main__":
