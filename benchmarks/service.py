@@ -200,7 +200,8 @@ def measure(pairs: list[tuple[str, str]], snapshot: Path, folder: Path, seconds:
         for connections in (1, 16):
             told = loaded("cuihop", own, single, connections, seconds)
             print(f"{f'cuihop serve (uvicorn), {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded('cuihop', own, batch, 4, seconds)}", flush=True)
+        told = loaded("cuihop", own, batch, 4, seconds)
+        print(f"{'the same, batches of 1,000':<48} {told}", flush=True)
         over_grpc = list(grpc_rates(grpc_port, pairs, seconds))
     with running(
         *granian, "--port", str(other), "--factory", "service:service_application",
@@ -209,7 +210,8 @@ def measure(pairs: list[tuple[str, str]], snapshot: Path, folder: Path, seconds:
         for connections in (1, 16):
             told = loaded("cuihop on granian", other, single, connections, seconds)
             print(f"{f'the same application on granian, {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded('cuihop on granian', other, batch, 4, seconds)}", flush=True)
+        told = loaded("cuihop on granian", other, batch, 4, seconds)
+        print(f"{'the same, batches of 1,000':<48} {told}", flush=True)
     with running(
         "-m", "uvicorn", "--port", str(bare), "--loop", "uvloop", "--http", "httptools", "--no-access-log",
         "service:nothing",
