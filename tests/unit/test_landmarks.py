@@ -130,3 +130,9 @@ def test_threads_make_them_once_and_agree(made_how_often: list[int]) -> None:
         answers = list(pool.map(lambda _: list(graph.distances(asked)), range(12)))
     assert all(answer == answers[0] for answer in answers)
     assert len(made_how_often) == 1
+
+
+def test_a_distance_past_landmarks_is_a_whole_number() -> None:
+    graph = made_graph(4, [(0, 1), (1, 2), (2, 3)], landmarks=1)
+    graph.warm_up()
+    assert {type(graph.distance(cui(0), cui(end))) for end in range(4)} == {int}
