@@ -50,8 +50,8 @@ def meeting(
     through = _FAR
     at_landmark = False
     for landmark in range(hops_to.shape[1]):
-        from_start = np.int64(hops_to[start, landmark])  # int() of uint8 is unsigned, and with a signed number a float
-        from_end = np.int64(hops_to[end, landmark])
+        from_start = int(np.int64(hops_to[start, landmark]))  # int() alone is unsigned, and becomes a float beside a sign
+        from_end = int(np.int64(hops_to[end, landmark]))
         at_landmark |= min(from_start, from_end) == 0
         if max(from_start, from_end) < UNREACHED:
             through = min(through, from_start + from_end)
