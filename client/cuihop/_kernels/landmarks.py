@@ -50,7 +50,7 @@ def meeting(
     through = _FAR
     at_landmark = False
     for landmark in range(hops_to.shape[1]):
-        from_start = int(np.int64(hops_to[start, landmark]))  # int() alone is unsigned, and becomes a float beside a sign
+        from_start = int(np.int64(hops_to[start, landmark]))  # int() alone is unsigned: a float beside a sign
         from_end = int(np.int64(hops_to[end, landmark]))
         at_landmark |= min(from_start, from_end) == 0
         if max(from_start, from_end) < UNREACHED:
