@@ -136,7 +136,7 @@ def plotted(results: list[dict[str, float | None]], path: Path) -> None:
         axes.plot([r["concepts"] or 0 for r in results], [r[column] or np.nan for r in results], style, label=name)
     axes.set(xscale="log", yscale="log", xlabel="concepts in the graph", ylabel="µs for one distance, random pairs")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=3)
     figure.savefig(path)
     plt.close(figure)
 
