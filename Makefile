@@ -1,7 +1,8 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run every test
 # make check   lint, formatting, types, import rules
-# make bench   the measurements of benchmarks/
+# make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
+# make bench-smoke  each of them with little to do, to see that they run
 # make docs     the documentation as web pages, in build/docs; works without a network
 # make links    every link to elsewhere is followed; needs the network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
@@ -20,7 +21,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench docs links tutorial stubs vendor neo4j clean
+.PHONY: demo test check bench bench-smoke docs links tutorial stubs vendor neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -35,7 +36,10 @@ check: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))
+
+bench-smoke: $(READY)
+	$(BIN)/python -m benchmarks --smoke
 
 docs: $(READY)
 	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs

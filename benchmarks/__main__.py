@@ -1,85 +1,153 @@
-"""All measurements, one after the other, into ``benchmarks/RESULTS.md``.
+"""All measurements, one after the other: what they print into ``RESULTS.md``, their figures into ``results/``.
 
 ::
 
-    python -m benchmarks            about half an hour; wants a machine with nothing else to do
-    python -m benchmarks --smoke    small sizes, to see that everything runs; writes no file
+    python -m benchmarks                       about an hour; wants a machine with nothing else to do
+    python -m benchmarks --only evaluation     one module; the other sections of RESULTS.md stay as they are
+    python -m benchmarks --smoke               small sizes, to see that everything runs; writes no file
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
+import json
 import os
-import platform
 import subprocess
 import sys
-from importlib.metadata import version
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
-QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("How long does it take to read is_a rows?", "load.py", ("--release",), ("--rows", "200000", "--release")),
-    ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--pairs", "1000")),
-    (
-        "How does the time of a distance grow with the graph?",
-        "growth.py",
-        ("--plot", "benchmarks/growth.svg"),
-        ("--sizes", "1000", "10000"),
+RESULTS = FOLDER / "RESULTS.md"
+_HEAD = """# Results
+
+Made by `make bench`, which each user can repeat. Times vary by a third on a shared machine; ratios within one run say
+more. The figures are in `benchmarks/results` too, as JSON: question, subject, value, unit, and how many times the best
+of ours it is.
+"""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A question, the module that answers it, and its arguments: for small sizes, and for the whole."""
+
+    question: str
+    name: str
+    small: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
+    plot: str | None = None
+    """What the picture NAME.svg shows that the module draws when it is told where."""
+
+    def command(self, figures: Path, *, smoke: bool) -> list[str]:
+        """What is run, after ``python``."""
+        chosen = list(self.small if smoke else self.full)
+        if self.plot and not smoke:
+            chosen += ["--plot", f"benchmarks/{self.name}.svg"]
+        return [f"benchmarks/{self.name}.py", *chosen, "--json", str(figures)]
+
+
+MODULES = (
+    Module("How long does it take to read is_a rows?", "load", ("--rows", "200000", "--release"), ("--release",)),
+    Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1")),
+    Module("How long does one exact distance take?", "distances", ("--concepts", "5000", "--pairs", "500")),
+    Module(
+        "How does the time of a distance grow with the graph?", "growth", ("--sizes", "1000", "3000"),
+        plot="Microseconds for one distance over the concepts of the graph, both axes logarithmic",
     ),
-    ("What does the cache cost, and save?", "cache.py", (), ("--concepts", "20000", "--rows", "400000")),
-    (
-        "How many questions a second does the service answer?",
-        "service.py",
-        (),
+    Module("What does the cache cost, and save?", "cache", ("--concepts", "20000", "--rows", "400000")),
+    Module(
+        "How many questions a second does the service answer?", "service",
         ("--concepts", "20000", "--rows", "400000", "--seconds", "1", "--rounds", "1"),
     ),
-    ("What does knowing the caller cost?", "guard.py", (), ("--calls", "500")),
-    ("How long does a whole evaluation take?", "rocov2.py", (), ()),
-    ("How far does an evaluation scale?", "evaluation.py", (), ("--images", "400")),
-    ("How long does one more letter take?", "search.py", (), ("--concepts", "5000", "--typed", "20")),
-    ("How long does a Neo4j server take?", "neo4j_store.py", (), ("--concepts", "2000", "--rows", "40000")),
-)
-PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas", "neo4j")
+    Module("What does knowing the caller cost?", "guard", ("--calls", "500")),
+    Module("How long does a whole evaluation take?", "rocov2", ("--images", "valid")),
+    Module(
+        "How far does an evaluation scale?", "evaluation", ("--images", "400", "--scales", "test", "--hops", "1"),
+    ),
+    Module(
+        "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
+        plot="Seconds and megabytes of a whole evaluation over the images; images and seconds logarithmic",
+    ),
+    Module("What does a measure take, beside plain Python and the usual tools?", "measures",
+        ("--most", "100", "--queries", "100"),),
+    Module("How long does one more letter take?", "search", ("--concepts", "5000", "--typed", "20")),
+    Module(
+        "How long does a Neo4j server take?", "neo4j_store",
+        ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--only", "online"),
+    ),
+)  # fmt: skip
 
 
 def main() -> None:
     """Run them, show what they print, and keep it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true")
-    smoke = parser.parse_args().smoke
-    report = ["# Results", "", f"Made by `make bench` on {datetime.date.today()}.", "", _machine(), ""]
-    for question, script, full, small in QUESTIONS:
-        arguments = small if smoke else full
-        command = " ".join(["python", f"benchmarks/{script}", *arguments])
-        print(f"\n== {question}\n$ {command}", flush=True)
-        process = subprocess.Popen(
-            [sys.executable, str(FOLDER / script), *arguments], stdout=subprocess.PIPE, text=True, cwd=FOLDER.parent
-        )
+    parser.add_argument("--only", action="append", choices=[module.name for module in MODULES])
+    options = parser.parse_args()
+    chosen = [module for module in MODULES if options.only is None or module.name in options.only]
+    if options.smoke:
+        smoke(chosen)
+        return
+    for module in chosen:
+        kept = FOLDER / "results" / f"{module.name}.json"
+        command = module.command(kept.relative_to(FOLDER.parent), smoke=False)
+        print(f"\n== {module.question}\n$ python {' '.join(command)}", flush=True)
+        process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True, cwd=FOLDER.parent)
         lines = []
         for line in process.stdout or ():
             print(line, end="", flush=True)
             lines.append(line.rstrip())
         if process.wait():
-            raise SystemExit(f"{command} ended with {process.returncode}")
-        report += [f"## {question}", "", "```", f"$ {command}", *lines, "```", ""]
-    if not smoke:
-        (FOLDER / "RESULTS.md").write_text("\n".join(report), encoding="utf-8")
+            sys.exit(f"{module.name} ended with {process.returncode}")
+        write(module, section(module, command, lines, json.loads(kept.read_text(encoding="utf-8"))))
 
 
-def _machine() -> str:
-    cpu = platform.processor() or platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        cpu = names[0] if names else cpu
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return (
-        f"Machine: {os.cpu_count()} cores ({cpu}), {platform.system()}. "
-        f"Versions: Python {platform.python_version()}, {packages}. "
-        "Times vary by a third on a shared machine; ratios within one run say more."
-    )
+def smoke(modules: list[Module]) -> None:
+    """Each with little to do, as many at once as there are cores; the run ends badly if one fails or finds nothing."""
+
+    def run(module: Module) -> str | None:
+        with tempfile.TemporaryDirectory() as made:
+            kept = Path(made) / "figures.json"
+            done = subprocess.run(
+                [sys.executable, *module.command(kept, smoke=True)],
+                capture_output=True, text=True, cwd=FOLDER.parent, check=False,
+            )  # fmt: skip
+            if done.returncode:
+                return f"ended with {done.returncode}\n{done.stdout}{done.stderr}"
+            figures = json.loads(kept.read_text(encoding="utf-8"))["figures"] if kept.exists() else ()
+            print(f"{module.name:16}{len(figures):5} figures", flush=True)
+            return None if figures else f"measured nothing\n{done.stdout}{done.stderr}"
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failures = [
+            f"{module.name}: {told}" for module, told in zip(modules, pool.map(run, modules), strict=True) if told
+        ]
+    if failures:
+        sys.exit("\n\n".join(failures))
+
+
+def section(module: Module, command: list[str], lines: list[str], kept: dict[str, Any]) -> str:
+    """What RESULTS.md says about a module."""
+    on = kept["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in kept["versions"].items())
+    where = f"{on['cores']} cores ({on['processor']}), {on['memory GB']} GB, {on['system']}"
+    told = [f"## {module.question}", "", f"{kept['date'][:10]}; {where}; {versions}.", ""]
+    told += ["```", f"$ python {' '.join(command)}", *lines, "```", ""]
+    if module.plot:
+        told += [f"![{module.plot}]({module.name}.svg)", ""]
+    return "\n".join(told)
+
+
+def write(module: Module, text: str) -> None:
+    """RESULTS.md with this section in place of the old one, and the sections in the order of the modules."""
+    old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
+    sections = {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in old}
+    sections[module.question] = text
+    ordered = [sections[other.question] for other in MODULES if other.question in sections]
+    RESULTS.write_text("\n".join([_HEAD, *ordered]), encoding="utf-8")
 
 
 if __name__ == "__main__":

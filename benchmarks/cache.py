@@ -10,9 +10,6 @@ The graph is synthetic. Redis is started for the measurement, on a Unix socket a
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import platform
 import shutil
 import socket
@@ -22,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import redis
@@ -31,6 +27,7 @@ from cuihop import SnapshotGraph
 from cuihop_loader.synthetic import SyntheticRelease, tables
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.cache.pair_memory import PairMemory
+from measurement import Measurement, arguments_of, require, resident_megabytes
 
 Pairs = list[tuple[str, str]]
 BATCH = 1_000
@@ -66,17 +63,12 @@ def micros(call: Callable[[], object], count: int, repeats: int = 5) -> float:
     return float(np.median(spent))
 
 
-def resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
 def memory_of_an_entry() -> float:
     """Bytes, measured at the process while its heap is fresh; with the key, and after twice as many were evicted."""
-    before = resident()
+    before = resident_megabytes()
     memory = PairMemory(FILLED)
     memory.keep((f"C{i:07d}|C{i * 7 % 9_999_991:07d}", i % 12) for i in range(3 * FILLED))
-    return (resident() - before) / len(memory)
+    return (resident_megabytes() - before) * 1e6 / len(memory)
 
 
 @contextmanager
@@ -107,26 +99,26 @@ def running_redis(program: str) -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     entry_bytes = memory_of_an_entry()
     graph, far, near = made_graph(options.concepts, options.rows)
     print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges, {platform.machine()}, "
           f"Python {platform.python_version()}, cachetools {version('cachetools')}, "
           f"redis-py {version('redis')}")  # fmt: skip
-    results: dict[str, float] = {}
+    results = Measurement(("cachetools", "redis"))
 
     def row(what: str, value: float, unit: str = "µs a pair") -> None:
-        results[what] = value
+        subject, _, question = what.partition(", ")
+        results.add(question or "memory", f"cuihop, {subject}", value, unit)
         print(f"{what:62}{value:10.2f} {unit}", flush=True)
 
     for kind, pairs, bound in (("random", far, None), ("near", near, None), ("random, 2 hops at most", far, 2)):
         cached = CachedGraph(graph)
-        if cached.distances(pairs, max_hops=bound) != graph.distances(pairs, max_hops=bound):
-            raise SystemExit("the cache and the graph disagree")
+        same = cached.distances(pairs, max_hops=bound) == graph.distances(pairs, max_hops=bound)
+        require(same, "the cache and the graph agree")
 
         def singles(
             graph: SnapshotGraph | CachedGraph, pairs: Pairs = pairs, bound: int | None = bound
@@ -161,8 +153,7 @@ def main() -> None:
         with running_redis(program) as addresses:
             for place, address in zip(("Unix socket", "TCP loopback"), addresses, strict=True):
                 through_redis(graph, far, address, place, row)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
+    results.save(options.json)
 
 
 def through_redis(
@@ -172,8 +163,8 @@ def through_redis(
     shared = SharedPairs(address, timeout=1.0)
     client = redis.Redis.from_url(address)
     unit = "µs a pair"
-    if CachedGraph(graph, shared=shared).distances(pairs) != graph.distances(pairs):
-        raise SystemExit("the shared cache and the graph disagree")
+    same = CachedGraph(graph, shared=shared).distances(pairs) == graph.distances(pairs)
+    require(same, "the shared cache and the graph agree")
     small = CachedGraph(graph, entries=1, shared=shared)
     row(f"Redis by {place}, one pair known", micros(lambda: [small.distance(a, b) for a, b in pairs], BATCH), unit)
     row(
@@ -194,8 +185,7 @@ def through_redis(
     for first in range(0, FILLED, BATCH):
         shared.keep("f" * 64, {f"C{i:07d}|C{i * 7 % 9_999_991:07d}": 5 for i in range(first, first + BATCH)})
     row(f"memory of an entry in Redis ({place})", (client.info("memory")["used_memory"] - before) / FILLED, "bytes")
-    if shared.statistics.errors:
-        raise SystemExit("Redis failed during the measurement")
+    require(not shared.statistics.errors, "Redis answered throughout")
     shared.close()
     expiring.close()
     client.close()

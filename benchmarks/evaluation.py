@@ -2,7 +2,7 @@
 
 ::
 
-    python benchmarks/evaluation.py [--data ../shared/data] [--images COUNT]
+    python benchmarks/evaluation.py [--data ../shared/data] [--images COUNT] [--scales …] [--hops …]
 
 Queries and corpus are the images of ROCOv2 (test: 9,927; train: 59,962), and as many as ImageCLEFmedical caption 2025
 has, 116,635, drawn: each image has the concept set of a training image drawn at random, in which each concept is
@@ -22,7 +22,6 @@ import argparse
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -40,8 +39,9 @@ from cuihop.cores import cores
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.whole_collection import evaluate
+from measurement import Measurement, arguments_of, peak_megabytes, require
 
-DEFAULT = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 CUT_OFFS = (5, 10, 30)
 DEPTH = max(CUT_OFFS)
 LAM = 0.5
@@ -51,6 +51,14 @@ SAMPLE = 20  # queries for the slow way
 SCALES = ("test", "train", "drawn")
 
 Float64 = npt.NDArray[np.float64]
+
+
+def open_graph(data: Path) -> SnapshotGraph:
+    """The graph of the open vocabularies."""
+    from cuihop_loader import load
+
+    require((data / "rrf_open").exists(), f"{data} holds the data; --data or CUIHOP_SHARED_DATA names its folder")
+    return SnapshotGraph(load([data / "rrf_open"]).sections)
 
 
 def images_of(scale: str, data: Path, count: int | None) -> dict[str, frozenset[str]]:
@@ -159,29 +167,19 @@ def by_sets(
     return ndcg(*(np.array(column) for column in zip(*values, strict=True))), seconds
 
 
-def peak_megabytes() -> float:
-    """The most memory that this process held at a time; on Linux `ru_maxrss` begins with that of its parent."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(
-            int(line.split()[1]) * 1.024e-3 for line in status.read_text().splitlines() if line.startswith("VmHWM")
-        )
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3
-
-
 def job(arguments: argparse.Namespace) -> None:
     """One measurement: answers into a file, figures as JSON."""
     graph = SnapshotGraph.open(arguments.graph)
-    images = images_of(arguments.scale, arguments.data, arguments.images)
+    images = images_of(arguments.scales[0], arguments.data, arguments.images)
     few = dict(list(images.items())[:200])
     queries = random.Random(2).sample(range(len(images)), min(SAMPLE, len(images)))
 
     def work(images: Mapping[str, frozenset[str]], queries: Sequence[int]) -> tuple[Float64, float]:
         before = time.perf_counter()
         if arguments.job == "cuihop":
-            values = by_cuihop(images, graph, arguments.hops, arguments.threads)
+            values = by_cuihop(images, graph, arguments.hops[0], arguments.threads)
             return values, time.perf_counter() - before
-        near = neighbourhoods(images, graph, arguments.hops)
+        near = neighbourhoods(images, graph, arguments.hops[0])
         if arguments.job == "sets":
             return by_sets(images, near, queries)
         values = by_scipy(images, near)
@@ -204,7 +202,7 @@ def measured(folder: Path, arguments: argparse.Namespace, name: str, scale: str,
     """The figures of a job in a process of its own, and its answers."""
     answers = folder / f"{name}.npz"
     command = [
-        sys.executable, __file__, "--data", str(arguments.data), "--job", name, "--scale", scale, "--hops", str(hops),
+        sys.executable, __file__, "--data", str(arguments.data), "--job", name, "--scales", scale, "--hops", str(hops),
         "--threads", str(threads), "--graph", str(folder / "graph.cuihop"), "--answers", str(answers),
     ]  # fmt: skip
     command += [] if arguments.images is None else ["--images", str(arguments.images)]
@@ -213,47 +211,43 @@ def measured(folder: Path, arguments: argparse.Namespace, name: str, scale: str,
         return json.loads(done.stdout), held["values"], held["queries"]
 
 
-def require(held: bool, what: str) -> None:
-    """End the run where something that must hold does not."""
-    if not held:
-        sys.exit(f"evaluation: not so: {what}")
-
-
 def main() -> None:
     """Measure, compare, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("CUIHOP_SHARED_DATA", DEFAULT)))
+    parser = arguments_of(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--images", type=int, help="so many of each collection, for a quick look")
-    for name, kind in (("job", str), ("scale", str), ("hops", int), ("threads", int), ("graph", Path)):
+    parser.add_argument("--scales", nargs="+", choices=SCALES, default=SCALES)
+    parser.add_argument("--hops", nargs="+", type=int, default=[1, 2])
+    for name, kind in (("job", str), ("threads", int), ("graph", Path), ("answers", Path)):
         parser.add_argument(f"--{name}", type=kind, help=argparse.SUPPRESS)
-    parser.add_argument("--answers", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.job:
         job(arguments)
         return
-    if not (arguments.data / "rocov2").exists():
-        sys.exit(f"evaluation: the data is missing: {arguments.data}; --data or CUIHOP_SHARED_DATA names its folder")
     with tempfile.TemporaryDirectory() as made:
         compare(Path(made), arguments)
 
 
 def compare(folder: Path, arguments: argparse.Namespace) -> None:
     """Everything, with the graph in a folder."""
-    from cuihop_loader import load
-
-    SnapshotGraph(load([arguments.data / "rrf_open"]).sections).save(folder / "graph.cuihop")
+    open_graph(arguments.data).save(folder / "graph.cuihop")
     print(f"nn-CUI@5,10,30, λ = {LAM}; Python {sys.version.split()[0]}, numba {version('numba')}, {cores()} cores")
     print(f"{'images':10}{'pairs':>16}{'sets':>8}  n  {'by':24}{'seconds':>12}{'peak MB':>9}{'nn-CUI@30':>11}")
 
+    results = Measurement(("scipy",))
+
     def show(scale: str, hops: int, by: str, told: str, figures: dict[str, Any], mean: float) -> None:
+        results.add(f"time, {scale}, n = {hops}", by, figures["seconds"], "s")
+        results.add(f"peak memory, {scale}, n = {hops}", by, figures["peak"], "MB")
         pairs = figures["images"] * (figures["images"] - 1)
         memory = f"{figures['peak']:,.0f}"
         print(
             f"{scale:10}{pairs:16,}{figures['sets']:8,}  {hops}  {by:24}{told:>12}{memory:>9}{mean:11.4f}", flush=True
         )
 
-    for scale in SCALES:
-        for hops in (1, 2):
+    measured(folder, arguments, "cuihop", arguments.scales[0], arguments.hops[0], cores())  # compiled code is kept
+    for scale in arguments.scales:
+        for hops in arguments.hops:
             bits = set()
             for threads in sorted({1, cores()}, reverse=True):
                 figures, values, _ = measured(folder, arguments, "cuihop", scale, hops, threads)
@@ -271,6 +265,7 @@ def compare(folder: Path, arguments: argparse.Namespace) -> None:
             require(bool(np.abs(found - values[queries]).max() < 1e-12), "Python sets give the same answers")
             by = f"Python sets, {len(queries)} queries"
             show(scale, hops, by, f"≈ {figures['seconds']:,.0f}", figures, figures["mean"])
+    results.save(arguments.json)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ Memory is that of the arrays that answer.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -23,16 +21,32 @@ import numpy as np
 
 from cuihop import SnapshotGraph
 from cuihop.index_builder import build_index, check_index
-from distances import kinds_of_pairs, peers, timed
+from distance_peers import LIBRARIES, networkit_graph
+from distances import kinds_of_pairs
 from made_hierarchy import edges_of, made_hierarchy
+from measurement import Measurement, arguments_of, require, timed
 
 _PAIRS = 20_000
 _FEW = 100
 _LARGEST_FOR_NETWORKIT_LABELS = 30_000
 _COLUMNS = (
-    "concepts", "search µs", "index µs", "index s", "index MB", "graph MB",
+    "concepts", "search µs", "landmarks µs", "index µs", "index s", "index MB", "graph MB",
     "NetworkX µs", "NetworKit µs", "its labels µs", "its labels s",
 )  # fmt: skip
+
+_FIGURES = {
+    "search µs": ("cuihop search", "one distance", "µs"),
+    "landmarks µs": ("cuihop landmarks", "one distance", "µs"),
+    "index µs": ("cuihop index", "one distance", "µs"),
+    "NetworkX µs": ("NetworkX", "one distance", "µs"),
+    "NetworKit µs": ("NetworKit", "one distance", "µs"),
+    "its labels µs": ("NetworKit labels", "one distance", "µs"),
+    "index s": ("cuihop index", "labels made in", "s"),
+    "its labels s": ("NetworKit labels", "labels made in", "s"),
+    "index MB": ("cuihop index", "memory of labels", "MB"),
+    "graph MB": ("cuihop search", "memory of the graph", "MB"),
+}
+"""Column → subject, question, unit."""
 
 
 def measured(concepts: int) -> dict[str, float | None]:
@@ -40,6 +54,9 @@ def measured(concepts: int) -> dict[str, float | None]:
     graph = made_hierarchy(concepts)
     pairs = kinds_of_pairs(graph, _PAIRS)["random"]
     rows = graph.sections
+    graph.use_landmarks(0)
+    past_landmarks = SnapshotGraph(rows)
+    past_landmarks.use_landmarks()
     edges = edges_of(graph)
     before = time.perf_counter()
     index = build_index(graph)
@@ -47,11 +64,12 @@ def measured(concepts: int) -> dict[str, float | None]:
     check_index(graph, index)
     indexed = SnapshotGraph(rows)
     indexed.use_index(index)
-    if indexed.distances(pairs) != graph.distances(pairs):
-        raise SystemExit("search and index disagree")
+    for engine in (past_landmarks, indexed):
+        require(engine.distances(pairs) == graph.distances(pairs), "searches, landmarks and index agree")
     found: dict[str, float | None] = {
         "concepts": concepts,
         "search µs": timed(lambda: graph.distances(pairs)) / len(pairs) * 1e6,
+        "landmarks µs": timed(lambda: past_landmarks.distances(pairs)) / len(pairs) * 1e6,
         "index µs": timed(lambda: indexed.distances(pairs)) / len(pairs) * 1e6,
         "index s": built,
         "index MB": index.facts["bytes"] / 1e6,
@@ -59,12 +77,12 @@ def measured(concepts: int) -> dict[str, float | None]:
     }
     few = pairs[:_FEW]
     numbered = [(int(a[1:]) - 1, int(b[1:]) - 1) for a, b in few]
-    for name, (ask, _) in peers(edges, graph.release.concepts, only=("NetworkX", "NetworKit")).items():
-        if ask(numbered) != list(graph.distances(few)):
-            raise SystemExit(f"cuihop and {name} disagree")
+    for name in ("NetworkX", "NetworKit"):
+        ask = LIBRARIES[name].asker(edges, graph.release.concepts)
+        require(ask(numbered) == list(graph.distances(few)), f"cuihop and {name} agree")
         before = time.perf_counter()
         ask(numbered)
-        found[f"{name.split()[0]} µs"] = (time.perf_counter() - before) / _FEW * 1e6
+        found[f"{name} µs"] = (time.perf_counter() - before) / _FEW * 1e6
     found |= _networkit_labels(edges, graph, pairs, concepts)
     return found
 
@@ -76,19 +94,28 @@ def _networkit_labels(
         return {"its labels µs": None, "its labels s": None}
     import networkit
 
-    theirs = networkit.Graph(graph.release.concepts)
-    for a, b in edges.tolist():
-        theirs.addEdge(a, b)
+    theirs = networkit_graph(edges, graph.release.concepts)
     labels: Any = networkit.distance.PrunedLandmarkLabeling(theirs)
     before = time.perf_counter()
     labels.run()
     built = time.perf_counter() - before
     numbered = [(int(a[1:]) - 1, int(b[1:]) - 1) for a, b in pairs]
     answers = [labels.query(a, b) for a, b in numbered]
-    if [h if h < graph.release.concepts else None for h in answers] != list(graph.distances(pairs)):
-        raise SystemExit("cuihop and NetworKit's labels disagree")
+    same = [h if h < graph.release.concepts else None for h in answers] == list(graph.distances(pairs))
+    require(same, "cuihop and NetworKit's labels agree")
     spent = timed(lambda: [labels.query(a, b) for a, b in numbered])
     return {"its labels µs": spent / len(numbered) * 1e6, "its labels s": built}
+
+
+def figures(rows: list[dict[str, float | None]]) -> Measurement:
+    """The table as figures."""
+    found = Measurement(("networkx", "networkit"))
+    for row in rows:
+        for column, (subject, question, unit) in _FIGURES.items():
+            value = row[column]
+            if value is not None:
+                found.add(f"{question}, {row['concepts']:,} concepts", subject, value, unit)
+    return found
 
 
 def plotted(results: list[dict[str, float | None]], path: Path) -> None:
@@ -99,22 +126,26 @@ def plotted(results: list[dict[str, float | None]], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for column, style in (("NetworkX µs", "s:"), ("NetworKit µs", "^-."), ("search µs", "o--"), ("index µs", "D-")):
-        name = {"search µs": "cuihop, searched", "index µs": "cuihop, index"}.get(column, column.removesuffix(" µs"))
+    for column, style, name in (
+        ("NetworkX µs", "s:", "NetworkX"),
+        ("NetworKit µs", "^-.", "NetworKit"),
+        ("search µs", "o--", "cuihop, searched"),
+        ("landmarks µs", "v--", "cuihop, past landmarks"),
+        ("index µs", "D-", "cuihop, index"),
+    ):
         axes.plot([r["concepts"] or 0 for r in results], [r[column] or np.nan for r in results], style, label=name)
     axes.set(xscale="log", yscale="log", xlabel="concepts in the graph", ylabel="µs for one distance, random pairs")
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=3)
     figure.savefig(path)
     plt.close(figure)
 
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 30_000, 100_000, 300_000, 1_000_000])
     parser.add_argument("--plot", type=Path)
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     small = made_hierarchy(1000)
     check_index(small, build_index(small))  # compiles
@@ -129,8 +160,7 @@ def main() -> None:
         print("".join(f"{cell:>15}" for cell in cells), flush=True)
     if options.plot:
         plotted(results, options.plot)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
+    figures(results).save(options.json)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
@@ -30,6 +29,7 @@ from cuihop_service.guard.key_file import KeyFile, changed_keys
 from cuihop_service.guard.rates import Rates
 from cuihop_service.guard.signing_keys import SigningKeys
 from cuihop_service.guard.tokens import TokenRules, TokenVerifier
+from measurement import Measurement, arguments_of
 
 ISSUER, AUDIENCE = "https://idp.example", "cuihop"
 KEYS = 100
@@ -48,9 +48,10 @@ def token(key: Any, algorithm: str, kid: str, subject: str = "researcher") -> st
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--calls", type=int, default=20_000)
-    calls = parser.parse_args().calls
+    options = parser.parse_args()
+    calls = options.calls
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         with changed_keys(folder / "keys.json") as kept:
@@ -88,8 +89,11 @@ def main() -> None:
             for text in different:
                 fresh.caller(text)
             told[f"a new token, {algorithm}"] = (time.perf_counter() - begun) / len(different) * 1e6
+    results = Measurement(("pyjwt", "cryptography"))
     for what, spent in told.items():
         print(f"{what:34} {spent:7.1f} µs")
+        results.add(what, "cuihop", spent, "µs")
+    results.save(options.json)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from measurement import Measurement, arguments_of, peak_megabytes
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -165,17 +167,6 @@ def digest(edges: npt.NDArray[np.int64]) -> str:
     return hashlib.sha256(edges.data).hexdigest()
 
 
-def peak_mb() -> float:
-    """The most memory that this process has had, in MB."""
-    import resource
-
-    status = Path("/proc/self/status")
-    if status.exists():  # unlike rusage, it does not count what the parent had
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1 << 20)
-
-
 def measure(reader: str, path: Path) -> dict[str, Any]:
     """Run one reader in this process."""
     read, repeats, _ = READERS[reader]
@@ -191,7 +182,7 @@ def measure(reader: str, path: Path) -> dict[str, Any]:
         "reader": reader,
         "first_s": spent[0],
         "then_s": after[len(after) // 2] if after else None,
-        "peak_mb": peak_mb(),
+        "peak_mb": peak_megabytes(),
         **told,
     }
 
@@ -207,7 +198,7 @@ def measure_release(folder: Path) -> dict[str, Any]:
         before = time.perf_counter()
         report = load_to(path, [folder]).report
         spent.append(time.perf_counter() - before)
-        memory = peak_mb()
+        memory = peak_megabytes()
         before = time.perf_counter()
         with SnapshotGraph.open(path) as graph:
             graph.verify()
@@ -243,12 +234,11 @@ def in_a_process(*arguments: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--concepts", type=int, help="one for twenty rows if not given")
     parser.add_argument("--release", action="store_true", help="load a whole release, too")
     parser.add_argument("--folder", type=Path, help="where the files go for the time of the run")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=["make", "release", *READERS], help=argparse.SUPPRESS)
     options = parser.parse_args()
     concepts = options.concepts or max(20, options.rows // 20)
@@ -265,14 +255,14 @@ def main() -> None:
         folder = Path(name)
         common = ["--folder", name, "--rows", str(options.rows), "--concepts", str(concepts)]
         expected = in_a_process("--only", "make", *common, *(["--release"] if options.release else []))
-        results = {"rows": options.rows, "expected": expected, **compared(folder, common, expected, options.rows)}
+        results = Measurement(("polars", "pandas"))
+        compared(folder, common, expected, options.rows, results)
         if options.release:
-            results["release"] = whole_release(folder, common)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2))
+            whole_release(folder, common, results)
+    results.save(options.json)
 
 
-def compared(folder: Path, common: list[str], expected: dict[str, Any], rows: int) -> dict[str, Any]:
+def compared(folder: Path, common: list[str], expected: dict[str, Any], rows: int, results: Measurement) -> None:
     """All readers of MRREL, one after the other, as a table."""
     file = folder / "MRREL.RRF"
     size = file.stat().st_size
@@ -284,7 +274,8 @@ def compared(folder: Path, common: list[str], expected: dict[str, Any], rows: in
         if shutil.which(command[0]):
             seconds = plain[" ".join(command)] = seconds_to_read(command, [file])  # the first run brings it into memory
             print(f"{' '.join(command):26}{'':10}{seconds:10.2f}{size / 1e9 / seconds:10.2f}", flush=True)
-    results = []
+            results.add("MRREL read", " ".join(command), seconds, "s")
+    own = None
     for reader, (_, _, package) in READERS.items():
         found = in_a_process("--only", reader, *common)
         if (found["edges"], found["digest"]) != (expected["edges"], expected["digest"]):
@@ -294,14 +285,15 @@ def compared(folder: Path, common: list[str], expected: dict[str, Any], rows: in
         fastest = first if then is None else then
         print(f"{told:26}{first:10.2f}{'' if then is None else f'{then:.2f}':>10}"
               f"{size / 1e9 / fastest:10.2f}{found['peak_mb']:10.0f}", flush=True)  # fmt: skip
-        results.append(found)
-    if plain:
-        own = results[0]["then_s"]
+        own = own or fastest
+        results.add("MRREL read", told, fastest, "s")
+        results.add("MRREL read for the first time", told, first, "s")
+        results.add("MRREL read, peak memory", told, found["peak_mb"], "MB")
+    if own:
         print("cuihop reads at " + ", ".join(f"{s / own:.0%} of the speed of {name}" for name, s in plain.items()))
-    return {"plain_s": plain, "readers": results}
 
 
-def whole_release(folder: Path, common: list[str]) -> dict[str, Any]:
+def whole_release(folder: Path, common: list[str], results: Measurement) -> None:
     """All files to a snapshot, in a few lines."""
     files = sorted(folder.glob("*.RRF"))
     size = sum(file.stat().st_size for file in files)
@@ -318,7 +310,12 @@ def whole_release(folder: Path, common: list[str]) -> dict[str, Any]:
     print(f"{'cuihop load':26}{found['first_s']:10.2f}{found['then_s']:10.2f}{size / 1e9 / found['then_s']:10.2f}"
           f"{found['peak_mb']:10.0f}")  # fmt: skip
     print(f"{'open, verify checksums':26}{'':10}{found['verify_s']:10.2f}")
-    return {"plain_s": plain, **found}
+    for name, seconds in plain.items():
+        results.add("a whole release", name, seconds, "s")
+    results.add("a whole release", "cuihop load", found["then_s"], "s")
+    results.add("a whole release, first", "cuihop load", found["first_s"], "s")
+    results.add("a whole release, peak memory", "cuihop load", found["peak_mb"], "MB")
+    results.add("open, verify checksums", "cuihop", found["verify_s"], "s")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ it from files. A folder that is given keeps the server's data, so that parts can
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import platform
@@ -37,9 +36,11 @@ from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
 from cuihop_loader.synthetic import SyntheticRelease, write
+from measurement import Measurement, arguments_of
 
 PARTS = ("online", "second", "switch", "snapshot", "questions", "batches", "bulk")
 WATCHED = 200
+RESULTS = Measurement(("neo4j", "neo4j-rust-ext"))
 
 
 def made(folder: Path, concepts: int, rows: int, release: str) -> Sections:
@@ -68,6 +69,7 @@ def told(what: str, seconds: float, count: int | None = None) -> None:
     """One line of the result."""
     rate = "" if count is None else f"{count / seconds:12,.0f}/s"
     print(f"{what:44}{seconds:9.1f} s{rate}", flush=True)
+    RESULTS.add(what, "cuihop and Neo4j", seconds, "s")
 
 
 @contextlib.contextmanager
@@ -174,6 +176,8 @@ def questions(connection: Neo4jConnection, snapshot: SnapshotGraph) -> None:
             if answer != ask(snapshot, drawn):
                 raise SystemExit(f"{what}: not the snapshot's answer")
         print(f"{what:30}{statistics.median(spent):12.1f}{max(spent):12.1f}", flush=True)
+        RESULTS.add(f"{what}, median", "cuihop and Neo4j", statistics.median(spent), "ms")
+        RESULTS.add(f"{what}, worst", "cuihop and Neo4j", max(spent), "ms")
 
 
 def batches(folder: Path, heap: str, concepts: int, rows: int) -> None:
@@ -189,6 +193,8 @@ def batches(folder: Path, heap: str, concepts: int, rows: int) -> None:
             facts = sections.meta["release"]
             rates = [facts[what] / spent[what] for what in ("concepts", "edges")]
             print(f"{size:20,}{rates[0]:14,.0f}{rates[1]:14,.0f}", flush=True)
+            for what, rate in zip(("concepts", "is_a edges"), rates, strict=True):
+                RESULTS.add(f"{what} written, {size:,} a transaction", "cuihop and Neo4j", rate, "/s")
 
 
 def bulk(folder: Path, heap: str, concepts: int, rows: int) -> None:
@@ -216,7 +222,7 @@ def bulk(folder: Path, heap: str, concepts: int, rows: int) -> None:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--heap", default="4g")
@@ -250,6 +256,7 @@ def main() -> None:
             batches(folder, options.heap, *size)
         if "bulk" in chosen:
             bulk(folder, options.heap, *size)
+    RESULTS.save(options.json)
 
 
 if __name__ == "__main__":

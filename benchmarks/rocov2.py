@@ -11,10 +11,8 @@ thread and of all are the same to the last bit.
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -29,6 +27,7 @@ from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
 from cuihop_loader import load
+from measurement import Measurement, arguments_of, peak_megabytes, require
 
 T = TypeVar("T")
 
@@ -41,12 +40,6 @@ def timed(call: Callable[[], T]) -> tuple[T, float]:
     """What the call gives, and its seconds."""
     before = time.perf_counter()
     return call(), time.perf_counter() - before
-
-
-def require(held: bool, what: str) -> None:
-    """End the run where something that must hold does not."""
-    if not held:
-        sys.exit(f"rocov2: not so: {what}")
 
 
 def found(folder: Path, name: str) -> Path:
@@ -83,7 +76,7 @@ def check(by: str, evaluation: Evaluation) -> None:
 
 def main() -> None:
     """Measure, check, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("CUIHOP_SHARED_DATA", DEFAULT)))
     parser.add_argument("--images", choices=("test", "valid", "train"), default="test")
     parser.add_argument("--hops", type=int, default=1)
@@ -91,15 +84,17 @@ def main() -> None:
     release = found(arguments.data, "rrf_open")
     concepts = found(arguments.data, f"rocov2/{arguments.images}_concepts.csv.gz")
 
-    loaded, seconds = timed(lambda: load([release]))
+    measurement = Measurement()
+    loaded, loading = timed(lambda: load([release]))
     graph = SnapshotGraph(loaded.sections)
-    print(f"{seconds:7.2f} s  graph loaded: {graph.release.concepts:,} concepts, {graph.release.edges:,} is_a edges")
+    print(f"{loading:7.2f} s  graph loaded: {graph.release.concepts:,} concepts, {graph.release.edges:,} is_a edges")
     images, seconds = timed(lambda: ImageConcepts.read(concepts))
     pairs = len(images) * (len(images) - 1)
     print(f"{seconds:7.2f} s  images read: {len(images):,} with {images.occurrences:,} concepts; {pairs:,} pairs")
     asked: dict[str, Any] = {"n": arguments.hops, "unknown": "isolated"}
     print(f"{timed(lambda: compiled(graph, images, asked))[1]:7.2f} s  first job: compiled code made or loaded")
 
+    measurement.add("graph loaded", "cuihop", loading, "s")
     results: dict[str, Evaluation] = {}
     for threads in sorted({1, cores()}):
         told = f"{threads} thread{'s' if threads > 1 else ''}"
@@ -111,6 +106,8 @@ def main() -> None:
             )
             print(f"{ranked:7.2f} s  ranked by {by}, {told}")
             print(f"{evaluated:7.2f} s  evaluated, {told}")
+            measurement.add(f"ranked by {by}", f"cuihop, {told}", ranked, "s")
+            measurement.add(f"evaluated, ranking by {by}", f"cuihop, {told}", evaluated, "s")
             check(by, result)
             first = results.setdefault(by, result)
             require(first.values.tobytes() == result.values.tobytes(), f"{by}: the threads do not change a bit")
@@ -127,8 +124,13 @@ def main() -> None:
         f"({unknown.occurrences / counts.occurrences:.1%}) are not in the graph\n"
         f"queries skipped because no other image has any nn-IoU with them: {len(counts.empty_ideal['nn-IoU']):,}"
     )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_megabytes()
     print(f"peak memory of the whole run, loading included: {peak:,.0f} MB; Python {platform.python_version()}")
+    measurement.add("peak memory, loading included", "cuihop", peak, "MB")
+    for by, result in results.items():
+        for name, mean in result.means.items():
+            measurement.add(f"mean of {name}, ranking by {by}", "cuihop", mean or 0.0, "")
+    measurement.save(arguments.json)
 
 
 if __name__ == "__main__":

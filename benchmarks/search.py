@@ -13,7 +13,6 @@ server as well.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import os
 import platform
@@ -35,11 +34,13 @@ from cuihop.name_index import NAME_INDEX, NameIndex, name_index_sections
 from cuihop.name_search import EveryName
 from cuihop.snapshot_writer import GraphTables, sections_of
 from cuihop.string_table import StringTable, folded
+from measurement import Measurement, arguments_of
 
 DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 HITS = 10
 LONGEST = 12  # letters typed of a name
 TEXT = 14  # the column of MRCONSO
+RESULTS = Measurement()
 
 
 def real_names(data: Path) -> list[str]:
@@ -93,7 +94,7 @@ def keystrokes(real: Sequence[str], typed: int) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text.strip()]
 
 
-def told(what: str, ask: Callable[[str], object], texts: Sequence[str]) -> None:
+def told(what: str, ask: Callable[[str], object], texts: Sequence[str], kind: str = "a keystroke") -> None:
     """One line of the result: milliseconds of one question."""
     ask(texts[0])
     spent = []
@@ -102,6 +103,9 @@ def told(what: str, ask: Callable[[str], object], texts: Sequence[str]) -> None:
         ask(text)
         spent.append((time.perf_counter() - start) * 1000)
     worst = texts[int(np.argmax(spent))]
+    subject = what if what[0].isupper() else f"cuihop: {what}"
+    RESULTS.add(f"{kind}, median", subject, statistics.median(spent), "ms")
+    RESULTS.add(f"{kind}, worst", subject, max(spent), "ms")
     percentile = float(np.percentile(spent, 99))
     print(f"{what:34}{len(texts):8,}{statistics.median(spent):10.2f}{percentile:10.2f}{max(spent):10.2f}  {worst!r}",
           flush=True)  # fmt: skip
@@ -128,7 +132,7 @@ def without_index(graph: SnapshotGraph) -> SnapshotGraph:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--names", type=int, default=3)
@@ -161,7 +165,7 @@ def main() -> None:
         found, every = NameIndex(graph.sections), EveryName(graph.sections)
         letters = [chr(97 + i) for i in range(26)]
         told("index of names", lambda text: found.best(folded(text), HITS), texts)
-        told("index of names, one letter", lambda text: found.best(text, HITS), letters)
+        told("index of names, one letter", lambda text: found.best(text, HITS), letters, "one letter")
         told("every name", lambda text: every.best(folded(text), HITS), sample)
         with sqlite3.connect(Path(folder) / "names.db") as database:
             start = time.perf_counter()
@@ -176,6 +180,7 @@ def main() -> None:
             told("FTS5, best ten by BM25", fts5(database, ranked), sample)
         if options.server:
             stored(graph, texts[:100] + letters, Path(folder))
+    RESULTS.save(options.json)
 
 
 def stored(snapshot: SnapshotGraph, texts: Sequence[str], folder: Path) -> None:
@@ -195,7 +200,7 @@ def stored(snapshot: SnapshotGraph, texts: Sequence[str], folder: Path) -> None:
         graph = Neo4jGraph(connection)
         compare(graph, snapshot, texts[-60:], "Neo4j and the snapshot")
         told("Neo4j", lambda text: graph.search(text, limit=HITS), texts)
-        told("Neo4j, one letter", lambda text: graph.search(text, limit=HITS), texts[-26:])
+        told("Neo4j, one letter", lambda text: graph.search(text, limit=HITS), texts[-26:], "one letter")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,8 @@ def searched_distance(out: Rows, into: Rows, start: int, end: int, bound: int) -
         reached = _around(sides[side], frontiers[side])
         if (seen[reached] == 2 - side).any():
             return depth
-        frontiers[side] = np.unique(reached[seen[reached] == 0])
+        fresh = np.sort(reached[seen[reached] == 0])
+        frontiers[side] = fresh[np.diff(fresh, prepend=-1) != 0]  # np.unique imports numpy.ma
         seen[frontiers[side]] = side + 1
     return None
 

@@ -66,7 +66,8 @@ def judged_values(
     nothing: dict[str, tuple[str, ...]] = {}
     unlabelled: dict[str, int] = {}
     for source in dict.fromkeys(measure.labels for measure in measures):
-        judge = _judge(ranking, source, qrels, labels, unlabelled)
+        depth = depth_of(measure for measure in measures if measure.labels == source)
+        judge = _judge(ranking, source, qrels, labels, unlabelled, depth)
         _fill(values, measures, source, ranking, judge, nothing, 0.0 if empty_ideal == "zero" else np.nan)
     return JudgedValues(values, nothing, unlabelled)
 
@@ -77,6 +78,7 @@ def _judge(
     qrels: Qrels | None,
     labels: ImageLabels | None,
     unlabelled: dict[str, int],
+    depth: int | None,
 ) -> Judge:
     if source:
         if labels is None:
@@ -94,7 +96,7 @@ def _judge(
     names = ranking.corpus
 
     def judge(place: int) -> JudgedRanking:
-        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]]
+        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]][:depth]
         return qrels.judged(ranking.queries[place], [names[row] for row in rows.tolist()])
 
     return judge

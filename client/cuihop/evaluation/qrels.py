@@ -127,6 +127,9 @@ class Qrels(Mapping[str, Mapping[str, int]]):
                 "not judgements", found=type(judgements).__name__, expected="query → document → grade, or a table"
             )
         for query, documents in judgements.items():
+            grades = documents.values()
+            if set(map(type, grades)) <= {int} and max(grades, default=0) <= LARGEST_GRADE:
+                continue
             for document, grade in documents.items():
                 if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:
                     raise InputError(

@@ -174,10 +174,13 @@ def _checked(
             raise InputError(
                 "not scores", column=f"query {shown(str(query))}", found=shown(repr(documents)), expected=_SCORES
             )
-        for name in (query, *documents):
-            if not isinstance(name, str):
-                raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
-        values = np.array([_number(score) for score in documents.values()], dtype=np.float64)
+        if not {type(query), *map(type, documents)} <= {str}:
+            for name in (query, *documents):
+                if not isinstance(name, str):
+                    raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
+        listed = list(documents.values())
+        plain = set(map(type, listed)) <= {float}
+        values = np.array(listed if plain else [_number(score) for score in listed], dtype=np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             document, score = list(documents.items())[int(wrong[0])]
@@ -197,6 +200,13 @@ def _number(score: Any) -> float:
         return math.nan
 
 
+def _name_order(corpus: Sequence[str], ties: Ties) -> npt.NDArray[np.int64]:
+    """Where each name stands among equal scores."""
+    order = np.empty(len(corpus), dtype=np.int64)
+    order[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus))
+    return -order if ties == "trec" else order
+
+
 def _ordered(
     scores: Mapping[str, tuple[list[str], npt.NDArray[np.float64]]],
     queries: Sequence[str],
@@ -207,10 +217,7 @@ def _ordered(
     keep_self: bool,
 ) -> Ranking:
     places = places_by_name(corpus)
-    by_name = np.empty(len(corpus), dtype=np.int64)
-    by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus))
-    if ties == "trec":
-        by_name = -by_name
+    by_name: npt.NDArray[np.int64] | None = None  # made where scores are equal
     lists: list[npt.NDArray[np.int32]] = []
     lengths = np.zeros(len(queries), dtype=np.int64)
     for place, query in enumerate(queries):
@@ -224,7 +231,12 @@ def _ordered(
         if ties == "trec":
             with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
                 values = values.astype(np.float32).astype(np.float64)
-        lists.append(rows[np.lexsort((by_name[rows], -values))])
+        order = np.argsort(-values, kind="stable")
+        descending = values[order]
+        if (descending[1:] == descending[:-1]).any():
+            by_name = _name_order(corpus, ties) if by_name is None else by_name
+            order = np.lexsort((by_name[rows], -values))
+        lists.append(rows[order])
         lengths[place] = len(rows)
     made = Ranking.from_flat(
         np.repeat(np.arange(len(queries)), lengths),

@@ -39,11 +39,11 @@ def graded_ndcg(ranking: JudgedRanking, k: int | None = None, *, gain: Gain = "l
     if k is not None:
         k = checked_k(k)
     ideal = _dcg(ranking.ideal(k), gain)
-    return _dcg(np.nan_to_num(ranking.grades[:k], nan=0.0), gain) / ideal if ideal > 0 else 0.0
+    return _dcg(ranking.grades[:k], gain) / ideal if ideal > 0 else 0.0
 
 
 def _dcg(grades: npt.NDArray[np.float64], gain: Gain) -> float:
-    gains = np.maximum(grades, 0.0)
+    gains = np.fmax(grades, 0.0)  # NaN, which is no judgement, gains 0
     if gain == "exp":
         gains = np.exp2(gains) - 1.0
     return float(cumulated_gains(gains)[-1]) if len(gains) else 0.0
