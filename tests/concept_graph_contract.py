@@ -314,10 +314,10 @@ class ConceptGraphContract:
         assert example.search("spleen") == []
 
     def test_a_concept_tells_the_vocabularies_of_its_edges(self, adapt: Adapt) -> None:
-        graph = adapt(asserted_graph())
-        assert [concept.sabs for concept in graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])] == [
-            ("MSH",), ("MSH", "NCI", "SNOMEDCT_US"), ("NCI", "SNOMEDCT_US"), (),
-        ]  # fmt: skip
+        with adapt(asserted_graph()) as graph:
+            told = graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])
+        msh, others = ("MSH",), ("NCI", "SNOMEDCT_US")
+        assert [concept.sabs for concept in told] == [msh, (*msh, *others), others, ()]
 
     def test_search_finds_identifiers_retired_ones_too(self, example: ConceptGraph) -> None:
         assert [hit.cui for hit in example.search("C0006121")] == ["C0006121"]
