@@ -19,7 +19,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("How long does it take to read is_a rows?", "load.py", (), ("--rows", "200000")),
+    ("How long does it take to read is_a rows?", "load.py", ("--release",), ("--rows", "200000", "--release")),
     ("How long does one exact distance take?", "distances.py", (), ("--concepts", "20000", "--pairs", "1000")),
     (
         "How does the time of a distance grow with the graph?",

@@ -2,13 +2,17 @@
 
 ::
 
-    python benchmarks/load.py [--rows 20000000] [--concepts 1000000] [--folder FOLDER] [--json FILE]
+    python benchmarks/load.py [--rows 20000000] [--concepts 1000000] [--release] [--folder FOLDER] [--json FILE]
 
 The file is synthetic and lies in the page cache. Each reader has a process of its own, does the same work (rows with
 RELA isa or inverse_isa and SUPPRESS N; both ways of writing; self-loops and repeats left out), and hands over the edges
 as numbers. They are compared with what was put into the file; a difference ends the run. "First" contains the imports
 and the loading of compiled code, "then" is the median of the runs after it. cuihop also counts the columns of every row
-and checks that all of it is UTF-8; the others check less.
+and checks that all of it is UTF-8; the others check less. ``cat`` and ``wc -l`` show how fast the machine reads
+the file at all.
+
+``--release`` makes MRCONSO of full size, too (17 rows for 20 of MRREL), and loads all files into a snapshot, which is
+then opened and checked against its checksums.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +30,7 @@ import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +54,12 @@ def by_cuihop(path: Path) -> npt.NDArray[np.int64]:
     file = found_files([path])["MRREL"][0]
     with rejected_rows(options) as rejected:
         edges = read_is_a_rows(file, options, IdentifierCodes(), rejected, None, only_cuis=True).edges
-    # Codes are digits plus one.
-    return (edges.children.astype(np.int64) - 1) << 32 | (edges.parents.astype(np.int64) - 1)
+    answer = edges.children.astype(np.int64)
+    answer -= 1  # codes are digits plus one
+    answer <<= 32
+    answer += edges.parents
+    answer -= 1
+    return answer
 
 
 def by_polars(path: Path) -> npt.NDArray[np.int64]:
@@ -130,6 +139,20 @@ READERS: dict[str, tuple[Callable[[Path], npt.NDArray[np.int64]], int, str | Non
 """What reads, how often it does, and the package whose version matters."""
 
 
+PLAIN = (("cat",), ("wc", "-l"))
+"""Commands that read a file and do little or nothing."""
+
+
+def seconds_to_read(command: tuple[str, ...], files: list[Path]) -> float:
+    """The median of five runs of a plain command over the files."""
+    spent = []
+    for _ in range(5):
+        before = time.perf_counter()
+        subprocess.run([*command, *map(str, files)], stdout=subprocess.DEVNULL, check=True)
+        spent.append(time.perf_counter() - before)
+    return sorted(spent)[len(spent) // 2]
+
+
 def sorted_distinct(edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Ascending, without repeats."""
     from cuihop_loader.sorted_numbers import ascending
@@ -139,7 +162,7 @@ def sorted_distinct(edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def digest(edges: npt.NDArray[np.int64]) -> str:
     """By which edges are compared between processes."""
-    return hashlib.sha256(edges.tobytes()).hexdigest()
+    return hashlib.sha256(edges.data).hexdigest()
 
 
 def peak_mb() -> float:
@@ -153,7 +176,7 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1 << 20)
 
 
-def measure(reader: str, path: Path) -> dict[str, object]:
+def measure(reader: str, path: Path) -> dict[str, Any]:
     """Run one reader in this process."""
     read, repeats, _ = READERS[reader]
     spent = []
@@ -161,30 +184,60 @@ def measure(reader: str, path: Path) -> dict[str, object]:
         before = time.perf_counter()
         edges = read(path)
         spent.append(time.perf_counter() - before)
+        told = {"edges": len(edges), "digest": digest(edges)}
+        del edges  # not to be counted as memory of the next time
     after = sorted(spent[1:])
     return {
         "reader": reader,
         "first_s": spent[0],
         "then_s": after[len(after) // 2] if after else None,
         "peak_mb": peak_mb(),
-        "edges": len(edges),
-        "digest": digest(edges),
+        **told,
     }
 
 
-def made(folder: Path, concepts: int, rows: int) -> dict[str, object]:
-    """Write the file. Returns what a reader must find."""
+def measure_release(folder: Path) -> dict[str, Any]:
+    """Load all files of the folder twice in this process, and open and check the snapshot."""
+    from cuihop import SnapshotGraph
+    from cuihop_loader.loading import load_to
+
+    path = folder / "graph.cuihop"
+    spent, checked = [], []
+    for _ in range(2):
+        before = time.perf_counter()
+        report = load_to(path, [folder]).report
+        spent.append(time.perf_counter() - before)
+        memory = peak_mb()
+        before = time.perf_counter()
+        with SnapshotGraph.open(path) as graph:
+            graph.verify()
+        checked.append(time.perf_counter() - before)
+    return {
+        "first_s": spent[0],
+        "then_s": spent[1],
+        "verify_s": checked[1],
+        "peak_mb": memory,
+        "snapshot_mb": path.stat().st_size / 1e6,
+        "files": {file.role: {"rows": file.rows, "bytes": file.bytes} for file in report.files},
+        "concepts": report.concepts,
+        "edges": report.edges,
+        "names": report.names,
+    }
+
+
+def made(folder: Path, concepts: int, rows: int, names: int | None) -> dict[str, Any]:
+    """Write the files. Returns what a reader of MRREL must find."""
     from cuihop_loader.synthetic import SyntheticRelease, write
 
-    found = write(folder, SyntheticRelease(concepts=concepts, rows=rows)).edges("isa").astype("int64")
+    found = write(folder, SyntheticRelease(concepts=concepts, rows=rows, names=names)).edges("isa").astype("int64")
     edges = found[:, 0] << 32 | found[:, 1]
     return {"edges": len(edges), "digest": digest(edges)}
 
 
-def in_a_process(*arguments: str) -> dict[str, object]:
+def in_a_process(*arguments: str) -> dict[str, Any]:
     """Run this file with other arguments, and read what it prints."""
     done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
@@ -193,38 +246,79 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--concepts", type=int, help="one for twenty rows if not given")
-    parser.add_argument("--folder", type=Path, help="where the file goes for the time of the run")
+    parser.add_argument("--release", action="store_true", help="load a whole release, too")
+    parser.add_argument("--folder", type=Path, help="where the files go for the time of the run")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--only", choices=["make", *READERS], help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=["make", "release", *READERS], help=argparse.SUPPRESS)
     options = parser.parse_args()
     concepts = options.concepts or max(20, options.rows // 20)
-    if options.only == "make":
-        print(json.dumps(made(options.folder, concepts, options.rows)))
-        return
     if options.only:
-        print(json.dumps(measure(options.only, options.folder / "MRREL.RRF")))
+        if options.only == "make":
+            answer = made(options.folder, concepts, options.rows, options.rows * 17 // 20 if options.release else None)
+        elif options.only == "release":
+            answer = measure_release(options.folder)
+        else:
+            answer = measure(options.only, options.folder / "MRREL.RRF")
+        print(json.dumps(answer))
         return
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        common = ("--folder", folder, "--rows", str(options.rows), "--concepts", str(concepts))
-        expected = in_a_process("--only", "make", *common)
-        file = Path(folder) / "MRREL.RRF"
-        with file.open("rb") as warm:  # into the page cache
-            while warm.read(1 << 24):
-                pass
-        print(f"{options.rows:,} rows, {file.stat().st_size / 1e9:.2f} GB, {expected['edges']:,} distinct edges, "
-              f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")  # fmt: skip
-        print(f"{'reader':26}{'first s':>10}{'then s':>10}{'peak MB':>10}")
-        results = []
-        for reader, (_, _, package) in READERS.items():
-            found = in_a_process("--only", reader, *common)
-            if (found["edges"], found["digest"]) != (expected["edges"], expected["digest"]):
-                raise SystemExit(f"{reader}: {found['edges']:,} edges that are not those of the file")
-            told = f"{reader} ({package} {version(package)})" if package else reader
-            then = "" if found["then_s"] is None else f"{found['then_s']:.2f}"
-            print(f"{told:26}{found['first_s']:10.2f}{then:>10}{found['peak_mb']:10.0f}", flush=True)
-            results.append(found)
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        common = ["--folder", name, "--rows", str(options.rows), "--concepts", str(concepts)]
+        expected = in_a_process("--only", "make", *common, *(["--release"] if options.release else []))
+        results = {"rows": options.rows, "expected": expected, **compared(folder, common, expected, options.rows)}
+        if options.release:
+            results["release"] = whole_release(folder, common)
     if options.json:
-        options.json.write_text(json.dumps({"rows": options.rows, "expected": expected, "readers": results}, indent=2))
+        options.json.write_text(json.dumps(results, indent=2))
+
+
+def compared(folder: Path, common: list[str], expected: dict[str, Any], rows: int) -> dict[str, Any]:
+    """All readers of MRREL, one after the other, as a table."""
+    file = folder / "MRREL.RRF"
+    size = file.stat().st_size
+    print(f"{rows:,} rows, {size / 1e9:.2f} GB, {expected['edges']:,} distinct edges, "
+          f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}")  # fmt: skip
+    print(f"{'reader':26}{'first s':>10}{'then s':>10}{'GB/s':>10}{'peak MB':>10}")
+    plain = {}
+    for command in PLAIN:
+        if shutil.which(command[0]):
+            seconds = plain[" ".join(command)] = seconds_to_read(command, [file])  # the first run brings it into memory
+            print(f"{' '.join(command):26}{'':10}{seconds:10.2f}{size / 1e9 / seconds:10.2f}", flush=True)
+    results = []
+    for reader, (_, _, package) in READERS.items():
+        found = in_a_process("--only", reader, *common)
+        if (found["edges"], found["digest"]) != (expected["edges"], expected["digest"]):
+            raise SystemExit(f"{reader}: {found['edges']:,} edges that are not those of the file")
+        told = f"{reader} ({package} {version(package)})" if package else reader
+        first, then = found["first_s"], found["then_s"]
+        fastest = first if then is None else then
+        print(f"{told:26}{first:10.2f}{'' if then is None else f'{then:.2f}':>10}"
+              f"{size / 1e9 / fastest:10.2f}{found['peak_mb']:10.0f}", flush=True)  # fmt: skip
+        results.append(found)
+    if plain:
+        own = results[0]["then_s"]
+        print("cuihop reads at " + ", ".join(f"{s / own:.0%} of the speed of {name}" for name, s in plain.items()))
+    return {"plain_s": plain, "readers": results}
+
+
+def whole_release(folder: Path, common: list[str]) -> dict[str, Any]:
+    """All files to a snapshot, in a few lines."""
+    files = sorted(folder.glob("*.RRF"))
+    size = sum(file.stat().st_size for file in files)
+    plain = {" ".join(c): seconds_to_read(c, files) for c in PLAIN if shutil.which(c[0])}
+    found = in_a_process("--only", "release", *common)
+    print("\nA whole release: " + ", ".join(
+        f"{role} {facts['rows']:,} rows ({facts['bytes'] / 1e9:.2f} GB)" for role, facts in found["files"].items()
+    ))  # fmt: skip
+    print(f"to a snapshot of {found['concepts']:,} concepts, {found['edges']:,} edges and {found['names']:,} names, "
+          f"{found['snapshot_mb']:.0f} MB")  # fmt: skip
+    print(f"{'':26}{'first s':>10}{'then s':>10}{'GB/s':>10}{'peak MB':>10}")
+    for name, seconds in plain.items():
+        print(f"{name + ', all files':26}{'':10}{seconds:10.2f}{size / 1e9 / seconds:10.2f}")
+    print(f"{'cuihop load':26}{found['first_s']:10.2f}{found['then_s']:10.2f}{size / 1e9 / found['then_s']:10.2f}"
+          f"{found['peak_mb']:10.0f}")  # fmt: skip
+    print(f"{'open, verify checksums':26}{'':10}{found['verify_s']:10.2f}")
+    return {"plain_s": plain, **found}
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from cuihop import ConceptGraph, Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
-from cuihop.graph import DIRECTIONS
+from cuihop.graph import DIRECTIONS, Definition
 from example_graph import ISOLATED, UNKNOWN, example_graph
+from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
 Adapt = Callable[[SnapshotGraph], ConceptGraph]
@@ -293,6 +294,16 @@ class ConceptGraphContract:
         concept = example.concepts(["C0005847"])[0]
         assert (concept.name, concept.synonyms) == ("Blood vessels", ("Vessel, blood",))
         assert (concept.parents, concept.children) == (1, 2)
+
+    def test_definitions_are_told_with_their_vocabularies(self, adapt: Adapt) -> None:
+        with adapt(typed_graph()) as graph:
+            first, second, third = graph.concepts(["C0000001", "C0000002", "C0000003"])
+        assert first.definitions == (
+            Definition("MSH", 'The "first" of Ménière, 1861.'),
+            Definition("NCI", "The first."),
+        )
+        assert (second.definitions, third.definitions) == ((), (Definition("MSH", "The third."),))
+        assert first.semantic_types == (("T047", "Disease or Syndrome"),)
 
     def test_search_ranks_whole_names_before_beginnings_before_words(self, example: ConceptGraph) -> None:
         assert [hit.cui for hit in example.search("brain")] == ["C0006104", "C0006121", "C9000011"]

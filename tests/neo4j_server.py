@@ -107,7 +107,7 @@ def open_release(*, next_one: bool = False) -> SnapshotGraph:
 
 
 def typed_graph() -> SnapshotGraph:
-    """Three concepts with semantic types of the UMLS, one of them with two, and vocabularies."""
+    """Three concepts with semantic types of the UMLS, one of them with two, and vocabularies, names and definitions."""
     return SnapshotGraph(
         sections_of(
             GraphTables(
@@ -121,6 +121,8 @@ def typed_graph() -> SnapshotGraph:
                 semantic_types=[("T023", "Body Part, Organ, or Organ Component"), ("T047", "Disease or Syndrome")],
                 type_indptr=_indptr([1, 0, 2]),
                 type_indices=np.array([1, 0, 1], dtype=np.int32),
+                definitions=StringTable.of(['MSH|The "first" of Ménière, 1861.', "NCI|The first.", "MSH|The third."]),
+                definition_indptr=_indptr([2, 0, 1]),
             ),
             name="typed",
             relations=["isa"],

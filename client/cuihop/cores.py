@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from cuihop.errors import InputError
@@ -12,6 +13,8 @@ from cuihop.errors import InputError
 __all__ = ["checked_threads", "cores", "in_order", "in_threads"]
 
 T = TypeVar("T")
+
+_AHEAD = 4  # so many results a thread wait for the loop, and no more: they take memory
 
 
 def cores() -> int:
@@ -42,10 +45,14 @@ def in_order(call: Callable[[int], T], parts: Iterable[int], threads: int | None
         yield from map(call, parts)
         return
     with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(call, part) for part in parts]
+        futures: deque[Future[T]] = deque()
         try:
-            for future in futures:
-                yield future.result()
+            for part in parts:
+                futures.append(pool.submit(call, part))
+                if len(futures) > _AHEAD * count:
+                    yield futures.popleft().result()
+            while futures:
+                yield futures.popleft().result()
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise

@@ -243,6 +243,14 @@ class CommonAncestor:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What a source vocabulary (SAB) says that a concept means."""
+
+    sab: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Concept:
     """What the graph knows of one concept.
 
@@ -252,6 +260,7 @@ class Concept:
         synonyms: other names, in the order of the release's ranking.
         semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
         parents, children: how many.
+        definitions: by vocabulary; empty if the release gives none.
     """
 
     cui: str
@@ -260,6 +269,7 @@ class Concept:
     semantic_types: tuple[tuple[str, str], ...]
     parents: int
     children: int
+    definitions: tuple[Definition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from cuihop.graph import (
     DIRECTIONS,
     Concept,
     ConceptGraph,
+    Definition,
     Direction,
     DistancePack,
     Distances,
@@ -453,7 +454,16 @@ class SnapshotGraph(ConceptGraph):
             semantic_types=tuple(self._types[t] for t in types.tolist()),
             parents=int(up[place + 1] - up[place]),
             children=int(down[place + 1] - down[place]),
+            definitions=self._definitions(place),
         )
+
+    def _definitions(self, place: int) -> tuple[Definition, ...]:
+        if "definition_indptr" not in self._sections:  # of a release without any, or of an earlier cuihop
+            return ()
+        section = self._sections
+        texts = StringTable(section["definition_offsets"], section["definition_blob"])
+        begin, end = section["definition_indptr"][place : place + 2].tolist()
+        return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""

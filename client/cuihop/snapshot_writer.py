@@ -78,6 +78,8 @@ class GraphTables:
         name_indptr: int32, shape (concepts + 1,); concept i has names ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
         semantic_types: pairs of type identifier and name.
         type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
+        definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
+        definition_indptr: int32, as `name_indptr`, into `definitions`.
         retired: the retired concepts.
     """
 
@@ -91,6 +93,8 @@ class GraphTables:
     semantic_types: Sequence[tuple[str, str]] = ()
     type_indptr: Int32 | None = None
     type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    definitions: StringTable = field(default_factory=lambda: StringTable.of([]))
+    definition_indptr: Int32 | None = None
     retired: RetiredTable = field(default_factory=RetiredTable)
 
 
@@ -218,6 +222,12 @@ def sections_of(
         "retired_relations": tables.retired.relations,
         "retired_successors": tables.retired.successors,
     }
+    if tables.definition_indptr is not None and len(tables.definitions):
+        arrays |= {
+            "definition_indptr": tables.definition_indptr,
+            "definition_offsets": tables.definitions.offsets,
+            "definition_blob": tables.definitions.blob,
+        }
     meta = {
         "release": dataclasses.asdict(release),
         "sab_sets": [list(sabs) for sabs in members],

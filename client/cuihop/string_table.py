@@ -28,7 +28,11 @@ class StringTable:
     @classmethod
     def of(cls, strings: Sequence[str]) -> StringTable:
         """The table of the given strings."""
-        encoded = [string.encode() for string in strings]
+        return cls.of_bytes([string.encode() for string in strings])
+
+    @classmethod
+    def of_bytes(cls, encoded: Sequence[bytes]) -> StringTable:
+        """The table of strings given as UTF-8."""
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
         np.cumsum([len(e) for e in encoded], out=offsets[1:])
         return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))

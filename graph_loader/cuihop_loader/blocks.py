@@ -15,7 +15,8 @@ BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 64 << 20
 _WINDOW = 1 << 16
 _LINE_FEED = 10
-_SPARE = 16
+_ZEROS = 64
+_SPARE = 72  # a line feed, and zeros
 _MARK = b"\xef\xbb\xbf"  # the byte order mark with which some editors begin a file
 
 
@@ -23,7 +24,7 @@ class Block:
     """Memory for some lines, used again and again.
 
     Attributes:
-        buffer: uint8; the lines are ``buffer[:size]``, and zeros follow up to a multiple of 8.
+        buffer: uint8; the lines are ``buffer[:size]``, and zeros follow up to a multiple of 64.
         size: bytes in use; the last of them is a line feed.
         unterminated: whether that line feed was missing in the file.
         spans, rows: room for what `cuihop_loader._kernels.splitting.split` finds.
@@ -108,7 +109,7 @@ class BlockReader:
                 raise self._broken
             return False
         block.size = end
-        block.buffer[end : -(-end // 8) * 8] = 0
+        block.buffer[end : -(-end // _ZEROS) * _ZEROS] = 0
         return True
 
     def _read(self, block: Block, size: int) -> int:

@@ -113,6 +113,10 @@ def load(
             "--synonyms/--no-synonyms", help="Keep all names, or preferred ones only.", rich_help_panel=_NAMES
         ),
     ] = True,
+    definitions: Annotated[
+        bool,
+        typer.Option("--definitions/--no-definitions", help="Keep what MRDEF defines.", rich_help_panel=_NAMES),
+    ] = True,
     release: Annotated[
         str | None,
         typer.Option("--release", help="The release's name; the files are asked if not given.", rich_help_panel=_NAMES),
@@ -147,6 +151,7 @@ def load(
         include_suppressed=include_suppressed,
         languages=language or ("ENG",),
         synonyms=synonyms,
+        definitions=definitions,
         release=release,
         on_bad_row=on_bad_row,
         rejects=rejects,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
-from cuihop_loader.edge_table import EdgeTable, edge_table
+from cuihop_loader.edge_table import EdgeRows, EdgeTable, edge_table
 from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.options import LoadOptions, Progress, RelationFilter
 from cuihop_loader.rejected_rows import RejectedRows
@@ -155,17 +155,17 @@ def read_is_a_rows(
     scanner = RowScanner(file, _WANTED, _Selection(options, only_cuis=only_cuis), rejected, progress)
     sab_codes: dict[bytes, int] = {}
     sab_rows: list[int] = []
-    found: list[npt.NDArray[np.uint64]] = []
+    found = EdgeRows()
     loops: list[npt.NDArray[np.int32]] = []
     offered = np.zeros(6, dtype=np.int64)
     kept = np.zeros(6, dtype=np.int64)
     for block in scanner:
         known = _sab_codes(block.sab_names, sab_codes, sab_rows)
         first, second = codes.codes(block.first), codes.codes(block.second)
-        rows = np.empty(2 * len(first), dtype=np.uint64)
+        rows = found.room(2 * len(first))
         own = np.empty(len(first), dtype=np.int32)
         n_edges, n_loops = edges.pack(first, second, block.sabs, known, block.kinds, rows, own, kept)
-        found.append(rows[:n_edges].copy())
+        found.added(n_edges)
         loops.append(ascending(own[:n_loops]))
         counted = np.bincount(block.sabs[first != second], minlength=len(known))
         for code, count in zip(known.tolist(), counted.tolist(), strict=True):
@@ -178,10 +178,8 @@ def read_is_a_rows(
         scanner.skip("concept is its own parent", n_loops)
         codes.leave_out("MRREL", block.not_cui, block.not_cuis)
     sabs = [sab.decode() for sab in sab_codes]
-    rows = np.concatenate(found)
-    found.clear()  # the rows are the larger part of the memory
     return IsARows(
-        edges=edge_table(rows, sabs),
+        edges=edge_table(found, sabs),
         sab_rows=dict(zip(sabs, sab_rows, strict=True)),
         loops=ascending(np.concatenate(loops)),
         relation_rows={

@@ -146,6 +146,7 @@ def _report(graph: ReadGraph, options: LoadOptions, identifiers: Identifiers, wa
         names=len(tables.names),
         nameless=int(np.count_nonzero(np.diff(indptr) == 0)),
         semantic_types=len(ascending(tables.type_indices)),
+        definitions=len(tables.definitions),
         retired=_retired(tables.retired),
         relation_rows=graph.relation_rows,
         sabs=graph.sabs,

@@ -33,7 +33,7 @@ _HEADERS = {
     "release": "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
     "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
     "concepts": ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
-    "semantic_types:string[]",
+    "semantic_types:string[],definition_sabs:string[],definitions:string[]",
     "edges": ":START_ID(Concept),:END_ID(Concept),sabs:string[]",
     "retired": "release:long,cui,relation,successor",
     "types": "release:long,number:long,code,name",
@@ -54,7 +54,7 @@ class BulkFiles:
 
     Attributes:
         folder: where they lie.
-        multiline: whether a name holds a line break.
+        multiline: whether a name or definition holds a line break.
     """
 
     def __init__(self, folder: Path, *, multiline: bool) -> None:
@@ -67,11 +67,14 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
-        InputError: a name holds the control character that separates the elements of lists, or is empty.
+        InputError: a name or definition holds the control character that separates the elements of lists, or is empty.
     """
     rows = ReleaseRows(sections)
-    if (rows.names.blob == ord(_ARRAY_DELIMITER)).any():
-        raise InputError("a name holds the control character U+001F, which separates names in the files of the import")
+    texts = [rows.names.blob, *([] if rows.definitions is None else [rows.definitions.blob])]
+    if any((blob == ord(_ARRAY_DELIMITER)).any() for blob in texts):
+        raise InputError(
+            "a name or definition holds the control character U+001F, which separates them in the files of the import"
+        )
     properties = rows.properties()
     counters = {"state": "loading", "concepts_loaded": properties["concepts"], "edges_loaded": properties["edges"]}
     release = {"number": _NUMBER, **properties, **counters, "retired_loaded": properties["retired"]}
@@ -89,7 +92,7 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
         _write_edges(folder / "edges.csv", rows)
     except OSError as error:
         raise OutputError(f"{folder}: not written: {error.strerror}") from error
-    return BulkFiles(folder, multiline=bool((rows.names.blob == ord("\n")).any()))
+    return BulkFiles(folder, multiline=any((blob == ord("\n")).any() for blob in texts))
 
 
 def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> list[str]:
@@ -168,8 +171,10 @@ def _write_concepts(path: Path, rows: ReleaseRows) -> None:
         for first, last in blocks(0, len(rows.cuis), _CONCEPTS_A_BLOCK):
             file.writelines(
                 f"{number},{cui},{_NUMBER},{number},{component},{_field(name)},{_field(synonyms)},{_field(folded)},"
-                f"{_field(types)}\n"
-                for number, cui, component, name, synonyms, folded, types in rows.concept_rows(first, last)
+                f"{_field(types)},{_field(sabs)},{_field(definitions)}\n"
+                for number, cui, component, name, synonyms, folded, types, sabs, definitions in rows.concept_rows(
+                    first, last
+                )
             )
 
 

@@ -47,7 +47,8 @@ RETURN loaded
 CREATE_CONCEPTS: LiteralString = """
 UNWIND $rows AS row
 CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], component: row[2], name: row[3],
-                        synonyms: row[4], folded: row[5], semantic_types: row[6]})
+                        synonyms: row[4], folded: row[5], semantic_types: row[6],
+                        definition_sabs: row[7], definitions: row[8]})
 """
 
 # Ends are found by their place in the store, which costs no index. Nobody keeps those places: they are read anew by

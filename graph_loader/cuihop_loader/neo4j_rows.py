@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class ReleaseRows:
     Attributes:
         cuis: the concepts, in their order.
         names: every name; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        definitions: of all concepts, each with its vocabulary before it; ``None`` where there are none.
         children, parents: int32, shape (edges,); ascending by (child, parent).
         sab_sets: for each edge its place in `sab_set_members`.
         types: pairs of type identifier and name.
@@ -48,6 +50,11 @@ class ReleaseRows:
         self.types = [(code, name) for code, name in self.meta["semantic_types"]]
         self.name_indptr: npt.NDArray[np.int32] = sections["name_indptr"]
         self.names = StringTable(sections["name_offsets"], sections["name_blob"])
+        self.definitions = (
+            StringTable(sections["definition_offsets"], sections["definition_blob"])
+            if "definition_indptr" in sections
+            else None
+        )
         retired = IdentifierTable(sections["retired_cuis"])
         self.retired_cuis = np.repeat(
             np.array(retired.at(np.arange(len(retired))), dtype=object), np.diff(sections["retired_indptr"])
@@ -96,12 +103,16 @@ class ReleaseRows:
         }
 
     def concept_rows(self, first: int, last: int) -> list[list[Any]]:
-        """Number, identifier, component, name, synonyms, folded names and type codes of some concepts."""
+        """Some concepts, a list for each.
+
+        Number, identifier, component, name, synonyms, folded names, type codes, vocabularies and texts of definitions.
+        """
         indptr = self.name_indptr[first : last + 1].tolist()
         components = self.components[first:last].tolist()
         type_indptr = self._sections["type_indptr"][first : last + 1].tolist()
         type_indices = self._sections["type_indices"]
         codes = [code for code, _ in self.types]
+        definitions = self._definitions(first, last)
         rows = []
         texts = list(self.names.slice(indptr[0], indptr[-1]))
         for i in range(last - first):
@@ -117,9 +128,18 @@ class ReleaseRows:
                     names[1:] or None,  # what is absent is absent, as it is after an import from files
                     searched if any(searched) else None,
                     types or None,
+                    [sab for sab, _, _ in definitions[i]] or None,
+                    [text for _, _, text in definitions[i]] or None,
                 ]
             )
         return rows
+
+    def _definitions(self, first: int, last: int) -> list[list[tuple[str, str, str]]]:
+        """Vocabulary, a bar and text of each definition of some concepts."""
+        if self.definitions is None:
+            return [[]] * (last - first)
+        indptr = self._sections["definition_indptr"][first : last + 1].tolist()
+        return [[text.partition("|") for text in self.definitions.slice(begin, end)] for begin, end in pairwise(indptr)]
 
     def edge_rows(
         self, first: int, last: int

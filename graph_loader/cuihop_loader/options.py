@@ -41,8 +41,9 @@ class LoadOptions:
         identifiers: ``cui`` leaves rows with other identifiers out and counts them; ``any`` keeps them. ``None`` is
             ``cui`` for RRF files and ``any`` for OBO files.
         include_suppressed: rows with SUPPRESS other than N count too.
-        languages: names in these languages (LAT), the preferred name from the first that has one.
+        languages: names and definitions in these languages (LAT), the preferred name from the first that has one.
         synonyms: keep all names, not only the preferred one.
+        definitions: keep definitions, where there is an MRDEF.
         release: what to call the release; ``None`` asks the files.
         on_bad_row: what a row that breaks the layout does.
         rejects: where to write the rows that were left out as bad; only with ``on_bad_row="skip"``.
@@ -58,6 +59,7 @@ class LoadOptions:
     include_suppressed: bool = False
     languages: Sequence[str] = ("ENG",)
     synonyms: bool = True
+    definitions: bool = True
     release: str | None = None
     on_bad_row: OnBadRow = "error"
     rejects: Path | None = None

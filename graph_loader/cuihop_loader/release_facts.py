@@ -24,11 +24,13 @@ class Vocabularies:
 
     Attributes:
         versions: of each vocabulary (SAB).
+        languages: of each vocabulary (LAT).
         release: the release; ``None`` if the file does not tell.
         report: of the file.
     """
 
     versions: Mapping[str, str]
+    languages: Mapping[str, str]
     release: str | None
     report: FileReport
 
@@ -67,18 +69,20 @@ def read_vocabularies(file: SourceFile, rejected: RejectedRows, progress: Progre
         InputError: the file or a row of it is not as it must be.
     """
 
-    def work(rows: Rows) -> list[tuple[str, str, str, bool]]:
+    def work(rows: Rows) -> list[tuple[str, str, str, bool, str]]:
         return [
-            (rows.text(row, 0), rows.text(row, 1), rows.text(row, 2), rows.raw(row, 3) == b"Y")
+            (rows.text(row, 0), rows.text(row, 1), rows.text(row, 2), rows.raw(row, 3) == b"Y", rows.text(row, 4))
             for row in range(len(rows))
         ]
 
-    scanner = RowScanner(file, ("RSAB", "SVER", "IMETA", "CURVER"), work, rejected, progress)
+    scanner = RowScanner(file, ("RSAB", "SVER", "IMETA", "CURVER", "LAT"), work, rejected, progress)
     versions: dict[str, str] = {}
+    languages: dict[str, str] = {}
     releases: set[str] = set()
     for found in scanner:
         current = [row for row in found if row[3]]
         scanner.skip("not the current version", len(found) - len(current))
-        versions.update((sab, version) for sab, version, _, _ in current)
-        releases.update(release for _, _, release, _ in current if _RELEASE.fullmatch(release))
-    return Vocabularies(versions, max(releases, default=None), scanner.report)
+        versions.update((sab, version) for sab, version, *_ in current)
+        languages.update((sab, language) for sab, _, _, _, language in current)
+        releases.update(release for _, _, release, *_ in current if _RELEASE.fullmatch(release))
+    return Vocabularies(versions, languages, max(releases, default=None), scanner.report)

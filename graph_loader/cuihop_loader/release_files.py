@@ -12,6 +12,7 @@ from cuihop.snapshot_writer import GraphTables, RetiredTable
 from cuihop.string_table import StringTable
 from cuihop_loader.concept_names import ConceptNames, names_of, read_names
 from cuihop_loader.concepts import ConceptPlaces, ConceptSet
+from cuihop_loader.definitions import Definitions, definitions_of, read_definitions
 from cuihop_loader.edge_table import EdgeTable
 from cuihop_loader.history import read_history, retired_concepts
 from cuihop_loader.identifier_codes import IdentifierCodes
@@ -54,11 +55,14 @@ def read_release(
     for found in (rows.edges.children, rows.edges.parents, rows.loops):
         concepts.add(found)
 
-    name_rows = type_rows = None
+    name_rows = type_rows = definition_rows = None
     if file := files.get("MRCONSO"):
         name_rows = read_names(file, options, ranks, codes, concepts, rejected, progress, only_cuis=only_cuis)
     if file := files.get("MRSTY"):
         type_rows = read_types(file, codes, rejected, progress, only_cuis=only_cuis)
+    if options.definitions and (file := files.get("MRDEF")):
+        languages = {} if vocabularies is None else vocabularies.languages
+        definition_rows = read_definitions(file, options, languages, codes, rejected, progress, only_cuis=only_cuis)
     history = [
         read_history(files[role], codes, rejected, progress, only_cuis=only_cuis) for role in _HISTORY if role in files
     ]
@@ -68,18 +72,21 @@ def read_release(
     retired = retired_concepts(history, places, codes)
     types = None if type_rows is None else types_of(type_rows, places)
     del type_rows
+    definitions = None if definition_rows is None else definitions_of(definition_rows, places)
+    del definition_rows
     names = None if name_rows is None else names_of(name_rows, places, all_names=options.synonyms)
     del name_rows
     reports = [
         rows.report,
         None if names is None else names.report,
         None if types is None else types.report,
+        None if definitions is None else definitions.report,
         rank_report,
         None if vocabularies is None else vocabularies.report,
         *(file_rows.scanner.report for file_rows in history),
     ]
     return ReadGraph(
-        tables=_tables(rows.edges, places, names, types, retired),
+        tables=_tables(rows.edges, places, names, types, definitions, retired),
         release=None if vocabularies is None else vocabularies.release,
         mirrored=rows.edges.mirrored,
         self_loops=len(rows.loops),
@@ -97,6 +104,7 @@ def _tables(
     places: ConceptPlaces,
     names: ConceptNames | None,
     types: SemanticTypes | None,
+    definitions: Definitions | None,
     retired: RetiredTable,
 ) -> GraphTables:
     children, parents, sab_sets = places.of(edges.children), places.of(edges.parents), edges.sab_sets
@@ -115,6 +123,8 @@ def _tables(
         semantic_types=() if types is None else types.kinds,
         type_indptr=None if types is None else types.indptr,
         type_indices=np.empty(0, dtype=np.int32) if types is None else types.indices,
+        definitions=StringTable.of([]) if definitions is None else definitions.texts,
+        definition_indptr=None if definitions is None else definitions.indptr,
         retired=retired,
     )
 

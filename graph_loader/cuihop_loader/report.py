@@ -115,6 +115,7 @@ class LoadReport:
         hubs: the concepts with the most children.
         names: how many names; nameless: concepts without one.
         semantic_types: how many of them occur.
+        definitions: how many.
         retired: retired concepts.
         relation_rows: rows kept by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``).
         sabs: the vocabularies that assert an edge.
@@ -142,6 +143,7 @@ class LoadReport:
     names: int
     nameless: int
     semantic_types: int
+    definitions: int
     retired: Retired
     relation_rows: Mapping[str, int]
     sabs: Mapping[str, SabReport]

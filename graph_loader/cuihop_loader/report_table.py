@@ -62,6 +62,8 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
     yield "longest upward path", f"{report.depth:,} hops"
     yield "names", report.names
     yield "semantic types", report.semantic_types
+    if report.definitions:
+        yield "definitions", report.definitions
     yield "retired concepts", report.retired.concepts
     for relation, count in report.retired.statements.items():
         yield f"  {_RETIRED[relation]} ({relation})", count

@@ -126,7 +126,7 @@ class RowScanner(Generic[Found]):
         """
         name = str(self._file)
         threads = min(_MOST_THREADS, cores())
-        free = [Block(self._block_bytes) for _ in range(threads + 1)]
+        free = [Block(self._block_bytes) for _ in range(threads + 2)]
         waiting: deque[tuple[Block, Future[tuple[Rows, Found]]]] = deque()
         broken: BrokenStream | None = None
         with byte_stream(self._file.parts) as stream, ThreadPoolExecutor(threads) as pool:
@@ -209,7 +209,7 @@ def _split(block: Block, layout: Layout, wanted: npt.NDArray[np.int64]) -> Rows:
     counts = np.zeros(5, dtype=np.int64)
     bad = np.empty((_FIRST_BAD_ROWS, 5), dtype=np.int32)
     while True:
-        splitting.split(block.buffer, block.words, block.size, columns, wanted, block.spans, block.rows, bad, counts)
+        splitting.split(block.buffer, block.size, columns, wanted, block.spans, block.rows, bad, counts)
         if counts[splitting.BAD] <= len(bad):
             break
         bad = np.empty((counts[splitting.BAD], 5), dtype=np.int32)

@@ -43,6 +43,7 @@ LAYOUTS = {
             _columns("CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"),
         ),
         Layout("MRSTY", _columns("CUI TUI STN STY ATUI CVF")),
+        Layout("MRDEF", _columns("CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"), may_be_empty=True),
         Layout("MRRANK", _columns("RANK SAB TTY SUPPRESS")),
         Layout(
             "MRSAB",

@@ -41,7 +41,7 @@ class KnownConcepts:
 
     Attributes:
         concepts: one for each identifier, in the order asked.
-        names_hidden: whether names and synonyms were left out because the caller may not see them.
+        names_hidden: whether names, synonyms and definitions were left out because the caller may not see them.
     """
 
     concepts: tuple[Concept, ...]

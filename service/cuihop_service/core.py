@@ -267,7 +267,7 @@ class ConceptService:
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
     def concepts(self, cuis: Sequence[str], *, names_only: bool = False, call: Call) -> Answer[KnownConcepts]:
-        """What the release knows of concepts; names and synonyms only for callers who may see them."""
+        """What the release knows of concepts; names, synonyms and definitions only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         named = self.sees_names(call.caller)

@@ -49,15 +49,20 @@ def semantic_type(cui: str, tui: str, sty: str) -> str:
     return f"{cui}|{tui}|A1.1|{sty}|AT1||"
 
 
+def definition(cui: str, text: str, *, sab: str = "SRC", suppress: str = "N") -> str:
+    """A row of MRDEF."""
+    return f"{cui}|A1|AT1||{sab}|{text}|{suppress}||"
+
+
 def retired(cui: str, rel: str, successor: str = "") -> str:
     """A row of MRCUI."""
     return f"{cui}|200601|{rel}|||{successor}|{'Y' if successor else ''}|"
 
 
-def vocabulary(sab: str, version: str, imeta: str, current: str = "Y") -> str:
+def vocabulary(sab: str, version: str, imeta: str, current: str = "Y", *, lat: str = "ENG") -> str:
     """A row of MRSAB."""
     fields = [""] * 25
-    fields[3], fields[6], fields[9], fields[21] = sab, version, imeta, current
+    fields[3], fields[6], fields[9], fields[19], fields[21] = sab, version, imeta, lat, current
     return "|".join(fields) + "|"
 
 

@@ -71,7 +71,7 @@ def test_a_zip_archive(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("2025AB/META/MRREL.RRF", TEXT)
         made.writestr("2025AB/META/MRCONSO.RRF.gz", gzip.compress((NAMES[0] + "\n").encode()))
-        made.writestr("2025AB/META/MRDEF.RRF", "not read")
+        made.writestr("2025AB/META/MRHIER.RRF", "not read")
     assert roles(archive) == {
         "MRREL": f"{archive}:2025AB/META/MRREL.RRF",
         "MRCONSO": f"{archive}:2025AB/META/MRCONSO.RRF.gz",
@@ -130,7 +130,7 @@ def test_progress_counts_bytes_up_to_the_total(tmp_path: Path, monkeypatch: pyte
 
 def test_nothing_else_in_the_folder_is_touched(tmp_path: Path) -> None:
     folder = written(tmp_path, {"MRREL": GOOD})
-    (folder / "MRDEF.RRF").write_bytes(b"\xff")
+    (folder / "MRHIER.RRF").write_bytes(b"\xff")
     (folder / "MRREL.RRF.bak").write_bytes(b"")
     (folder / "MRCONSO.RRF").mkdir()
     assert edges(load([folder])) == {(f"C{i + 1:07d}", f"C{i:07d}") for i in range(1, 30)}

@@ -63,6 +63,8 @@ def concept(
         rows.add_row(
             "semantic types", "\n".join(f"{code} {name}" for code, name in known.semantic_types) or "none told"
         )
+        if known.definitions:
+            rows.add_row("definitions", "\n".join(f"{told.text} ({told.sab})" for told in known.definitions))
         for title, hood in (("parents", parents), ("children", children)):
             names = opened.names([n.cui for n in hood])
             told = [f"{n.cui} {name or '(no name)'}" for n, name in zip(hood, names, strict=True)]

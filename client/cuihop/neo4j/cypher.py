@@ -174,7 +174,8 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
        [code IN coalesce(c.semantic_types, []) |
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
-       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children
+       COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children,
+       coalesce(c.definition_sabs, []) AS definition_sabs, coalesce(c.definitions, []) AS definitions
 """
 
 # The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
@@ -265,7 +266,8 @@ NAMES_BETWEEN: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE $first <= c.cui <= $last
 WITH c ORDER BY c.release, c.cui
 RETURN collect(CASE WHEN c.name IS NULL THEN [] ELSE [c.name] END) AS names,
-       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types
+       collect(coalesce(c.synonyms, [])) AS synonyms, collect(coalesce(c.semantic_types, [])) AS types,
+       collect(coalesce(c.definition_sabs, [])) AS sabs, collect(coalesce(c.definitions, [])) AS definitions
 """
 
 TYPES: LiteralString = """

@@ -12,6 +12,7 @@ from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
     Concept,
     ConceptGraph,
+    Definition,
     Direction,
     DistancePack,
     Distances,
@@ -377,9 +378,10 @@ class Neo4jGraph(ConceptGraph):
         used, _ = self._usable(cuis)
         found: dict[str, Concept] = {}
         for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            for cui, name, synonyms, types, parents, children in self._rows(cypher.CONCEPTS, cuis=part):
+            for cui, name, synonyms, types, parents, children, sabs, texts in self._rows(cypher.CONCEPTS, cuis=part):
                 pairs = tuple((code, type_name) for code, type_name in types)
-                found[cui] = Concept(cui, name, tuple(synonyms), pairs, parents, children)
+                definitions = tuple(map(Definition, sabs, texts))
+                found[cui] = Concept(cui, name, tuple(synonyms), pairs, parents, children, definitions)
         return [found[cui] for cui in used]
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:

@@ -56,7 +56,7 @@ def projected_sections(connection: Neo4jConnection, number: int, *, with_names: 
     Args:
         connection: to the server.
         number: of the release.
-        with_names: whether to read names, synonyms and semantic types.
+        with_names: whether to read names, synonyms, semantic types and definitions.
 
     Raises:
         ReleaseMismatch: no such release, or its concepts are not numbered in the order of their identifiers.
@@ -190,6 +190,8 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
     texts: list[str] = []
     counts: list[int] = []
     codes: list[list[str]] = []
+    definitions: list[str] = []
+    definition_counts: list[int] = []
     for (row,) in _blocks(connection, cypher.NAMES_BETWEEN, number, cuis):
         for name, synonyms in zip(row["names"], row["synonyms"], strict=True):
             if name:
@@ -197,16 +199,23 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
                 texts += synonyms
             counts.append(len(name) + len(synonyms))
         codes += row["types"]
+        for sabs, told in zip(row["sabs"], row["definitions"], strict=True):
+            definitions += [f"{sab}|{text}" for sab, text in zip(sabs, told, strict=True)]
+            definition_counts.append(len(told))
     name_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
     np.cumsum(counts, out=name_indptr[1:])
     type_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
     np.cumsum([len(c) for c in codes], out=type_indptr[1:])
+    definition_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
+    np.cumsum(definition_counts, out=definition_indptr[1:])
     return {
         "names": StringTable.of(texts),
         "name_indptr": name_indptr,
         "semantic_types": types,
         "type_indptr": type_indptr,
         "type_indices": np.array([place[code] for code in chain.from_iterable(codes)], dtype=np.int32),
+        "definitions": StringTable.of(definitions),
+        "definition_indptr": definition_indptr,
     }
 
 

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from cuihop.graph import (
     Concept,
+    Definition,
     Direction,
     DistancePack,
     Neighbour,
@@ -181,6 +182,7 @@ class GrpcTransport:
                     semantic_types=tuple((kind.tui, kind.name) for kind in concept.semantic_types),
                     parents=concept.parents,
                     children=concept.children,
+                    definitions=tuple(Definition(told.sab, told.text) for told in concept.definitions),
                 )
                 for concept in answer.concepts
             ]

@@ -9,7 +9,18 @@ from typing import Any, TypeAlias, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit, Step
+from cuihop.graph import (
+    Concept,
+    Definition,
+    Direction,
+    DistancePack,
+    Neighbour,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+    Step,
+)
 from cuihop.identifiers import Identifiers
 from cuihop.remote.packs import checked_pack
 from cuihop.remote.port import Answered, Around, HopsOfPairs, Limits, Served
@@ -148,7 +159,13 @@ def concepts(told: Body, asked: int, names_only: bool) -> Answered[list[Concept]
             continue
         types = tuple((_of(t, "tui", str), _of(t, "name", str)) for t in _of(concept, "semantic_types", list))
         counts = _of(concept, "parents", int), _of(concept, "children", int)
-        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts))
+        definitions = tuple(
+            Definition(_of(told, "sab", str), _of(told, "text", str))
+            for told in (
+                _of(concept, "definitions", list) if "definitions" in concept else ()
+            )  # an earlier service tells none
+        )
+        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, definitions))
     return _answered(found, told)
 
 

@@ -14,10 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels.words import eight_bytes
 
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+UInt16 = npt.NDArray[np.uint16]
 UInt64 = npt.NDArray[np.uint64]
 
 RELATION_NAMES = ("isa", "inverse_isa", "CHD", "PAR", "RN", "RB")
@@ -31,33 +33,45 @@ CODE_MASK, SAB_MASK = (1 << 26) - 1, (1 << 11) - 1
 
 _CHILD_SHIFT, _PARENT_SHIFT, _SAB_SHIFT = np.uint64(CHILD_SHIFT), np.uint64(PARENT_SHIFT), np.uint64(SAB_SHIFT)
 _SAB_MASK = np.uint64(SAB_MASK)
-_SAB_IN_PLACE = np.uint64(SAB_MASK << SAB_SHIFT)
+_CHILD_IN_KEY = np.uint64(CHILD_SHIFT - PARENT_SHIFT)
+_BUCKET_SHIFT = np.uint64(CHILD_SHIFT + 15)
+BUCKETS = 1 << 64 - CHILD_SHIFT - 15
+"""Of a release's eight million rows, a bucket has some ten thousand: they stay in the cache while they are sorted."""
+
+SETS, MIRRORED = range(2)
+
+_PRIME, _FOLD, _LOW_HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(0xFFFFFFFF)
 _ONE = np.uint64(1)
 
 
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+# With the bar behind it, a field that begins so is the field: no bar is inside.
+_ISA, _CHD, _PAR, _RN, _RB, _N = (_word(text) for text in (b"isa|", b"CHD|", b"PAR|", b"RN|", b"RB|", b"N|"))
+_INVERSE = _word(b"inverse_")
+_FOUR, _THREE, _TWO = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFF)
+
+
 @compiled
-def _kind(buffer: UInt8, rel: int, rel_length: int, rela: int, rela_length: int) -> int:
+def _kind(buffer: UInt8, rel: int, rela: int) -> int:
+    """What the row says, by where its REL and RELA begin; there is more than enough of a row behind both."""
     kind = 0
-    if rela_length == 3:
-        if buffer[rela] == 105 and buffer[rela + 1] == 115 and buffer[rela + 2] == 97:
-            kind = 1
-    elif rela_length == 11 and buffer[rela + 7] == 95 and buffer[rela] == 105:
-        same = True
-        for i, byte in enumerate((105, 110, 118, 101, 114, 115, 101, 95, 105, 115, 97)):
-            same &= buffer[rela + i] == byte
-        if same:
-            kind = 2
-    if rel_length == 3:
-        a, b, c = buffer[rel], buffer[rel + 1], buffer[rel + 2]
-        if a == 67 and b == 72 and c == 68:
-            kind |= 4
-        elif a == 80 and b == 65 and c == 82:
-            kind |= 8
-    elif rel_length == 2 and buffer[rel] == 82:
-        if buffer[rel + 1] == 78:
-            kind |= 16
-        elif buffer[rel + 1] == 66:
-            kind |= 32
+    word = eight_bytes(buffer, rela)
+    if word & _FOUR == _ISA:
+        kind = 1
+    elif word == _INVERSE and eight_bytes(buffer, rela + 8) & _FOUR == _ISA:
+        kind = 2
+    word = eight_bytes(buffer, rel)
+    if word & _FOUR == _CHD:
+        kind |= 4
+    elif word & _FOUR == _PAR:
+        kind |= 8
+    elif word & _THREE == _RN:
+        kind |= 16
+    elif word & _THREE == _RB:
+        kind |= 32
     return kind
 
 
@@ -92,9 +106,7 @@ def select(
     """
     count = 0
     for row in range(spans.shape[0]):
-        begin = spans[row, rel]
-        length = spans[row, rel + 1] - begin
-        kind = _kind(buffer, begin, length, spans[row, rela], spans[row, rela + 1] - spans[row, rela])
+        kind = _kind(buffer, spans[row, rel], spans[row, rela])
         if kind == 0:
             left_out[0] += 1
             continue
@@ -154,57 +166,124 @@ def pack(
 
 
 @compiled
-def renumber_sabs(edges: UInt64, places: Int32) -> None:
-    """Give each vocabulary another number, in place."""
-    for i in range(edges.size):
-        sab = (edges[i] >> _SAB_SHIFT) & _SAB_MASK
-        edges[i] = (edges[i] & ~_SAB_IN_PLACE) | (np.uint64(places[sab]) << _SAB_SHIFT)
+def count_buckets(rows: UInt64, counts: Int64) -> None:
+    """Add up how many edge rows go into each bucket; a bucket holds neighbouring children."""
+    for i in range(rows.size):
+        counts[np.int64(rows[i] >> _BUCKET_SHIFT)] += 1
 
 
 @compiled
-def distinct(edges: UInt64) -> tuple[int, int]:
-    """How many edges there are among ascending edge rows, and how many (edge, vocabulary) pairs."""
+def into_buckets(rows: UInt64, ends: Int64, out: UInt64) -> None:
+    """Put edge rows into their buckets. ``ends`` tells where the next row of each goes, and moves on."""
+    for i in range(rows.size):
+        bucket = np.int64(rows[i] >> _BUCKET_SHIFT)
+        out[ends[bucket]] = rows[i]
+        ends[bucket] += 1
+
+
+@compiled
+def distinct(rows: UInt64) -> tuple[int, int]:
+    """Move the distinct ones of ascending edge rows to the front. Returns how many, and how many edges they are."""
+    count = 0
     n_edges = 0
-    n_sabs = 0
-    for i in range(edges.size):
-        if i == 0 or edges[i] >> _PARENT_SHIFT != edges[i - 1] >> _PARENT_SHIFT:
+    for i in range(rows.size):
+        row = rows[i]
+        if count and row == rows[count - 1]:
+            continue
+        if count == 0 or row >> _PARENT_SHIFT != rows[count - 1] >> _PARENT_SHIFT:
             n_edges += 1
-            n_sabs += 1
-        elif edges[i] >> _SAB_SHIFT != edges[i - 1] >> _SAB_SHIFT:
-            n_sabs += 1
-    return n_edges, n_sabs
+        rows[count] = row
+        count += 1
+    return count, n_edges
 
 
 @compiled
-def group(edges: UInt64, children: Int32, parents: Int32, sabs: npt.NDArray[np.uint16], spans: Int32) -> int:
-    """The distinct edges among ascending edge rows.
+def group(
+    rows: UInt64, begin: int, edge: int, children: Int32, parents: Int32, sets: Int32,
+    sabs: UInt16, spans: Int32, table: Int32, state: Int64,
+) -> tuple[int, int]:  # fmt: skip
+    """The edges among ascending distinct edge rows from ``begin`` on, and the set of vocabularies behind each.
 
     Args:
-        edges: the rows.
+        rows: the edge rows.
+        begin, edge: the row to begin with, the first of an edge, and the number of that edge.
         children, parents: out, codes.
-        sabs: out, the vocabularies of each edge, ascending, one edge after the other.
-        spans: out, where the vocabularies of each edge begin and end, in bytes of ``sabs``.
+        sets: out, for each edge the number of its set of vocabularies, in the order in which they first occur.
+        sabs: out, the vocabularies of each set, ascending, one set after the other.
+        spans: out, where each set begins and ends in ``sabs``, and how many edges have it.
+        table: the numbers of the sets by what they hold, -1 where free; its size a power of two.
+        state: how many sets there are, and how many edges are asserted both ways of writing; both go on.
 
     Returns:
-        how many edges are asserted both ways of writing.
+        the row and edge to go on with. Rows are left where ``sabs``, ``spans`` or ``table`` is too small for more.
     """
-    n_edges = 0
-    n_sabs = 0
-    mirrored = 0
-    ways = 0
-    for i in range(edges.size):
-        row = edges[i]
-        new = i == 0 or row >> _PARENT_SHIFT != edges[i - 1] >> _PARENT_SHIFT
-        if new:
-            children[n_edges] = np.int64(row >> _CHILD_SHIFT)
-            parents[n_edges] = np.int64(row >> _PARENT_SHIFT) & CODE_MASK
-            spans[n_edges, 0] = 2 * n_sabs
-            n_edges += 1
-            mirrored += ways == 3
-            ways = 0
-        ways |= 2 if row & _ONE else 1
-        if new or row >> _SAB_SHIFT != edges[i - 1] >> _SAB_SHIFT:
-            sabs[n_sabs] = (row >> _SAB_SHIFT) & _SAB_MASK
-            n_sabs += 1
-        spans[n_edges - 1, 1] = 2 * n_sabs
-    return mirrored + (ways == 3)
+    mask = table.size - 1
+    count = state[SETS]
+    i = begin
+    while i < rows.size:
+        first = spans[count - 1, 1] if count else 0
+        if 2 * count >= table.size or count >= spans.shape[0] or first + SAB_MASK + 1 > sabs.size:
+            break
+        key = rows[i] >> _PARENT_SHIFT
+        ways = 0
+        last = first
+        while i < rows.size and rows[i] >> _PARENT_SHIFT == key:
+            row = rows[i]
+            sab = (row >> _SAB_SHIFT) & _SAB_MASK
+            ways |= 2 if row & _ONE else 1
+            if last == first or sab != sabs[last - 1]:
+                sabs[last] = sab
+                last += 1
+            i += 1
+        children[edge] = np.int64(key >> _CHILD_IN_KEY)
+        parents[edge] = np.int64(key) & CODE_MASK
+        state[MIRRORED] += ways == 3
+        slot = _hash(sabs, first, last) & mask
+        while True:
+            number = table[slot]
+            if number < 0:
+                table[slot] = count
+                sets[edge] = count
+                spans[count, 0] = first
+                spans[count, 1] = last
+                spans[count, 2] = 1
+                count += 1
+                break
+            if _same(sabs, first, last, spans[number, 0], spans[number, 1]):
+                sets[edge] = number
+                spans[number, 2] += 1
+                break
+            slot = (slot + 1) & mask
+        edge += 1
+    state[SETS] = count
+    return i, edge
+
+
+@compiled
+def enter_sets(sabs: UInt16, spans: Int32, count: int, table: Int32) -> None:
+    """Enter so many sets, all different, into an empty table: see `group`."""
+    mask = table.size - 1
+    for number in range(count):
+        slot = _hash(sabs, spans[number, 0], spans[number, 1]) & mask
+        while table[slot] >= 0:
+            slot = (slot + 1) & mask
+        table[slot] = number
+
+
+@compiled
+def _hash(numbers: UInt16, begin: int, end: int) -> int:
+    h = np.uint64(0)
+    for k in range(begin, end):
+        h = (h ^ np.uint64(numbers[k])) * _PRIME
+        h ^= h >> _FOLD
+    return int(h & _LOW_HALF)
+
+
+@compiled
+def _same(numbers: UInt16, a_begin: int, a_end: int, b_begin: int, b_end: int) -> bool:
+    if a_end - a_begin != b_end - b_begin:
+        return False
+    for k in range(a_end - a_begin):  # noqa: SIM110 - generators are slow in compiled code
+        if numbers[a_begin + k] != numbers[b_begin + k]:
+            return False
+    return True

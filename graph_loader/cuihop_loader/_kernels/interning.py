@@ -6,33 +6,56 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels.words import eight_bytes, first_bytes
 
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
 
-_FNV_START = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
+_START = np.uint64(0xCBF29CE484222325)
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(32)
+_EIGHT = np.uint64(8)
+_EMPTY = np.uint64(0)
+
+_FIRST_BYTE = np.uint64(0xFF)
+_LETTER_C, _ZERO = np.uint64(ord("C")), np.uint64(ord("0"))
+_HIGH_HALVES = np.uint64(0xF0F0F0F0F0F0F0F0)
+_ZEROS = np.uint64(0x3030303030303030)
+_SIXES = np.uint64(0x0606060606060606)
+_TEN, _SIXTEEN, _HALF = np.uint64(10), np.uint64(16), np.uint64(32)
+_PAIRS = np.uint64(0x000000FF000000FF)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
+_OUTER, _INNER = np.uint64(100 + (1_000_000 << 32)), np.uint64(1 + (10_000 << 32))
 
 
 @compiled
 def hashed(buffer: UInt8, begin: int, end: int) -> np.uint64:
-    """FNV-1a of the bytes, folded so that its low bits are good."""
-    h = _FNV_START
-    for i in range(begin, end):
-        h = (h ^ np.uint64(buffer[i])) * _FNV_PRIME
-    return h ^ (h >> _FOLD)
+    """A number made of the bytes, its low bits good: multiplied and folded, eight bytes at a time."""
+    h = _START ^ np.uint64(end - begin)
+    at = begin
+    while at + 8 <= end:
+        h = (h ^ eight_bytes(buffer, at)) * _PRIME
+        h ^= h >> _FOLD
+        at += 8
+    if at < end:
+        h = (h ^ first_bytes(buffer, at, end - at)) * _PRIME
+        h ^= h >> _FOLD
+    return h
 
 
 @compiled
 def equal(buffer: UInt8, a_begin: int, a_end: int, b_begin: int, b_end: int) -> bool:
     """Whether two pieces of text are the same."""
-    if a_end - a_begin != b_end - b_begin:
+    length = a_end - a_begin
+    if length != b_end - b_begin:
         return False
-    for i in range(a_end - a_begin):  # noqa: SIM110 - generators are slow in compiled code
-        if buffer[a_begin + i] != buffer[b_begin + i]:
+    k = 0
+    while k + 8 <= length:
+        if eight_bytes(buffer, a_begin + k) != eight_bytes(buffer, b_begin + k):
             return False
-    return True
+        k += 8
+    left = length - k
+    return left == 0 or first_bytes(buffer, a_begin + k, left) == first_bytes(buffer, b_begin + k, left)
 
 
 @compiled
@@ -53,30 +76,45 @@ def intern(
         how many different texts.
     """
     mask = table.size - 1
+    keys = np.empty(rows.size, dtype=np.uint64)  # up to eight bytes: the text itself. Else what it hashes to
+    lengths = np.empty(rows.size, dtype=np.int32)
     count = 0
-    last = -1  # the row before: mostly it has the same text
     for i in range(rows.size):
         r = rows[i]
         from_, to = spans[r, begin], spans[r, end]
-        if last >= 0 and equal(buffer, from_, to, spans[last, begin], spans[last, end]):
-            numbers[i] = numbers[i - 1]
-            continue
-        last = r
-        slot = np.int64(hashed(buffer, from_, to)) & mask
+        length = to - from_
+        key = _EMPTY
+        if length > 8:
+            key = hashed(buffer, from_, to)
+        elif length > 0:
+            key = first_bytes(buffer, from_, length)
+        slot = np.int64((key * _PRIME) >> _FOLD) & mask
         while True:
             number = table[slot]
             if number < 0:
                 table[slot] = count
+                keys[count] = key
+                lengths[count] = length
                 firsts[count] = i
                 numbers[i] = count
                 count += 1
                 break
-            other = rows[firsts[number]]
-            if equal(buffer, from_, to, spans[other, begin], spans[other, end]):
-                numbers[i] = number
-                break
+            if keys[number] == key and lengths[number] == length:
+                other = rows[firsts[number]]
+                if length <= 8 or equal(buffer, from_, to, spans[other, begin], spans[other, end]):
+                    numbers[i] = number
+                    break
             slot = (slot + 1) & mask
     return count
+
+
+@compiled
+def _eight_figures(figures: np.uint64) -> int:
+    """The number that eight characters from 0 to 9 are, the lowest byte first: by twos, by fours, all."""
+    values = figures - _ZEROS
+    values = values * _TEN + (values >> _EIGHT)
+    outer, inner = values & _PAIRS, (values >> _SIXTEEN) & _PAIRS
+    return int((outer * _OUTER + inner * _INNER) >> _HALF & _LOW_HALF)
 
 
 @compiled
@@ -87,16 +125,17 @@ def cui_digits(buffer: UInt8, spans: Int32, column: int, rows: Int32, digits: In
     """
     others = 0
     for i in range(rows.size):
-        begin = spans[rows[i], column]
-        number = np.int64(-1)
-        if spans[rows[i], column + 1] - begin == 8 and buffer[begin] == 67:
-            number += 1
-            for k in range(1, 8):
-                digit = np.int64(buffer[begin + k]) - 48
-                if digit < 0 or digit > 9:
-                    number = np.int64(-1)
-                    break
-                number = number * 10 + digit
+        begin = int(spans[rows[i], column])
+        number = -1
+        if spans[rows[i], column + 1] - begin == 8:
+            word = eight_bytes(buffer, begin)
+            figures = (word & ~_FIRST_BYTE) | _ZERO
+            if (
+                word & _FIRST_BYTE == _LETTER_C
+                and figures & _HIGH_HALVES == _ZEROS
+                and (figures + _SIXES) & _HIGH_HALVES == _ZEROS
+            ):
+                number = _eight_figures(figures)
         digits[i] = number
         if number < 0:
             others += 1

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels.words import LANES, beyond_ascii, count_ones, lowest_one, ones_where
 
 UInt8 = npt.NDArray[np.uint8]
 Int32 = npt.NDArray[np.int32]
@@ -19,19 +20,15 @@ BAD_ROW, BAD_BEGIN, BAD_END, BAD_COLUMNS, BAD_TAIL = range(5)
 """What `split` tells of a bad row: its place in the block, where it begins and ends (without line end), the columns
 that end with a bar, and the bytes after the last bar."""
 
-_BARS = np.uint64(0x7C7C7C7C7C7C7C7C)
-_LINE_FEEDS = np.uint64(0x0A0A0A0A0A0A0A0A)
-_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
 _HIGH_BITS = np.uint64(0x8080808080808080)
-_ONES = np.uint64(0x0101010101010101)
 _ONE = np.uint64(1)
-_TOP_BYTE = np.uint64(56)
+_TWO, _EIGHT, _SIXTEEN = np.uint64(2), np.uint64(8), np.uint64(16)
+_PLACES = 4096
 
 
 @compiled
 def split(
     buffer: UInt8,
-    words: UInt64,
     size: int,
     columns: int,
     wanted: Int64,
@@ -40,14 +37,13 @@ def split(
     bad: Int32,
     counts: Int64,
 ) -> None:
-    """Walk a block once.
+    """Walk a block once, 64 bytes at a time.
 
-    Eight bytes at a time: in ``x ^ bars``, a byte is zero where there was a bar, and
-    ``~(((y & 0x7f…) + 0x7f…) | y | 0x7f…)`` has the high bit of exactly the zero bytes.
+    Where bars and line feeds stand is written down one after the other, so that a line feed knows by counting how
+    many bars its row has, and finds them.
 
     Args:
-        buffer: the bytes; whole lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 8 after it.
-        words: the same memory, little-endian.
+        buffer: the bytes; whole lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 64 after it.
         size: bytes in use.
         columns: how many a row must have, each ended by a bar.
         wanted: numbers of the columns whose places are asked for.
@@ -56,59 +52,77 @@ def split(
         bad: out, what is told of each bad row; of more than it can hold, only the first.
         counts: out; `GOOD` and `BAD` add up to `ROWS`. `BEYOND_ASCII` is not zero if some byte is not ASCII.
     """
-    begins = np.empty(columns + 2, dtype=np.int32)
-    begins[0] = 0
-    column = 0  # bars so far in this row; begins[column] is the byte after the last of them
-    extra = 0  # bars beyond those that a row may have
+    # places[start - 1]: where the row before ends. places[start:count]: bars and line feeds from there on.
+    places = np.empty(_PLACES + columns + 2, dtype=np.int32)
+    places[0] = -1
+    start = 1
+    count = 1
+    dropped = 0  # bars of this row, which has too many, that were forgotten
     row = 0
     good = 0
     n_bad = 0
     crlf = 0
-    seen = np.uint64(0)
-    for w in range((size + 7) // 8):
-        x = words[w]
-        seen |= x
-        y = x ^ _BARS
-        bars = ~(((y & _LOW_BITS) + _LOW_BITS) | y | _LOW_BITS)
-        y = x ^ _LINE_FEEDS
-        line_feeds = ~(((y & _LOW_BITS) + _LOW_BITS) | y | _LOW_BITS)
-        found = bars | line_feeds
-        while found:
-            lowest = found & (~found + _ONE)
-            found ^= lowest
-            # The ones below bit 8 k + 7 fill k + 1 bytes' lowest bits; the product adds them up in its top byte.
-            at = 8 * w + np.int64((((lowest - _ONE) & _ONES) * _ONES) >> _TOP_BYTE) - 1
-            if bars & lowest:
-                if column <= columns:
-                    column += 1
-                else:
-                    extra += 1
-                begins[column] = at + 1
-                continue
-            end = at
-            if end > begins[0] and buffer[end - 1] == 13:
+    beyond = np.uint64(0)
+    for base in range(0, size, LANES):
+        beyond |= beyond_ascii(buffer, base)
+        line_feeds = ones_where(buffer, base, 10)
+        found = ones_where(buffer, base, 124) | line_feeds
+        here = count
+        total = count_ones(found)
+        # Mostly eight to sixteen: steps that need no decision. What they write too much is written over. Places count
+        # without a sign here and below: with one, each would be looked at whether it counts from the end.
+        ones = found
+        to = np.uint64(here)
+        for k in range(_EIGHT):
+            places[to + k] = base + lowest_one(ones)
+            ones &= ones - _ONE
+        if total > 8:
+            for k in range(_EIGHT, _SIXTEEN):
+                places[to + k] = base + lowest_one(ones)
+                ones &= ones - _ONE
+            for k in range(_SIXTEEN, np.uint64(total)):
+                places[to + k] = base + lowest_one(ones)
+                ones &= ones - _ONE
+        count += total
+        while line_feeds:
+            lowest = line_feeds & (~line_feeds + _ONE)
+            line_feeds ^= lowest
+            at = here + count_ones(found & (lowest - _ONE))
+            begin = places[start - 1] + 1
+            end = places[at]
+            if end > begin and buffer[end - 1] == 13:
                 end -= 1
-            if column == columns and begins[column] == end:
-                if end < at:
+            if at - start == columns and places[at - 1] + 1 == end and dropped == 0:
+                if end < places[at]:
                     crlf += 1
-                for k in range(wanted.size):
-                    spans[good, 2 * k] = begins[wanted[k]]
-                    spans[good, 2 * k + 1] = begins[wanted[k] + 1] - 1
+                out, first = np.uint64(good), np.uint64(start - 1)
+                for k in range(np.uint64(wanted.size)):
+                    bar = first + np.uint64(wanted[k])
+                    spans[out, _TWO * k] = places[bar] + 1
+                    spans[out, _TWO * k + _ONE] = places[bar + _ONE]
                 rows[good] = row
                 good += 1
             else:
                 if n_bad < bad.shape[0]:
                     bad[n_bad, BAD_ROW] = row
-                    bad[n_bad, BAD_BEGIN] = begins[0]
+                    bad[n_bad, BAD_BEGIN] = begin
                     bad[n_bad, BAD_END] = end
-                    bad[n_bad, BAD_COLUMNS] = column + extra
-                    bad[n_bad, BAD_TAIL] = end - begins[column]
+                    bad[n_bad, BAD_COLUMNS] = at - start + dropped
+                    bad[n_bad, BAD_TAIL] = end - places[at - 1] - 1
                 n_bad += 1
             row += 1
-            column = 0
-            extra = 0
-            begins[0] = at + 1
-    counts[BEYOND_ASCII] = np.int64((seen & _HIGH_BITS) >> np.uint64(1))
+            start = at + 1
+            dropped = 0
+        if count > _PLACES - LANES:
+            # Of a row with more bars than there can be, only where it begins, how many, and the last matter.
+            kept = min(count - start, columns + 1)
+            dropped += count - start - kept
+            places[0] = places[start - 1]
+            for k in range(kept):
+                places[1 + k] = places[count - kept + k]
+            start = 1
+            count = 1 + kept
+    counts[BEYOND_ASCII] = np.int64(beyond != 0)
     counts[CRLF] = crlf
     counts[ROWS] = row
     counts[GOOD] = good

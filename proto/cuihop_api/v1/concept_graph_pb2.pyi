@@ -1404,6 +1404,32 @@ class SemanticType(_message.Message):
 Global___SemanticType: _TypeAlias = SemanticType  # noqa: Y015
 
 @_typing.final
+class Definition(_message.Message):
+    """What a source vocabulary says that a concept means."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SAB_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    sab: _builtins.str
+    """The vocabulary (SAB)."""
+    text: _builtins.str
+    """The text."""
+    def __init__(
+        self,
+        *,
+        sab: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sab", b"sab", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Definition: _TypeAlias = Definition  # noqa: Y015
+
+@_typing.final
 class Concept(_message.Message):
     """What the release knows of one concept."""
 
@@ -1415,6 +1441,7 @@ class Concept(_message.Message):
     SEMANTIC_TYPES_FIELD_NUMBER: _builtins.int
     PARENTS_FIELD_NUMBER: _builtins.int
     CHILDREN_FIELD_NUMBER: _builtins.int
+    DEFINITIONS_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
@@ -1431,6 +1458,10 @@ class Concept(_message.Message):
     def semantic_types(self) -> _containers.RepeatedCompositeFieldContainer[Global___SemanticType]:
         """Its semantic types."""
 
+    @_builtins.property
+    def definitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Definition]:
+        """Its definitions, by vocabulary. Empty: the release gives none, or the key may not see names."""
+
     def __init__(
         self,
         *,
@@ -1440,10 +1471,11 @@ class Concept(_message.Message):
         semantic_types: _abc.Iterable[Global___SemanticType] | None = ...,
         parents: _builtins.int = ...,
         children: _builtins.int = ...,
+        definitions: _abc.Iterable[Global___Definition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "name", b"name", "parents", b"parents", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015

@@ -166,7 +166,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetConcept(self, request, context):
-        """What the release knows of concepts. Without the scope for names, names and synonyms are left out.
+        """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -85,7 +85,7 @@ class ConceptGraphServiceStub:
     Search: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     GetConcept: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]
-    """What the release knows of concepts. Without the scope for names, names and synonyms are left out.
+    """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Resolve: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]
@@ -134,7 +134,7 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     Search: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]  # type: ignore[assignment]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     GetConcept: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]  # type: ignore[assignment]
-    """What the release knows of concepts. Without the scope for names, names and synonyms are left out.
+    """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Resolve: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]  # type: ignore[assignment]
@@ -234,7 +234,7 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.GetConceptRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.GetConceptResponse, _abc.Awaitable[_concept_graph_pb2.GetConceptResponse]]:
-        """What the release knows of concepts. Without the scope for names, names and synonyms are left out.
+        """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
 

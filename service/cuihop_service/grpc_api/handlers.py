@@ -187,6 +187,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     semantic_types=[pb.SemanticType(tui=tui, name=name) for tui, name in concept.semantic_types],
                     parents=concept.parents,
                     children=concept.children,
+                    definitions=[pb.Definition(sab=told.sab, text=told.text) for told in concept.definitions],
                 )
                 for concept in answer.value.concepts
             ],

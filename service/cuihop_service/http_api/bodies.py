@@ -135,6 +135,7 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
         "semantic_types": [{"tui": tui, "name": name} for tui, name in concept.semantic_types],
         "parents": concept.parents,
         "children": concept.children,
+        "definitions": [{"sab": definition.sab, "text": definition.text} for definition in concept.definitions],
     }
 
 
@@ -320,6 +321,13 @@ class TypeBody(BaseModel):
     name: str
 
 
+class DefinitionBody(BaseModel):
+    """What a source vocabulary (SAB) says that a concept means."""
+
+    sab: str
+    text: str
+
+
 class ConceptRow(BaseModel):
     """What the release knows of one concept."""
 
@@ -329,6 +337,7 @@ class ConceptRow(BaseModel):
     semantic_types: list[TypeBody]
     parents: int
     children: int
+    definitions: list[DefinitionBody]
 
 
 class ConceptBody(AnswerBody, ConceptRow):

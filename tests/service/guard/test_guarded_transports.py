@@ -26,6 +26,7 @@ from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
 from example_graph import NAMES, RETIRED, example_graph
 from guarded_service import DISTANCE, A, B, bearer, http, new_key_in, refused, stub
+from neo4j_server import typed_graph
 from shared_data import ROOT
 
 DISTANCE_PATH = f"/v1/distance?a={A}&b={B}"
@@ -178,6 +179,24 @@ def test_many_failures_from_one_address_are_limited_and_valid_keys_are_not(keys:
             assert code == grpc.StatusCode.RESOURCE_EXHAUSTED  # the same address, over the other transport
             assert "RetryInfo" in details
         assert http(service, DISTANCE_PATH, key=key).status == 200
+
+
+def test_definitions_reach_only_who_may_see_names(keys: Path) -> None:
+    named, unnamed = new_key_in(keys, "named", "read", "names"), new_key_in(keys, "unnamed", "read")
+    first = {"sab": "MSH", "text": 'The "first" of Ménière, 1861.'}
+    with running_service(typed_graph(), guard=ConfiguredGuard(KeyFile(keys))) as service:
+        shown = http(service, "/v1/concept?cui=C0000001", key=named).json
+        assert shown["definitions"] == [first, {"sab": "NCI", "text": "The first."}]
+        answer = http(service, "/v1/concept?cui=C0000001", key=unnamed)
+        assert (answer.json["definitions"], answer.json["names_hidden"]) == ([], True)
+        assert b"first" not in answer.body
+        with stub(service) as asked:
+            request = pb.GetConceptRequest(cuis=["C0000001"])
+            (told,) = asked.GetConcept(request, metadata=bearer(named)).concepts
+            assert [(d.sab, d.text) for d in told.definitions] == [tuple(first.values()), ("NCI", "The first.")]
+            (told,) = asked.GetConcept(request, metadata=bearer(unnamed)).concepts
+            assert not told.definitions
+            assert [kind.tui for kind in told.semantic_types] == ["T047"]
 
 
 def test_names_reach_nobody_where_they_are_hidden(keys: Path) -> None:

@@ -1,0 +1,144 @@
+"""MRDEF: what the vocabularies say that concepts mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.string_table import StringTable
+from cuihop_loader.concepts import ConceptPlaces
+from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.report import FileReport
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sources import SourceFile
+
+__all__ = ["DefinitionRows", "Definitions", "definitions_of", "read_definitions"]
+
+_WANTED = ("CUI", "SAB", "DEF", "SUPPRESS")
+_CUI, _SAB, _DEF, _SUPPRESS = range(4)
+_REASONS = ("suppressed", "other language", "no text")
+
+
+@dataclass(frozen=True, eq=False)
+class DefinitionRows:
+    """The rows that count.
+
+    Attributes:
+        codes: int32, of the concept.
+        texts: of each row its vocabulary, a bar, and the definition, as they stand side by side in the file.
+        scanner: for the report.
+    """
+
+    codes: npt.NDArray[np.int32]
+    texts: list[bytes]
+    scanner: RowScanner[_Found]
+
+
+@dataclass(frozen=True, eq=False)
+class Definitions:
+    """The definitions of each concept; as in `cuihop.snapshot_writer.GraphTables`."""
+
+    texts: StringTable
+    indptr: npt.NDArray[np.int32]
+    report: FileReport
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    concepts: IdentifierColumn
+    texts: list[bytes]
+    left_out: tuple[int, ...]
+    not_cui: int
+    not_cuis: tuple[bytes, ...]
+
+
+class _Selection:
+    """What to do with a block of MRDEF. Shared by threads: it changes nothing of its own."""
+
+    def __init__(self, options: LoadOptions, languages: Mapping[str, str], *, only_cuis: bool) -> None:
+        self._with_suppressed = options.include_suppressed
+        self._other_languages = {
+            sab.encode() for sab, language in languages.items() if language and language not in options.languages
+        }
+        self._only_cuis = only_cuis
+
+    def __call__(self, rows: Rows) -> _Found:
+        concepts = identifier_column(rows, _CUI, "CUI", rows.all)
+        usable = ~concepts.is_invalid()
+        not_cui = 0
+        not_cuis: tuple[bytes, ...] = ()
+        if self._only_cuis and concepts.others:
+            not_cui = int(np.count_nonzero(usable & (concepts.codes < 0)))
+            not_cuis = tuple(o for o, no in zip(concepts.others, concepts.invalid.tolist(), strict=True) if not no)
+            usable &= concepts.codes >= 0
+            concepts = IdentifierColumn(concepts.codes, (), np.empty(0, dtype=np.bool_))
+
+        at, end = rows.spans[:, 2 * _SUPPRESS], rows.spans[:, 2 * _SUPPRESS + 1]
+        suppressed = (end - at != 1) | (rows.buffer[at] != ord("N"))
+        sabs, names = interned(rows, 2 * _SAB, 2 * _SAB + 1, rows.all)
+        foreign = np.array([name in self._other_languages for name in names], dtype=np.bool_)
+        left_out = []
+        for reason in (
+            np.zeros(len(rows), dtype=np.bool_) if self._with_suppressed else suppressed,
+            foreign[sabs],
+            rows.spans[:, 2 * _DEF] == rows.spans[:, 2 * _DEF + 1],
+        ):
+            left_out.append(int(np.count_nonzero(usable & reason)))
+            usable &= ~reason
+        kept = np.flatnonzero(usable)
+        # SAB and DEF stand side by side: one text "SAB|DEF".
+        spans = rows.spans[kept][:, [2 * _SAB, 2 * _DEF + 1]].tolist()
+        texts = [rows.buffer[begin:end].tobytes() for begin, end in spans]
+        return _Found(concepts.at(kept), texts, tuple(left_out), not_cui, not_cuis)
+
+
+def read_definitions(
+    file: SourceFile,
+    options: LoadOptions,
+    languages: Mapping[str, str],
+    codes: IdentifierCodes,
+    rejected: RejectedRows,
+    progress: Progress | None,
+    *,
+    only_cuis: bool,
+) -> DefinitionRows:
+    """Read MRDEF.
+
+    Args:
+        file, codes, rejected, progress, only_cuis: as for the other files.
+        options: which languages count, and whether suppressed rows do.
+        languages: the language of each vocabulary, as MRSAB tells; the others count as asked for.
+
+    Raises:
+        InputError: the file or a row of it is not as it must be.
+    """
+    selection = _Selection(options, languages, only_cuis=only_cuis)
+    scanner = RowScanner(file, _WANTED, selection, rejected, progress)
+    found = [np.empty(0, dtype=np.int32)]
+    texts: list[bytes] = []
+    for block in scanner:
+        found.append(codes.codes(block.concepts))
+        texts += block.texts
+        for reason, count in zip(_REASONS, block.left_out, strict=True):
+            scanner.skip(reason, count)
+        scanner.skip("identifier is not a CUI", block.not_cui)
+        codes.leave_out("MRDEF", block.not_cui, block.not_cuis)
+    return DefinitionRows(np.concatenate(found), texts, scanner)
+
+
+def definitions_of(rows: DefinitionRows, concepts: ConceptPlaces) -> Definitions:
+    """The definitions of each concept, by vocabulary and text, each once."""
+    placed = list(zip(concepts.of(rows.codes).tolist(), rows.texts, strict=True))
+    known = [row for row in placed if row[0] >= 0]
+    distinct = sorted(set(known), key=lambda row: (row[0], *row[1].split(b"|", 1)))
+    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(placed) - len(known))
+    rows.scanner.skip("same definition again", len(known) - len(distinct))
+    counts = np.bincount(np.array([place for place, _ in distinct], dtype=np.int64), minlength=len(concepts))
+    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
+    np.cumsum(counts, out=indptr[1:])
+    return Definitions(StringTable.of_bytes([text for _, text in distinct]), indptr, rows.scanner.report)

@@ -1,0 +1,80 @@
+"""Bytes taken many at a time: compiled code against the plain functions that it stands for, and against Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuihop._kernels.jit import compiled
+from cuihop_loader._kernels import interning, words
+
+places = st.integers(0, 64)
+buffers = st.binary(min_size=128, max_size=128).map(lambda raw: np.frombuffer(raw, dtype=np.uint8).copy())
+numbers = st.integers(0, 2**64 - 1).map(np.uint64)
+
+
+@compiled
+def compiled_masks(buffer: words.UInt8, at: int, byte: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    return words.ones_where(buffer, at, byte), words.beyond_ascii(buffer, at), words.eight_bytes(buffer, at)
+
+
+@compiled
+def compiled_counts(number: np.uint64) -> tuple[int, int]:
+    return words.lowest_one(number), words.count_ones(number)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(buffers, places, st.integers(0, 255))
+def test_compiled_masks_are_those_of_the_plain_functions(buffer: words.UInt8, at: int, byte: int) -> None:
+    raw = buffer.tobytes()[at : at + 64]
+    found, beyond, word = (int(answer) for answer in compiled_masks(buffer, at, byte))
+    assert [found >> k & 1 for k in range(64)] == [int(b == byte) for b in raw]
+    assert [beyond >> k & 1 for k in range(64)] == [b >> 7 for b in raw]
+    assert word == int.from_bytes(raw[:8], "little")
+    assert (found, beyond, word) == (
+        int(words.ones_where(buffer, at, byte)),
+        int(words.beyond_ascii(buffer, at)),
+        int(words.eight_bytes(buffer, at)),
+    )
+
+
+@settings(deadline=None)  # the first call compiles
+@given(numbers)
+def test_bits_are_counted_as_python_counts_them(number: np.uint64) -> None:
+    digits = f"{int(number):064b}"
+    expected = (64 if int(number) == 0 else len(digits) - 1 - digits.rindex("1"), digits.count("1"))
+    assert compiled_counts(number) == expected
+    assert (words.lowest_one(number), words.count_ones(number)) == expected
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.binary(min_size=1, max_size=24), st.data())
+def test_first_bytes_are_read_up_to_the_very_end_of_a_buffer(raw: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(raw) - 1))
+    count = data.draw(st.integers(1, min(8, len(raw) - at)))
+    number = words.first_bytes(np.frombuffer(raw, dtype=np.uint8).copy(), at, count)
+    assert int(number) == int.from_bytes(raw[at : at + count], "little")
+
+
+fields = st.one_of(
+    st.integers(0, 9_999_999).map(lambda number: b"C%07d" % number),
+    st.text(alphabet="C0123456789/:;cL", min_size=8, max_size=8).map(str.encode),
+    st.binary(max_size=12),
+)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.lists(fields, min_size=1, max_size=20))
+def test_only_c_and_seven_digits_are_a_cui(raws: list[bytes]) -> None:
+    ends = np.cumsum([len(raw) for raw in raws])
+    spans = np.stack([ends - [len(raw) for raw in raws], ends], axis=1).astype(np.int32)
+    buffer = np.frombuffer(b"".join(raws) or b"\0", dtype=np.uint8).copy()
+    digits = np.empty(len(raws), dtype=np.int32)
+    others = interning.cui_digits(buffer, spans, 0, np.arange(len(raws), dtype=np.int32), digits)
+    expected = [
+        int(raw[1:]) if len(raw) == 8 and raw[:1] == b"C" and raw.isascii() and raw[1:].isdigit() else -1
+        for raw in raws
+    ]
+    assert digits.tolist() == expected
+    assert others == expected.count(-1)
