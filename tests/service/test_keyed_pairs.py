@@ -46,6 +46,6 @@ def test_what_the_graph_does_not_hold_itself_has_no_distances_of_keys() -> None:
     graph = example_graph()
     for other in (UNKNOWN, "C9000901", "C9000902"):  # unknown, with a successor, without one
         assert graph.distances_of_keys(keyed(("C0006121", "C0018670"), ("C0006121", other)).keys) is None
-    long = SnapshotGraph.of([("C0006121", "an identifier beyond eight bytes")])
+    long = SnapshotGraph.of([("C0006121", "longer-than-eight-bytes")])
     assert long.distances_of_keys(keyed(("C0006121", "C0006121")).keys) is None
     assert SnapshotGraph.of([]).distances_of_keys(keyed(("C0006121", "C0006121")).keys) is None
