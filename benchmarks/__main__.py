@@ -37,6 +37,7 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("What does knowing the caller cost?", "guard.py", (), ("--calls", "500")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),
     ("How far does an evaluation scale?", "evaluation.py", (), ("--images", "400")),
+    ("How long does one more letter take?", "search.py", (), ("--concepts", "5000", "--typed", "20")),
     ("How long does a Neo4j server take?", "neo4j_store.py", (), ("--concepts", "2000", "--rows", "40000")),
 )
 PACKAGES = ("numpy", "numba", "networkx", "polars", "pandas", "neo4j")

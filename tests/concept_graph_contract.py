@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cuihop import ConceptGraph, Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS, Definition
-from example_graph import ISOLATED, UNKNOWN, example_graph
+from example_graph import ISOLATED, UNKNOWN, asserted_graph, example_graph
 from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
@@ -312,6 +312,12 @@ class ConceptGraphContract:
         assert [hit.cui for hit in example.search("meniere")] == ["C9000011"]
         assert [(hit.cui, hit.name, hit.matched) for hit in example.search("caput")] == [("C0018670", "Head", "Caput")]
         assert example.search("spleen") == []
+
+    def test_a_concept_tells_the_vocabularies_of_its_edges(self, adapt: Adapt) -> None:
+        graph = adapt(asserted_graph())
+        assert [concept.sabs for concept in graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])] == [
+            ("MSH",), ("MSH", "NCI", "SNOMEDCT_US"), ("NCI", "SNOMEDCT_US"), (),
+        ]  # fmt: skip
 
     def test_search_finds_identifiers_retired_ones_too(self, example: ConceptGraph) -> None:
         assert [hit.cui for hit in example.search("C0006121")] == ["C0006121"]

@@ -15,7 +15,11 @@ open: here brain stem and head meet in a concept above both. Identifiers from C9
 
 from __future__ import annotations
 
+import numpy as np
+
 from cuihop import SnapshotGraph
+from cuihop.identifier_table import identifier_array
+from cuihop.snapshot_writer import GraphTables, sections_of
 
 EDGES = [
     ("C0006121", "C0006104"),
@@ -62,3 +66,21 @@ UNKNOWN = "C9999999"
 def example_graph() -> SnapshotGraph:
     """The graph above."""
     return SnapshotGraph.of(EDGES, concepts=[ISOLATED], names=NAMES, retired=RETIRED, name="example", identifiers="cui")
+
+
+def asserted_graph() -> SnapshotGraph:
+    """C0000001 and C0000003 are children of C0000002, each said by others; C0000004 stands alone."""
+    return SnapshotGraph(
+        sections_of(
+            GraphTables(
+                cuis=identifier_array([f"C000000{i}" for i in range(1, 5)]),
+                children=np.array([0, 2], dtype=np.int32),
+                parents=np.array([1, 1], dtype=np.int32),
+                sab_sets=np.array([0, 1], dtype=np.uint16),
+                sab_set_members=[("MSH",), ("NCI", "SNOMEDCT_US")],
+            ),
+            name="asserted",
+            relations=["isa"],
+            identifiers="cui",
+        )
+    )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import in_threads
 from cuihop.distance_engines import DistanceEngines, compiled_searches, most_hops
 from cuihop.distance_index import DistanceIndex, index_path
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
@@ -36,6 +35,7 @@ from cuihop.graph import (
 from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
 from cuihop.landmarks import LANDMARKS
+from cuihop.name_search import NameSearch, name_search
 from cuihop.packing import NEAR, TOGETHER, packed
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
@@ -52,8 +52,8 @@ __all__ = ["SnapshotGraph"]
 
 Int32 = npt.NDArray[np.int32]
 
-_CONCEPTS_A_CALL = 1 << 18
 _LARGEST_PACK = 255
+_MANY_CHILDREN = 300  # to go through all edges takes less than to look so many up
 
 
 class SnapshotGraph(ConceptGraph):
@@ -81,6 +81,7 @@ class SnapshotGraph(ConceptGraph):
         self._scratch = ScratchPool(len(self._cuis))
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
+        self._name_search: NameSearch | None = None
         self._index_problem: str | None = None
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
@@ -223,7 +224,7 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
-        self.search(cui, limit=1)
+        self._searched_names().warm_up()
 
     # Identifiers
 
@@ -455,6 +456,7 @@ class SnapshotGraph(ConceptGraph):
             parents=int(up[place + 1] - up[place]),
             children=int(down[place + 1] - down[place]),
             definitions=self._definitions(place),
+            sabs=self._sabs_at(place),
         )
 
     def _definitions(self, place: int) -> tuple[Definition, ...]:
@@ -465,41 +467,41 @@ class SnapshotGraph(ConceptGraph):
         begin, end = section["definition_indptr"][place : place + 2].tolist()
         return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
 
+    def _sabs_at(self, place: int) -> tuple[str, ...]:
+        """The vocabularies that assert an edge of the concept."""
+        up_indptr, parents = self._engines.rows("up")
+        down_indptr, children = self._engines.rows("down")
+        below = children[int(down_indptr[place]) : int(down_indptr[place + 1])]
+        if len(below) > _MANY_CHILDREN:
+            edges = np.flatnonzero(parents == place)
+        else:
+            edges = np.array([self._edge(child, place) for child in below.tolist()], dtype=np.int64)
+        asserting = self._sections["up_sab_sets"]
+        above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
+        sets = set(above.tolist()).union(asserting[edges].tolist())
+        return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))
+
+    def _searched_names(self) -> NameSearch:
+        if self._name_search is None:
+            self._name_search = name_search(self._sections)
+        return self._name_search
+
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
-        from cuihop._kernels import names
-
         most = checked_hops(limit, "limit")
-        words = folded(text).encode()
-        if not words:
+        wanted = folded(text)
+        if not wanted:
             raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        by_identifier = self.resolve([text.strip()])[0]
+        asked = text.strip()
+        by_identifier = self.resolve([asked])[0]
         hits = []
         if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text.strip()))
-        spaces = [-1, *(i for i, byte in enumerate(words) if byte == ord(" ")), len(words)]
-        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
-        word_ends = np.array(spaces[1:], dtype=np.int32)
-        scores = np.empty(len(self._cuis), dtype=np.uint8)
-        rows = np.empty(len(self._cuis), dtype=np.int32)
-        section = self._sections
-
-        def answer(first: int) -> None:
-            part = slice(first, first + _CONCEPTS_A_CALL)
-            names.search(
-                section["name_indptr"], section["name_offsets"], section["name_blob"],
-                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
-                np.frombuffer(words, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
-            )  # fmt: skip
-
-        in_threads(answer, range(0, len(scores), _CONCEPTS_A_CALL))
-        found = np.flatnonzero(rows >= 0)
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
+        best = self._searched_names().best(wanted, len(self._cuis) if most is None else most)
         strings = self._strings()
-        lengths = np.diff(strings.offsets)[rows[found]]
-        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
         hits += [
-            SearchHit(cui, self._name(int(place)), strings[int(rows[place])])
-            for cui, place in zip(self._cuis.at(best), best, strict=True)
-            if cui != by_identifier.cui
+            SearchHit(cui, self._name(place), strings[row])
+            for place, row in best
+            if (cui := self._cuis[place]) != by_identifier.cui
         ]
         return hits[:most]

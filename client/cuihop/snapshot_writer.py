@@ -16,6 +16,7 @@ from cuihop.errors import InputError
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable, identifier_array
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.name_index import name_index_sections
 from cuihop.snapshot_format import Sections, write_sections
 from cuihop.string_table import StringTable, folded
 
@@ -228,6 +229,8 @@ def sections_of(
             "definition_offsets": tables.definitions.offsets,
             "definition_blob": tables.definitions.blob,
         }
+    if len(tables.names):
+        arrays |= name_index_sections(arrays)
     meta = {
         "release": dataclasses.asdict(release),
         "sab_sets": [list(sabs) for sabs in members],

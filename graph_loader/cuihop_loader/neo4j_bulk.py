@@ -38,6 +38,7 @@ _HEADERS = {
     "retired": "release:long,cui,relation,successor",
     "types": "release:long,number:long,code,name",
     "vocabularies": "release:long,sab,edges:long",
+    "pages": "release:long,prefix,cuis:string[],places:long[]",
 }
 _LABELS = {
     "store": "CuihopStore",
@@ -46,6 +47,7 @@ _LABELS = {
     "retired": "RetiredConcept",
     "types": "SemanticType",
     "vocabularies": "SourceVocabulary",
+    "pages": "SearchPage",
 }
 
 
@@ -88,6 +90,7 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
         _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
         _write(folder / "types.csv", ((_NUMBER, *row) for row in rows.type_rows()))
         _write(folder / "vocabularies.csv", ((_NUMBER, *row) for row in rows.vocabulary_rows()))
+        _write(folder / "pages.csv", ((_NUMBER, word, cuis, [*map(str, at)]) for word, cuis, at in rows.page_rows()))
         _write_concepts(folder / "concepts.csv", rows)
         _write_edges(folder / "edges.csv", rows)
     except OSError as error:

@@ -66,6 +66,12 @@ UNWIND $rows AS row
 CREATE (:RetiredConcept {release: $release, cui: row[0], relation: row[1], successor: row[2]})
 """
 
+MERGE_PAGES: LiteralString = """
+UNWIND $rows AS row
+MERGE (p:SearchPage {release: $release, prefix: row[0]})
+SET p.cuis = row[1], p.places = row[2]
+"""
+
 MERGE_TYPES: LiteralString = """
 UNWIND $rows AS row
 MERGE (t:SemanticType {release: $release, code: row[1]})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import Any, LiteralString
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "Progress", "load_online", "veri
 
 CONCEPTS_A_BATCH = 10_000
 EDGES_A_BATCH = 10_000
+PAGES_A_BATCH = 500
 _BATCH_SECONDS = 600.0
 
 Progress = Callable[[str, int, int], None]
@@ -84,6 +86,7 @@ def load_online(
             "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
             cypher.CLAIM_RETIRED, cypher.CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
         )  # fmt: skip
+        _write_pages(connection, rows, number)
         verify_stored(connection, number, rows.release.digest)
         connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=number).consume())
     if switch:
@@ -124,6 +127,16 @@ def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: 
         tx.run(cypher.MERGE_VOCABULARIES, release=number, rows=rows.vocabulary_rows()).consume()
 
     connection.write(write)
+
+
+def _write_pages(connection: Neo4jConnection, rows: ReleaseRows, number: int) -> None:
+    pages = rows.page_rows()
+    while part := list(islice(pages, PAGES_A_BATCH)):
+        connection.write(partial(_merge_pages, number=number, part=part), timeout=_BATCH_SECONDS)
+
+
+def _merge_pages(tx: neo4j.ManagedTransaction, number: int, part: list[list[Any]]) -> None:
+    tx.run(cypher.MERGE_PAGES, release=number, rows=part).consume()
 
 
 def _write_batches(

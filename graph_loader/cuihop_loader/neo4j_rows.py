@@ -14,13 +14,18 @@ import xxhash
 
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable
+from cuihop.name_index import NAME_INDEX, NameIndex, name_index_sections
+from cuihop.neo4j.graph import HITS_A_PAGE
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
 from cuihop.string_table import StringTable, folded
 
-__all__ = ["ReleaseRows", "blocks"]
+__all__ = ["NAMES_FOR_A_PAGE", "ReleaseRows", "blocks"]
 
-_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob"}  # follows from the names
+NAMES_FOR_A_PAGE = 2000
+"""With fewer names the full-text index is fast enough."""
+
+_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob", *NAME_INDEX}  # follows from the names
 
 
 class ReleaseRows:
@@ -157,6 +162,23 @@ class ReleaseRows:
             [cui, RETIRED_RELATIONS[relation], successor.decode("ascii")]
             for cui, relation, successor in zip(self.retired_cuis[first:last], relations, successors, strict=True)
         ]
+
+    def page_rows(self, at_least: int = NAMES_FOR_A_PAGE) -> Iterator[list[Any]]:
+        """For each beginning of a word that so many names have: it, the concepts found, and the places of the names.
+
+        They are what would take the database longest: it has no order of names to look them up in.
+        """
+        if not len(self.names):
+            return
+        sections = self._sections
+        if NAME_INDEX[0] not in sections:  # a snapshot from before there was an index
+            arrays = {name: sections[name] for name in sections}
+            sections = Sections(sections.meta, arrays | name_index_sections(arrays))
+        index = NameIndex(sections)
+        for prefix in index.prefixes(at_least):
+            found = index.best(prefix, HITS_A_PAGE)
+            places = [row - int(self.name_indptr[concept]) for concept, row in found]
+            yield [prefix, [self.cuis[concept] for concept, _ in found], places]
 
     def type_rows(self) -> list[list[Any]]:
         """Number, code and name of each semantic type."""

@@ -284,7 +284,7 @@ class ConceptService:
                 else:
                     found += graph.concepts(part)
             if not named:
-                found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children) for c in found]
+                found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children, sabs=c.sabs) for c in found]
             known = KnownConcepts(tuple(found), names_hidden=not named)
             return Answer(known, served.digest, tier, _merged(resolutions))
 

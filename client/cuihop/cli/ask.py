@@ -63,6 +63,7 @@ def concept(
         rows.add_row(
             "semantic types", "\n".join(f"{code} {name}" for code, name in known.semantic_types) or "none told"
         )
+        rows.add_row("vocabularies", ", ".join(known.sabs) or "none told")
         if known.definitions:
             rows.add_row("definitions", "\n".join(f"{told.text} ({told.sab})" for told in known.definitions))
         for title, hood in (("parents", parents), ("children", children)):

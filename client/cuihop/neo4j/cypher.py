@@ -175,7 +175,8 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
          [code, head(COLLECT { MATCH (t:SemanticType {release: $release, code: code}) RETURN t.name })]
        ] AS semantic_types,
        COUNT { (c)-[:IS_A]->() } AS parents, COUNT { (c)<-[:IS_A]-() } AS children,
-       coalesce(c.definition_sabs, []) AS definition_sabs, coalesce(c.definitions, []) AS definitions
+       coalesce(c.definition_sabs, []) AS definition_sabs, coalesce(c.definitions, []) AS definitions,
+       COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab RETURN DISTINCT sab } AS sabs
 """
 
 # The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
@@ -205,6 +206,18 @@ WITH c, score, reduce(best = head(sized), next IN tail(sized) |
 RETURN c.cui AS cui, c.name AS name, best[0] AS matched
 ORDER BY score, best[1], cui
 LIMIT $limit
+"""
+
+# What one word, or the beginning of one, finds that many names have: kept since the load. A place is that of the name
+# among the concept's names, the preferred one first.
+SEARCH_PAGE: LiteralString = """
+MATCH (p:SearchPage {release: $release, prefix: $text})
+WHERE $limit <= size(p.cuis) OR size(p.cuis) < $most
+UNWIND range(0, CASE WHEN $limit < size(p.cuis) THEN $limit ELSE size(p.cuis) END - 1) AS i
+WITH i, p.cuis[i] AS cui, p.places[i] AS place
+MATCH (c:StoredConcept {release: $release, cui: cui})
+RETURN cui, c.name AS name, CASE place WHEN 0 THEN c.name ELSE c.synonyms[place - 1] END AS matched
+ORDER BY i
 """
 
 # Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
@@ -298,6 +311,10 @@ CALL (c) { DETACH DELETE c } IN TRANSACTIONS OF 10000 ROWS
 REMOVE_RETIRED: LiteralString = """
 MATCH (r:RetiredConcept {release: $release})
 CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS
+"""
+
+REMOVE_PAGES: LiteralString = """
+MATCH (p:SearchPage {release: $release}) DELETE p
 """
 
 REMOVE_TYPES: LiteralString = """

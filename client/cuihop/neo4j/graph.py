@@ -37,7 +37,10 @@ from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS
 from cuihop.string_table import folded
 
-__all__ = ["Neo4jGraph", "release_of"]
+__all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
+
+HITS_A_PAGE = 100
+"""The most concepts that a load keeps as the answer to one word."""
 
 Result = TypeVar("Result")
 
@@ -378,10 +381,14 @@ class Neo4jGraph(ConceptGraph):
         used, _ = self._usable(cuis)
         found: dict[str, Concept] = {}
         for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            for cui, name, synonyms, types, parents, children, sabs, texts in self._rows(cypher.CONCEPTS, cuis=part):
+            for cui, name, synonyms, types, parents, children, told_by, texts, sabs in self._rows(
+                cypher.CONCEPTS, cuis=part
+            ):
                 pairs = tuple((code, type_name) for code, type_name in types)
-                definitions = tuple(map(Definition, sabs, texts))
-                found[cui] = Concept(cui, name, tuple(synonyms), pairs, parents, children, definitions)
+                definitions = tuple(map(Definition, told_by, texts))
+                found[cui] = Concept(
+                    cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
+                )
         return [found[cui] for cui in used]
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
@@ -396,10 +403,17 @@ class Neo4jGraph(ConceptGraph):
         hits = []
         if by_identifier.cui is not None:
             hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
-        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
-        rows = self._rows(cypher.SEARCH, lucene=lucene, words=words, text=wanted, limit=most)
+        rows = self._found(words, wanted, most)
         hits += [SearchHit(cui, name, matched) for cui, name, matched in rows if cui != by_identifier.cui]
         return hits[:most]
+
+    def _found(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
+        """Identifier, preferred name and matching name of what the words find, best first."""
+        at_most = self._release.concepts if most is None else most
+        if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
+            return rows
+        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
+        return self._rows(cypher.SEARCH, lucene=lucene, words=words, text=text, limit=at_most)
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:

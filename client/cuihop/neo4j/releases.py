@@ -150,6 +150,12 @@ def remove(connection: Neo4jConnection, number: int) -> None:
         raise InputError(
             "the active release cannot be removed", found=str(number), advice="Switch to another one first."
         )
-    for text in (cypher.REMOVE_CONCEPTS, cypher.REMOVE_RETIRED, cypher.REMOVE_TYPES, cypher.REMOVE_VOCABULARIES):
+    for text in (
+        cypher.REMOVE_CONCEPTS,
+        cypher.REMOVE_RETIRED,
+        cypher.REMOVE_PAGES,
+        cypher.REMOVE_TYPES,
+        cypher.REMOVE_VOCABULARIES,
+    ):
         connection.run_alone(text, release=number)
     connection.write(lambda tx: tx.run(cypher.REMOVE_RELEASE, release=number).consume())

@@ -11,6 +11,8 @@
 //   (:RetiredConcept {release, cui, relation, successor})     one for each statement on a retired concept
 //   (:SemanticType {release, code, name})
 //   (:SourceVocabulary {release, sab, edges})
+//   (:SearchPage {release, prefix, cuis, places})             the best answers to a word, or its beginning, that many
+//                                                             names have; absent from older releases
 
 CREATE CONSTRAINT cuihop_store_unique IF NOT EXISTS
 FOR (s:CuihopStore) REQUIRE s.id IS UNIQUE;
@@ -29,6 +31,9 @@ FOR (r:RetiredConcept) ON (r.release, r.cui);
 
 CREATE INDEX semantic_type IF NOT EXISTS
 FOR (t:SemanticType) ON (t.release, t.code);
+
+CREATE INDEX search_page IF NOT EXISTS
+FOR (p:SearchPage) ON (p.release, p.prefix);
 
 // Folded names: lower case, no accents, single spaces. One word is whatever stands between two spaces.
 CREATE FULLTEXT INDEX concept_names IF NOT EXISTS

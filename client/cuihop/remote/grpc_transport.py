@@ -183,6 +183,7 @@ class GrpcTransport:
                     parents=concept.parents,
                     children=concept.children,
                     definitions=tuple(Definition(told.sab, told.text) for told in concept.definitions),
+                    sabs=tuple(concept.sabs),
                 )
                 for concept in answer.concepts
             ]

@@ -165,7 +165,8 @@ def concepts(told: Body, asked: int, names_only: bool) -> Answered[list[Concept]
                 _of(concept, "definitions", list) if "definitions" in concept else ()
             )  # an earlier service tells none
         )
-        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, definitions))
+        sabs = _texts(concept, "sabs") if "sabs" in concept else ()  # likewise
+        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, definitions, sabs))
     return _answered(found, told)
 
 

@@ -1358,7 +1358,7 @@ class GetConceptRequest(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     NAMES_ONLY_FIELD_NUMBER: _builtins.int
     names_only: _builtins.bool
-    """Leave synonyms, semantic types and counts out: names only."""
+    """Leave synonyms, semantic types, definitions and counts out: names only."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts."""
@@ -1442,6 +1442,7 @@ class Concept(_message.Message):
     PARENTS_FIELD_NUMBER: _builtins.int
     CHILDREN_FIELD_NUMBER: _builtins.int
     DEFINITIONS_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
@@ -1462,6 +1463,10 @@ class Concept(_message.Message):
     def definitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Definition]:
         """Its definitions, by vocabulary. Empty: the release gives none, or the key may not see names."""
 
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The source vocabularies that assert an is_a edge of it, to a parent or from a child."""
+
     def __init__(
         self,
         *,
@@ -1472,10 +1477,11 @@ class Concept(_message.Message):
         parents: _builtins.int = ...,
         children: _builtins.int = ...,
         definitions: _abc.Iterable[Global___Definition] | None = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "children", b"children", "cui", b"cui", "definitions", b"definitions", "name", b"name", "parents", b"parents", "sabs", b"sabs", "semantic_types", b"semantic_types", "synonyms", b"synonyms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015

@@ -188,6 +188,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     parents=concept.parents,
                     children=concept.children,
                     definitions=[pb.Definition(sab=told.sab, text=told.text) for told in concept.definitions],
+                    sabs=concept.sabs,
                 )
                 for concept in answer.value.concepts
             ],

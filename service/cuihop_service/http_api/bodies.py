@@ -136,6 +136,7 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
         "parents": concept.parents,
         "children": concept.children,
         "definitions": [{"sab": definition.sab, "text": definition.text} for definition in concept.definitions],
+        "sabs": concept.sabs,
     }
 
 
@@ -338,6 +339,7 @@ class ConceptRow(BaseModel):
     parents: int
     children: int
     definitions: list[DefinitionBody]
+    sabs: list[str] = Field(description="The source vocabularies that assert an is_a edge of it.")
 
 
 class ConceptBody(AnswerBody, ConceptRow):

@@ -176,6 +176,11 @@ def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service:
             shown(explorer, view)
             explorer.shot(f"phone-{view}")
             assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, view
+        explorer.open()
+        explorer.field("Search").fill("b")
+        expect(explorer.page.get_by_role("option").locator(".about").first).not_to_be_empty()
+        explorer.shot("phone-type-ahead")
+        assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_it_works_below_any_path_of_a_proxy(browser: Browser, service: RunningService) -> None:

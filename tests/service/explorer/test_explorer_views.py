@@ -110,6 +110,36 @@ def test_enter_before_the_answer_takes_the_first_concept(explorer: Explorer) -> 
     expect(explorer["#card h1"]).to_have_text("Brain stem")
 
 
+def test_enter_takes_no_concept_of_a_text_typed_before(explorer: Explorer) -> None:
+    field = explorer.field("Search")
+    field.fill("brain")
+    expect(explorer.page.get_by_role("option").first).to_contain_text("C0006104")
+    field.press_sequentially(" stem")  # without waiting for its list
+    field.press("Enter")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+
+
+def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> None:
+    field = explorer.field("Search")
+    field.fill("brain")
+    options = explorer.page.get_by_role("option")
+    about = options.locator(".about")
+    expect(about.nth(1)).to_have_text("Body Part, Organ, or Organ Component · MSH")
+    expect(about.nth(2)).to_have_text("MSH")
+    explorer.shot("type-ahead-details")
+    explorer.page.route("**/v1/concepts", lambda route: route.abort())
+    field.fill("head")
+    expect(options).to_have_text([re.compile("Head")])  # the list does not wait for what is told beside it
+
+
+def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
+    asked: list[str] = []
+    explorer.page.on("request", lambda request: asked.append(request.url))
+    explorer.field("Search").press_sequentially("brain stem", delay=20)
+    expect(explorer.page.get_by_role("option")).to_have_count(1)
+    assert len([url for url in asked if "/v1/search" in url]) == 1
+
+
 def test_a_retired_identifier_leads_to_its_successor(explorer: Explorer) -> None:
     explorer.field("Search").fill("c9000901")
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile("Veins.*successor of C9000901, retired"))
@@ -144,6 +174,40 @@ def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Pat
     explorer.shot("concept")
 
 
+def test_the_card_tells_the_vocabularies_of_the_concept(explorer: Explorer, graph: SnapshotGraph) -> None:
+    explorer.open(f"#/concept?cui={STEM}")
+    expect(explorer["#card .vocabularies"]).to_have_text("Vocabularies: MSH")
+    assert graph.concepts([STEM])[0].sabs == ("MSH",)
+
+
+def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, service: RunningService) -> None:
+    markup = 'The part <b>below</b>. <img src=x onerror="window.hacked = 1">'
+    told = [
+        {"sab": "MSH", "text": markup},
+        {"sab": "NCI", "text": "The part of the brain that is continuous with the spinal cord. " * 12},
+        {"sab": "UBERON", "text": "第三の定義"},
+        {"sab": "SYN", "text": "The last one"},
+    ]
+
+    def defined(route: Route) -> None:
+        concept = route.fetch().json()
+        route.fulfill(json={**concept, "definitions": told})
+
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 320)):
+        viewport = {"width": width, "height": 900}
+        with opened(browser, service.http + "/", color_scheme=scheme, viewport=viewport) as explorer:
+            explorer.page.route("**/v1/concept?*", defined)
+            explorer.open(f"#/concept?cui={STEM}")
+            definitions = explorer.page.get_by_role("region", name="Definitions")
+            expect(definitions.locator("dt")).to_have_text(["MSH", "NCI", "UBERON"])
+            expect(definitions.locator("dd").first).to_have_text(markup)
+            assert explorer.page.evaluate("window.hacked") is None
+            explorer.shot(f"definitions-{scheme}-{width}")
+            assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width
+            definitions.get_by_role("button", name="1 more definition").click()
+            expect(definitions.locator("dd").last).to_have_text("The last one")
+
+
 def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     explorer.open(f"#/concept?cui={HUB}")
     children = explorer.page.get_by_role("region", name="Children")
@@ -165,6 +229,7 @@ def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: 
         service.holder.serve(ServedGraph(newer.release, index=newer))
         explorer.go(f"#/concept?cui={STEM}")
         expect(explorer["#card h1"]).to_have_text("Brainstem, newer")
+        expect(explorer["#card .vocabularies"]).to_have_count(0)  # that release does not tell them
         expect(explorer["#release"]).to_contain_text("2027AA")
 
 
@@ -394,6 +459,21 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
     assert all(cui in svg for cui in path.cuis)
     told = json.loads(explorer.saved("JSON", tmp_path))
     assert (told["hops"], told["release"]) == (path.hops, graph.release.digest)
+
+
+def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -> None:
+    explorer.open("#/concept?cui=C0006121")
+    views = explorer.page.get_by_role("navigation", name="Views")
+    views.get_by_role("link", name="Path").click()
+    expect(explorer.field("From")).to_have_value("Brain stem (C0006121)")
+    explorer.choose("To", "head")
+    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    views.get_by_role("link", name="Neighbourhood").click()
+    expect(explorer.field("Around")).to_have_value("Brain stem (C0006121)")
+    views.get_by_role("link", name="Concept").click()
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    views.get_by_role("link", name="Concept").click()  # the view that is shown: begins anew
+    expect(explorer.page).to_have_url(re.compile("#/$"))
 
 
 def test_the_way_back_leads_through_the_views(explorer: Explorer) -> None:

@@ -6,6 +6,7 @@ import { inWords } from "./problems.js";
 
 const PAUSE = 150; // ms after the last key
 const HITS = 12;
+const SABS = 4; // vocabularies named in the list
 
 /**
  * @typedef {{cui: string, name: string|null, told: string}} Choice
@@ -36,6 +37,9 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
   /** @type {Choice[]} */
   let choices = [];
   let active = -1;
+  let listed = ""; // the text that the choices belong to
+  /** @type {Map<string, string>} */
+  const about = new Map(); // semantic types and vocabularies, once they are known
   let wantsFirst = false; // Enter came before the answer
   let timer = 0;
   /** @type {AbortController|null} */
@@ -55,6 +59,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     wantsFirst = false;
     choices = [];
     active = -1;
+    listed = "";
     list.hidden = true;
     fill(list);
     input.setAttribute("aria-expanded", "false");
@@ -91,12 +96,14 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
       const found = await suggestions(app, text, own.signal);
       if (own !== asking) return;
       choices = found.choices;
-      fill(list, choices.map((choice, place) => option(choice, `${id}-${place}`, () => choose(place))));
+      listed = text;
+      fill(list, choices.map((choice, place) => option(choice, `${id}-${place}`, about.get(choice.cui), () => choose(place))));
       list.hidden = choices.length === 0;
       input.setAttribute("aria-expanded", String(choices.length > 0));
       mark(-1);
       status.textContent = found.told ?? counts(choices.length);
       if (wantsFirst && choices.length) choose(0);
+      else await tellMore(own.signal);
     } catch (error) {
       if (isCancelled(error) || own !== asking) return;
       close();
@@ -106,8 +113,22 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     }
   }
 
+  /** Adds what tells concepts of one name apart. Nobody waits for it, and the list is whole without it. */
+  async function tellMore(signal) {
+    const asked = choices.map((choice) => choice.cui).filter((cui) => !about.has(cui)).slice(0, app.release.limits.concepts);
+    if (!asked.length) return;
+    const answer = await app.service.post("v1/concepts", { cuis: asked }, signal).catch(() => null);
+    if (!answer || signal.aborted) return;
+    answer.concepts.forEach((concept, place) => about.set(asked[place], inShort(concept)));
+    choices.forEach((choice, place) => {
+      const line = list.children[place].querySelector(".about");
+      if (line) line.textContent = about.get(choice.cui) ?? "";
+    });
+  }
+
   input.addEventListener("input", () => {
     field.cui = "";
+    asking?.abort(); // its answer would be one to another text
     wantsFirst = false;
     clearTimeout(timer);
     timer = setTimeout(ask, PAUSE);
@@ -121,7 +142,8 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
       else mark(active > 0 ? active - 1 : last);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      if (last >= 0) choose(Math.max(0, active));
+      const current = active >= 0 || input.value.trim() === listed; // else the list is that of a text typed before
+      if (last >= 0 && current) choose(Math.max(0, active));
       else if (field.cui) onchoose(field.cui);
       else if (input.value.trim()) {
         clearTimeout(timer);
@@ -147,7 +169,16 @@ function counts(found) {
   return found < HITS ? counted(found, "concept") : `The first ${HITS} concepts; type more to narrow them down`;
 }
 
-function option(choice, id, chosen) {
+/** @param {any} concept as the service tells it */
+function inShort({ semantic_types: types, sabs = [], parents, children }) {
+  const names = types.map((type) => type.name).join(", ");
+  const more = sabs.length > SABS ? ` and ${sabs.length - SABS} more` : "";
+  const vocabularies = sabs.slice(0, SABS).join(", ") + more;
+  const told = [names, vocabularies].filter(Boolean).join(" · ");
+  return told || `${counted(parents, "parent")}, ${counted(children, "child", "children")}`;
+}
+
+function option(choice, id, about, chosen) {
   const item = el(
     "li",
     { role: "option", id, "aria-selected": "false" },
@@ -155,6 +186,7 @@ function option(choice, id, chosen) {
     " ",
     el("code", {}, choice.cui),
     choice.told && [" ", el("span", { class: "told" }, choice.told)],
+    el("span", { class: "about" }, about ?? ""),
   );
   item.addEventListener("mousedown", (event) => {
     event.preventDefault(); // the field keeps the focus

@@ -9,6 +9,7 @@ import { saveButtons } from "./saving.js";
 
 const PAGE = 25;
 const SYNONYMS = 12;
+const DEFINITIONS = 3;
 
 /** @type {import("./main.js").View} */
 export async function conceptView(app, place, query, signal) {
@@ -92,7 +93,10 @@ function showCard(app, card, asked, concept, signal) {
       concept.semantic_types.length > 0 && el("ul", { class: "chips", "aria-label": "Semantic types" },
         concept.semantic_types.map((type) => el("li", {}, type.name, " ", el("small", {}, type.tui)))),
       concept.names_hidden && el("p", { class: "notice" }, "Names are not shown here: your key or this service does not open them."),
+      concept.sabs?.length > 0 && el("p", { class: "vocabularies", title: "source vocabularies that assert an is_a edge of it" },
+        el("b", {}, "Vocabularies: "), concept.sabs.join(", ")),
       synonyms(concept.synonyms),
+      definitions(concept.definitions ?? []),
       el("p", { class: "row" },
         el("a", { class: "button", href: address("path", { a: concept.cui }) }, "Path from here"),
         el("a", { class: "button", href: address("neighbourhood", { cui: concept.cui }) }, "Neighbourhood")),
@@ -105,14 +109,34 @@ function showCard(app, card, asked, concept, signal) {
     cypherPanel(conceptCypher(concept.cui)),
     saveButtons(`concept-${concept.cui}`, {
       json: () => concept,
-      csv: () => [["cui", "name", "semantic_types", "synonyms", "parents", "children"],
+      csv: () => [["cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies"],
         [concept.cui, concept.name ?? "", concept.semantic_types.map((type) => type.name).join("; "),
-          concept.synonyms.join("; "), concept.parents, concept.children]],
+          concept.synonyms.join("; "), concept.parents, concept.children, (concept.sabs ?? []).join("; ")]],
     }),
   );
   announce(`${title}, ${counted(concept.parents, "parent")}, ${counted(concept.children, "child", "children")}`);
   listOf(app, parents, concept, "up", signal, true);
   listOf(app, children, concept, "down", signal, false);
+}
+
+/** What the vocabularies say it is; each with the one that says so. Text, whatever it looks like. */
+function definitions(all) {
+  if (!all.length) return null;
+  const list = el("dl", { class: "definitions" });
+  const heading = el("h2", { tabindex: "-1" }, counted(all.length, "definition"));
+  const show = (most) => {
+    fill(list, all.slice(0, most).map(({ sab, text }) => [el("dt", {}, sab), el("dd", {}, text)]));
+    if (all.length > most) {
+      const more = el("button", { type: "button", class: "quiet small" }, counted(all.length - most, "more definition"));
+      more.addEventListener("click", () => {
+        show(all.length);
+        heading.focus(); // the button is gone
+      });
+      list.append(el("dd", {}, more));
+    }
+  };
+  show(DEFINITIONS);
+  return el("section", { "aria-label": "Definitions" }, heading, list);
 }
 
 function synonyms(all) {

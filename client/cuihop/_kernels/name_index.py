@@ -1,0 +1,192 @@
+"""What an index of names is made of: the words of every name, numbered, and the names of every word."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop._kernels.names import FOLD
+
+__all__ = ["letters", "postings", "see", "sequence_keys", "words_of"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+
+_FIRST_TABLE = 1 << 12
+_FIRST_TEXT = 1 << 14
+
+
+@compiled
+def words_of(
+    offsets: Int64, blob: UInt8, folded_rows: Int32, folded_offsets: Int64, folded_blob: UInt8
+) -> tuple[Int64, Int32, Int64, UInt8]:
+    """The words of every name, in their order. Names with letters beyond ASCII are read in their folded form.
+
+    Returns:
+        where each name's words begin in the next array, int64, shape (names + 1,); the number of each word, in the
+        order in which words are met first; where each word's text begins, int64, shape (words + 1,); their texts.
+    """
+    names = offsets.size - 1
+    begins = np.empty(names + 1, dtype=np.int64)
+    begins[0] = 0
+    numbers = np.empty(max(16, 4 * names), dtype=np.int32)
+    table = np.full(_FIRST_TABLE, -1, dtype=np.int32)
+    hashes = np.empty(_FIRST_TABLE, dtype=np.uint64)  # of each word
+    starts = np.empty(_FIRST_TABLE, dtype=np.int64)
+    texts = np.empty(_FIRST_TEXT, dtype=np.uint8)
+    words = 0
+    filled = 0
+    count = 0
+    f = 0
+    for row in range(names):
+        is_folded = f < folded_rows.size and folded_rows[f] == row
+        i = folded_offsets[f] if is_folded else offsets[row]
+        end = folded_offsets[f + 1] if is_folded else offsets[row + 1]
+        if is_folded:
+            f += 1
+        while True:
+            # The word goes to the end of the texts, and stays there if it is new.
+            length = 0
+            key = np.uint64(14695981039346656037)
+            while i < end:
+                byte = FOLD[folded_blob[i]] if is_folded else FOLD[blob[i]]
+                i += 1
+                if byte == 0:
+                    if length:
+                        break
+                    continue
+                if filled + length == texts.size:
+                    more = np.empty(2 * texts.size, dtype=np.uint8)
+                    more[: texts.size] = texts
+                    texts = more
+                texts[filled + length] = byte
+                length += 1
+                key = (key ^ np.uint64(byte)) * np.uint64(1099511628211)
+            if length == 0:
+                break
+            key ^= key >> np.uint64(29)
+            slot = np.int64(key & np.uint64(table.size - 1))
+            number = -1
+            while table[slot] >= 0:
+                other = table[slot]
+                if hashes[other] == key:
+                    begin = starts[other]
+                    size = (starts[other + 1] if other + 1 < words else filled) - begin
+                    same = size == length
+                    k = 0
+                    while same and k < length:
+                        same = texts[begin + k] == texts[filled + k]
+                        k += 1
+                    if same:
+                        number = other
+                        break
+                slot = (slot + 1) & (table.size - 1)
+            if number < 0:
+                number = words
+                table[slot] = number
+                hashes[number] = key
+                starts[number] = filled
+                words += 1
+                filled += length
+                if 2 * words > table.size:
+                    table, hashes, starts = _twice(table, hashes, starts, words)
+            if count == numbers.size:
+                longer = np.empty(2 * numbers.size, dtype=np.int32)
+                longer[:count] = numbers
+                numbers = longer
+            numbers[count] = number
+            count += 1
+        begins[row + 1] = count
+    word_offsets = np.empty(words + 1, dtype=np.int64)
+    word_offsets[:words] = starts[:words]
+    word_offsets[words] = filled
+    return begins, numbers[:count].copy(), word_offsets, texts[:filled].copy()
+
+
+@compiled
+def _twice(
+    table: Int32, hashes: npt.NDArray[np.uint64], starts: Int64, words: int
+) -> tuple[Int32, npt.NDArray[np.uint64], Int64]:
+    """The table of words with twice the room."""
+    size = 2 * table.size
+    new_table = np.full(size, -1, dtype=np.int32)
+    new_hashes = np.empty(size, dtype=np.uint64)
+    new_starts = np.empty(size, dtype=np.int64)
+    new_hashes[:words] = hashes[:words]
+    new_starts[:words] = starts[:words]
+    for word in range(words):
+        slot = np.int64(new_hashes[word] & np.uint64(size - 1))
+        while new_table[slot] >= 0:
+            slot = (slot + 1) & (size - 1)
+        new_table[slot] = word
+    return new_table, new_hashes, new_starts
+
+
+@compiled
+def letters(offsets: Int64, blob: UInt8, rows: Int64, first: int, keys: npt.NDArray[np.uint64]) -> None:
+    """Eight bytes of each string, from the byte ``first`` on, as one number that sorts as they do; 0 beyond its end."""
+    for i in range(rows.size):
+        begin = offsets[rows[i]] + first
+        end = offsets[rows[i] + 1]
+        key = np.uint64(0)
+        for k in range(begin, begin + 8):
+            key = (key << np.uint64(8)) | np.uint64(blob[k] if k < end else 0)
+        keys[i] = key
+
+
+@compiled
+def sequence_keys(
+    begins: Int64, numbers: Int32, rows: Int64, first: int, each: int, bits: int, keys: npt.NDArray[np.uint64]
+) -> None:
+    """Some words of each name, ``each`` of them from word ``first`` on, as one number that sorts as they do.
+
+    ``numbers`` tell the words in their order, from 1 on; 0 stands for no more words. A number has ``bits`` bits.
+    """
+    for i in range(rows.size):
+        begin = begins[rows[i]] + first
+        end = begins[rows[i] + 1]
+        key = np.uint64(0)
+        for k in range(begin, begin + each):
+            key = (key << np.uint64(bits)) | np.uint64(numbers[k] if k < end else 0)
+        keys[i] = key
+
+
+@compiled
+def postings(begins: Int64, numbers: Int32, rows: Int32, words: int) -> tuple[Int64, Int32]:
+    """For each word the names that have it, by their places in ``rows``, ascending, each once.
+
+    Returns:
+        where the names of each word begin in the next array, int64, shape (words + 1,); the names.
+    """
+    last = np.full(words, -1, dtype=np.int32)
+    indptr = np.zeros(words + 1, dtype=np.int64)
+    for place in range(rows.size):
+        for k in range(begins[rows[place]], begins[rows[place] + 1]):
+            word = numbers[k] - 1
+            if last[word] != place:
+                last[word] = place
+                indptr[word + 1] += 1
+    for word in range(words):
+        indptr[word + 1] += indptr[word]
+    found = np.empty(indptr[words], dtype=np.int32)
+    filled = indptr[:-1].copy()
+    last[:] = -1
+    for place in range(rows.size):
+        for k in range(begins[rows[place]], begins[rows[place] + 1]):
+            word = numbers[k] - 1
+            if last[word] != place:
+                last[word] = place
+                found[filled[word]] = place
+                filled[word] += 1
+    return indptr, found
+
+
+@compiled
+def see(numbers: Int32, low: int, marks: UInt8) -> None:
+    """Make a 2 of each 1 among the marks of these numbers. The marks are those of ``low`` and the numbers after it."""
+    for number in numbers:
+        place = number - low
+        if 0 <= place < marks.size and marks[place]:
+            marks[place] = 2

@@ -1,0 +1,77 @@
+"""Search by name in a snapshot: with its index of names, or by reading every name where it has none."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from cuihop.cores import in_threads
+from cuihop.name_index import NAME_INDEX, NameIndex
+from cuihop.snapshot_format import Sections
+
+__all__ = ["EveryName", "NameSearch", "name_search"]
+
+_CONCEPTS_A_CALL = 1 << 18
+
+
+class NameSearch(Protocol):
+    """Finds the best names of a text."""
+
+    def best(self, text: str, most: int) -> list[tuple[int, int]]:
+        """The best concepts, at most so many, each with the row of the name that matches best.
+
+        Args:
+            text: folded, not empty.
+            most: the most concepts wanted.
+        """
+
+    def warm_up(self) -> None:
+        """Have what is compiled made ready."""
+
+
+def name_search(sections: Sections) -> NameSearch:
+    """The search of a snapshot. Those that were made before there was an index of names have none."""
+    return NameIndex(sections) if NAME_INDEX[0] in sections else EveryName(sections)
+
+
+class EveryName:
+    """Reads every name, about a tenth of a second for a million of them; compiled.
+
+    Args:
+        sections: of a snapshot.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+
+    def warm_up(self) -> None:
+        """See `NameSearch.warm_up`."""
+        self.best("a", 1)
+
+    def best(self, text: str, most: int) -> list[tuple[int, int]]:
+        """See `NameSearch.best`."""
+        from cuihop._kernels import names
+
+        section = self._sections
+        letters = text.encode()
+        spaces = [-1, *(i for i, byte in enumerate(letters) if byte == ord(" ")), len(letters)]
+        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
+        word_ends = np.array(spaces[1:], dtype=np.int32)
+        concepts = len(section["name_indptr"]) - 1
+        scores = np.empty(concepts, dtype=np.uint8)
+        rows = np.empty(concepts, dtype=np.int32)
+
+        def answer(first: int) -> None:
+            part = slice(first, first + _CONCEPTS_A_CALL)
+            names.search(
+                section["name_indptr"], section["name_offsets"], section["name_blob"],
+                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
+                np.frombuffer(letters, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
+            )  # fmt: skip
+
+        in_threads(answer, range(0, concepts, _CONCEPTS_A_CALL))
+        found = np.flatnonzero(rows >= 0)
+        lengths = np.diff(section["name_offsets"])[rows[found]]
+        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
+        return list(zip(best.tolist(), rows[best].tolist(), strict=True))
