@@ -11,7 +11,6 @@ and takes its share of the cores.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import re
@@ -26,7 +25,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,10 @@ from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_loader.synthetic import SyntheticRelease, tables
+from measurement import Measurement, arguments_of
 
 PAIRS_A_BATCH = 1_000
+RESULTS = Measurement(("uvicorn", "granian", "grpcio"))
 Pairs = list[tuple[str, str]]
 
 
@@ -50,11 +51,13 @@ class Told:
     Attributes:
         rate: answers a second.
         median, late: milliseconds; half, and 99 % of the answers took no longer.
+        processor: microseconds of the server's processor time for one answer; 0 where it was not looked at.
     """
 
     rate: float
     median: float
     late: float
+    processor: float = 0.0
 
 
 Load = Callable[[], Told]
@@ -119,11 +122,36 @@ def serving(snapshot: Path, http_port: int, grpc_port: int, workers: int = 1) ->
     )  # fmt: skip
 
 
+def family(process: int) -> list[int]:
+    """A process and its children."""
+    return [process, *map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+
+
+def processor_seconds(process: int) -> float:
+    """What a process and its children have used so far."""
+    ticks = 0
+    for number in family(process):
+        fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def watched(load: Load, process: int, seconds: float) -> Load:
+    """The load, with the processor time of the server."""
+
+    def told() -> Told:
+        before = processor_seconds(process)
+        found = load()
+        spent = processor_seconds(process) - before
+        return replace(found, processor=1e6 * spent / (found.rate * seconds))
+
+    return told
+
+
 def memory(process: int) -> list[tuple[int, int]]:
     """Of a process and its children, megabytes: resident, and with shared pages divided among who shares them."""
     found = []
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    for number in (str(process), *children):
+    for number in family(process):
         text = Path(f"/proc/{number}/smaps_rollup").read_text()
         sizes = {name: int(size) for name, size in re.findall(r"^(Rss|Pss):\s+(\d+)", text, re.MULTILINE)}
         found.append((sizes["Rss"] // 1024, sizes["Pss"] // 1024))
@@ -225,15 +253,20 @@ def in_turn(name: str, loads: Mapping[str, Load], rounds: int) -> None:
         for server, load in loads.items():
             found[server].append(load())
     for server, told in found.items():
-        rate, median, late = (statistics.median(getattr(t, of) for t in told) for of in ("rate", "median", "late"))
+        of = ("rate", "median", "late", "processor")
+        rate, median, late, processor = (statistics.median(getattr(t, name) for t in told) for name in of)
         shares = [ours.rate / bare.rate for ours, bare in zip(told, found["nothing"], strict=True)]
         share = f"{statistics.median(shares):>6.0%}" if server != "nothing" else ""
-        print(f"{f'{name}: {server}':<60} {rate:>10,.0f} {median:>8.2f} {late:>8.2f} {share}".rstrip(), flush=True)
+        numbers = f"{rate:>10,.0f} {median:>8.2f} {late:>8.2f} {processor:>7.0f} {share}"
+        print(f"{f'{name}: {server}':<60} {numbers}".rstrip(), flush=True)
+        RESULTS.add(name, server, rate, "answers/s")
+        RESULTS.add(f"{name}, median", server, median, "ms")
+        RESULTS.add(f"{name}, 99 %", server, late, "ms")
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments_of(__doc__)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--seconds", type=int, default=2)
@@ -249,6 +282,7 @@ def main() -> None:
         graph.save(snapshot)
         print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges; near pairs; one worker", flush=True)
         measure(pairs, snapshot, folder, asked.seconds, asked.rounds)
+    RESULTS.save(asked.json)
 
 
 def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: int) -> None:
@@ -256,11 +290,11 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
     single, batch = scripts(folder, pairs)
     here = str(Path(__file__).parent)
     own, bare, other = (free_port(), free_port()), (free_port(), free_port()), free_port()
-    print(f"{'':<60} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'share':>6}")
+    print(f"{'':<60} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'CPU µs':>7} {'share':>6}")
     with ExitStack() as stack:
-        stack.enter_context(serving(snapshot, *own))
-        stack.enter_context(running(f"{here}/service_nothing.py", *map(str, bare), port=bare[0]))
-        stack.enter_context(
+        served = stack.enter_context(serving(snapshot, *own))
+        nothing = stack.enter_context(running(f"{here}/service_nothing.py", *map(str, bare), port=bare[0]))
+        granian = stack.enter_context(
             running(
                 "-m",
                 "granian",
@@ -281,14 +315,20 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
                 PYTHONPATH=here,
             )
         )
-        servers = {"nothing": bare[0], "cuihop serve": own[0], "the same on granian": other}
+        servers = {
+            "nothing": (nothing, bare),
+            "cuihop serve": (served, own),
+            "the same on granian": (granian, (other, 0)),
+        }
         for name, script, connections in (
             ("HTTP, 1 connection", single, 1),
             ("HTTP, 16 connections", single, 16),
             ("HTTP, batches of 1,000, 4 connections", batch, 4),
         ):
             ask = partial(over_http, script=script, connections=connections, seconds=seconds)
-            in_turn(name, {server: partial(ask, port) for server, port in servers.items()}, rounds)
+            loads = {server: watched(partial(ask, ports[0]), pid, seconds) for server, (pid, ports) in servers.items()}
+            in_turn(name, loads, rounds)
+        del servers["the same on granian"]
         singles = [pb.DistanceRequest(a=a, b=b) for a, b in pairs]
         numbers = [(int(a[1:]), int(b[1:])) for a, b in pairs[:PAIRS_A_BATCH]]
         packed = pb.PackedPairs(a=[a for a, _ in numbers], b=[b for _, b in numbers])
@@ -300,7 +340,8 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             ("gRPC, batches of 1,000, packed, 4 callers", batches, "Distances", 4),
         ):
             call = partial(over_grpc, requests=requests, method=method, callers=callers, seconds=seconds)
-            in_turn(name, {"nothing": partial(call, bare[1]), "cuihop serve": partial(call, own[1])}, rounds)
+            loads = {server: watched(partial(call, ports[1]), pid, seconds) for server, (pid, ports) in servers.items()}
+            in_turn(name, loads, rounds)
     for workers in (1, 2):
         with serving(snapshot, *own, workers=workers) as process:
             told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
@@ -310,6 +351,8 @@ def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: in
             f"{told[1].rate:,.0f} batches/s at 4; MB resident, and with shared pages divided, of each process: "
             + ", ".join(f"{rss:,} {pss:,}" for rss, pss in sizes)
         )
+        RESULTS.add(f"HTTP, 16 connections, {workers} workers", "cuihop serve", told[0].rate, "answers/s")
+        RESULTS.add(f"HTTP, batches of 1,000, {workers} workers", "cuihop serve", told[1].rate, "answers/s")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def meeting(
         from_end = signed(hops_to[end, landmark])
         at_landmark |= min(from_start, from_end) == 0
         if max(from_start, from_end) < UNREACHED:
-            through = min(through, from_start + from_end)
+            through = min(through, int(from_start + from_end))
     if not at_landmark:
         around = bfs.meeting(indptr, indices, indptr, indices, start, end, min(bound, through - 1), mark, queue, epoch)
         if around != NO_PATH:
