@@ -3,6 +3,7 @@
 # make check   lint, formatting, types, import rules
 # make bench   the measurements of benchmarks/
 # make docs     the documentation as web pages, in build/docs; works without a network
+# make links    every link to elsewhere is followed; needs the network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
@@ -19,7 +20,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench docs tutorial stubs vendor neo4j clean
+.PHONY: demo test check bench docs links tutorial stubs vendor neo4j clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -39,6 +40,9 @@ bench: $(READY)
 docs: $(READY)
 	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs
 	@echo "build/docs/index.html"
+
+links: $(READY)
+	@$(BIN)/python -m sphinx --builder linkcheck --fresh-env --quiet --keep-going --conf-dir docs/site --tag with-readme . build/links
 
 tutorial: $(READY)
 	@$(BIN)/python tests/tutorial_notebook.py

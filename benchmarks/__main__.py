@@ -32,7 +32,7 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
         "How many questions a second does the service answer?",
         "service.py",
         (),
-        ("--concepts", "20000", "--rows", "400000", "--seconds", "1"),
+        ("--concepts", "20000", "--rows", "400000", "--seconds", "1", "--rounds", "1"),
     ),
     ("What does knowing the caller cost?", "guard.py", (), ("--calls", "500")),
     ("How long does a whole evaluation take?", "rocov2.py", (), ()),

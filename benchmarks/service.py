@@ -1,31 +1,37 @@
-"""How many questions a second one worker of the service answers, beside granian, and beside nothing at all.
+"""How many questions a second one worker of the service answers, beside the same servers with nothing behind them.
 
 ::
 
-    python benchmarks/service.py [--concepts N] [--rows N] [--seconds N]
+    python benchmarks/service.py [--concepts N] [--rows N] [--seconds N] [--rounds N]
 
-Needs ``wrk`` (Debian's package) for the load over HTTP. "Nothing" is a handler of two lines on the same server: what
-the server itself allows. The load comes from the same machine and takes its share of the cores.
+Needs ``wrk`` (Debian's package) for the load over HTTP. The service and `service_nothing.py` are both up, and each kind
+of load goes to one and the other in turn, several times; a line has the medians. The load comes from the same machine
+and takes its share of the cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 import numpy as np
 
 from cuihop import SnapshotGraph
@@ -34,14 +40,24 @@ from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_loader.synthetic import SyntheticRelease, tables
 
 PAIRS_A_BATCH = 1_000
+Pairs = list[tuple[str, str]]
 
 
-async def nothing(scope: Any, receive: Any, send: Any) -> None:
-    """An application that does nothing."""
-    if scope["type"] != "http":
-        return
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
-    await send({"type": "http.response.body", "body": b'{"hops":3}'})
+@dataclass(frozen=True)
+class Told:
+    """What a load found.
+
+    Attributes:
+        rate: answers a second.
+        median, late: milliseconds; half, and 99 % of the answers took no longer.
+    """
+
+    rate: float
+    median: float
+    late: float
+
+
+Load = Callable[[], Told]
 
 
 def service_application() -> Any:
@@ -60,6 +76,9 @@ def service_application() -> Any:
     return application(ConceptService(holder, limits), Front(limits))
 
 
+# Servers
+
+
 def free_port() -> int:
     """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as held:
@@ -68,8 +87,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(*command: str, port: int, **environment: str) -> Iterator[None]:
-    """A server, until the block ends."""
+def running(*command: str, port: int, **environment: str) -> Iterator[int]:
+    """A server, until the block ends; gives its process."""
     process = subprocess.Popen(
         [sys.executable, *command],
         env=os.environ | environment,
@@ -86,14 +105,36 @@ def running(*command: str, port: int, **environment: str) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
-        yield
+        yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
 
 
-def loaded(port: int, script: Path, connections: int, seconds: int) -> str:
-    """What wrk prints of a load: requests a second, median, 99th percentile."""
+def serving(snapshot: Path, http_port: int, grpc_port: int, workers: int = 1) -> Any:
+    """``cuihop serve``, until the block ends."""
+    return running(
+        "-m", "cuihop.cli", "serve", "--store", str(snapshot), "--workers", str(workers),
+        "--http-port", str(http_port), "--grpc-port", str(grpc_port), port=http_port,
+    )  # fmt: skip
+
+
+def memory(process: int) -> list[tuple[int, int]]:
+    """Of a process and its children, megabytes: resident, and with shared pages divided among who shares them."""
+    found = []
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    for number in (str(process), *children):
+        text = Path(f"/proc/{number}/smaps_rollup").read_text()
+        sizes = {name: int(size) for name, size in re.findall(r"^(Rss|Pss):\s+(\d+)", text, re.MULTILINE)}
+        found.append((sizes["Rss"] // 1024, sizes["Pss"] // 1024))
+    return found
+
+
+# Loads
+
+
+def over_http(port: int, script: Path, connections: int, seconds: int) -> Told:
+    """What wrk finds."""
     told = subprocess.run(
         ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), f"http://127.0.0.1:{port}"],
         capture_output=True,
@@ -106,10 +147,18 @@ def loaded(port: int, script: Path, connections: int, seconds: int) -> str:
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", told)
     if rate is None or half is None or late is None or bad is not None:
         raise SystemExit(told)
-    return f"{float(rate[1]):>10,.0f} {half[1]:>10} {late[1]:>10}"
+    return Told(float(rate[1]), milliseconds(half[1]), milliseconds(late[1]))
 
 
-def scripts(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
+def milliseconds(text: str) -> float:
+    """Of a time as wrk writes it."""
+    for unit, factor in (("us", 0.001), ("ms", 1.0), ("s", 1000.0)):
+        if text.endswith(unit):
+            return float(text.removesuffix(unit)) * factor
+    raise ValueError(text)
+
+
+def scripts(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
     """What wrk asks: single distances of many pairs in turn, and batches."""
     single = folder / "single.lua"
     listed = ",".join(f'"/v1/distance?a={a}&b={b}"' for a, b in pairs[:2_000])
@@ -127,29 +176,32 @@ def scripts(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
     return single, batch
 
 
-def grpc_rates(port: int, pairs: list[tuple[str, str]], seconds: float) -> Iterator[tuple[str, float, float]]:
-    """Single distances and batches over gRPC, one caller after the other's answer: a second, and milliseconds each."""
-    import grpc
+def over_grpc(port: int, requests: list[Any], method: str, callers: int, seconds: float) -> Told:
+    """So many callers in one process, each with its next question after the answer to the last."""
+    spent: list[float] = []
 
-    numbers = [(int(a[1:]), int(b[1:])) for a, b in pairs[:PAIRS_A_BATCH]]
-    packed = pb.PackedPairs(a=[a for a, _ in numbers], b=[b for _, b in numbers])
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        stub: Any = pb_grpc.ConceptGraphServiceStub(channel)
-        questions: list[tuple[str, Callable[[int], Any]]] = [
-            ("single", lambda i: stub.Distance(pb.DistanceRequest(a=pairs[i][0], b=pairs[i][1]))),
-            (f"batch of {PAIRS_A_BATCH:,}, packed", lambda i: stub.Distances(pb.DistancesRequest(packed=packed))),
-        ]
-        for name, ask in questions:
-            ask(0)
+    async def ask() -> float:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub: Any = pb_grpc.ConceptGraphServiceStub(channel)  # type: ignore[no-untyped-call,unused-ignore]
+            asked = getattr(stub, method)
+            await asked(requests[0])
+
+            async def one(place: int) -> None:
+                while (begun := time.perf_counter()) < ends:
+                    await asked(requests[place % len(requests)])
+                    spent.append(time.perf_counter() - begun)
+                    place += callers
+
             begun = time.perf_counter()
-            count = 0
-            while (spent := time.perf_counter() - begun) < seconds:
-                ask(count % len(pairs))
-                count += 1
-            yield name, count / spent, 1000 * spent / count
+            ends = begun + seconds
+            await asyncio.gather(*map(one, range(callers)))
+            return time.perf_counter() - begun
+
+    whole = asyncio.run(ask())
+    return Told(len(spent) / whole, *(1000 * np.quantile(spent, [0.5, 0.99])))
 
 
-def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, list[tuple[str, str]]]:
+def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, Pairs]:
     """A synthetic graph, and pairs of it at most two hops apart: such as an evaluation asks for."""
     edges = tables(SyntheticRelease(concepts=concepts, rows=rows)).edges("isa")
     named = [(f"C{child:07d}", f"C{parent:07d}") for child, parent in edges.tolist()]
@@ -163,12 +215,29 @@ def made_graph(concepts: int, rows: int) -> tuple[SnapshotGraph, list[tuple[str,
     return graph, pairs
 
 
+# Tables
+
+
+def in_turn(name: str, loads: Mapping[str, Load], rounds: int) -> None:
+    """A line for each server: medians of the rounds; its rate as a share of nothing's, each compared in its round."""
+    found: dict[str, list[Told]] = {server: [] for server in loads}
+    for _ in range(rounds):
+        for server, load in loads.items():
+            found[server].append(load())
+    for server, told in found.items():
+        rate, median, late = (statistics.median(getattr(t, of) for t in told) for of in ("rate", "median", "late"))
+        shares = [ours.rate / bare.rate for ours, bare in zip(told, found["nothing"], strict=True)]
+        share = f"{statistics.median(shares):>6.0%}" if server != "nothing" else ""
+        print(f"{f'{name}: {server}':<60} {rate:>10,.0f} {median:>8.2f} {late:>8.2f} {share}".rstrip(), flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     if shutil.which("wrk") is None:
         print("wrk is not installed: nothing measured")
@@ -179,45 +248,68 @@ def main() -> None:
         graph, pairs = made_graph(asked.concepts, asked.rows)
         graph.save(snapshot)
         print(f"{graph.release.concepts:,} concepts, {graph.release.edges:,} edges; near pairs; one worker", flush=True)
-        measure(pairs, snapshot, folder, asked.seconds)
+        measure(pairs, snapshot, folder, asked.seconds, asked.rounds)
 
 
-def measure(pairs: list[tuple[str, str]], snapshot: Path, folder: Path, seconds: int) -> None:
-    """The table."""
+def measure(pairs: Pairs, snapshot: Path, folder: Path, seconds: int, rounds: int) -> None:
+    """The tables."""
     single, batch = scripts(folder, pairs)
-    print(f"{'HTTP':<48} {'answers/s':>10} {'median':>10} {'99 %':>10}")
-    own, bare, other = free_port(), free_port(), free_port()
-    grpc_port = free_port()
     here = str(Path(__file__).parent)
-    granian = ("-m", "granian", "--interface", "asgi", "--loop", "uvloop", "--workers", "1", "--log-level", "error")
-    with running(
-        "-m", "cuihop.cli", "serve", "--store", str(snapshot), "--http-port", str(own), "--grpc-port", str(grpc_port),
-        port=own,
-    ):  # fmt: skip
-        for connections in (1, 16):
-            told = loaded(own, single, connections, seconds)
-            print(f"{f'cuihop serve (uvicorn), {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded(own, batch, 4, seconds)}", flush=True)
-        over_grpc = list(grpc_rates(grpc_port, pairs, seconds))
-    with running(
-        *granian, "--port", str(other), "--factory", "service:service_application",
-        port=other, CUIHOP_GRAPH=str(snapshot), PYTHONPATH=here,
-    ):  # fmt: skip
-        for connections in (1, 16):
-            told = loaded(other, single, connections, seconds)
-            print(f"{f'the same application on granian, {connections} connections':<48} {told}", flush=True)
-        print(f"{'the same, batches of 1,000':<48} {loaded(other, batch, 4, seconds)}", flush=True)
-    with running(
-        "-m", "uvicorn", "--port", str(bare), "--loop", "uvloop", "--http", "httptools", "--no-access-log",
-        "service:nothing",
-        port=bare, PYTHONPATH=here,
-    ):  # fmt: skip
-        print(f"{'nothing on uvicorn, 16 connections':<48} {loaded(bare, single, 16, seconds)}", flush=True)
-    with running(*granian, "--port", str(other), "service:nothing", port=other, PYTHONPATH=here):
-        print(f"{'nothing on granian, 16 connections':<48} {loaded(other, single, 16, seconds)}", flush=True)
-    print(f"\n{'gRPC, one caller':<48} {'answers/s':>10} {'ms each':>10}")
-    for name, rate, each in over_grpc:
-        print(f"{name:<48} {rate:>10,.0f} {each:>10.2f}")
+    own, bare, other = (free_port(), free_port()), (free_port(), free_port()), free_port()
+    print(f"{'':<60} {'answers/s':>10} {'half ms':>8} {'99 % ms':>8} {'share':>6}")
+    with ExitStack() as stack:
+        stack.enter_context(serving(snapshot, *own))
+        stack.enter_context(running(f"{here}/service_nothing.py", *map(str, bare), port=bare[0]))
+        stack.enter_context(
+            running(
+                "-m",
+                "granian",
+                "--interface",
+                "asgi",
+                "--loop",
+                "uvloop",
+                "--workers",
+                "1",
+                "--log-level",
+                "error",
+                "--port",
+                str(other),
+                "--factory",
+                "service:service_application",
+                port=other,
+                CUIHOP_GRAPH=str(snapshot),
+                PYTHONPATH=here,
+            )
+        )
+        servers = {"nothing": bare[0], "cuihop serve": own[0], "the same on granian": other}
+        for name, script, connections in (
+            ("HTTP, 1 connection", single, 1),
+            ("HTTP, 16 connections", single, 16),
+            ("HTTP, batches of 1,000, 4 connections", batch, 4),
+        ):
+            ask = partial(over_http, script=script, connections=connections, seconds=seconds)
+            in_turn(name, {server: partial(ask, port) for server, port in servers.items()}, rounds)
+        singles = [pb.DistanceRequest(a=a, b=b) for a, b in pairs]
+        numbers = [(int(a[1:]), int(b[1:])) for a, b in pairs[:PAIRS_A_BATCH]]
+        packed = pb.PackedPairs(a=[a for a, _ in numbers], b=[b for _, b in numbers])
+        batches = [pb.DistancesRequest(packed=packed)]
+        for name, requests, method, callers in (
+            ("gRPC, 1 caller", singles, "Distance", 1),
+            ("gRPC, 16 callers", singles, "Distance", 16),
+            ("gRPC, batches of 1,000, packed, 1 caller", batches, "Distances", 1),
+            ("gRPC, batches of 1,000, packed, 4 callers", batches, "Distances", 4),
+        ):
+            call = partial(over_grpc, requests=requests, method=method, callers=callers, seconds=seconds)
+            in_turn(name, {"nothing": partial(call, bare[1]), "cuihop serve": partial(call, own[1])}, rounds)
+    for workers in (1, 2):
+        with serving(snapshot, *own, workers=workers) as process:
+            told = over_http(own[0], single, 16, seconds), over_http(own[0], batch, 4, seconds)
+            sizes = memory(process)
+        print(
+            f"{workers} worker{'s' * (workers > 1)}, HTTP: {told[0].rate:,.0f} singles/s at 16 connections, "
+            f"{told[1].rate:,.0f} batches/s at 4; MB resident, and with shared pages divided, of each process: "
+            + ", ".join(f"{rss:,} {pss:,}" for rss, pss in sizes)
+        )
 
 
 if __name__ == "__main__":

@@ -21,8 +21,12 @@ _KERNEL = "cuihop-tutorial"
 
 
 def executed() -> nbformat.NotebookNode:
-    """The notebook as it is after a run in an empty folder, in order, on a kernel of this very Python."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    """The tutorial as it is after a run, without what differs from run to run."""
+    return cleaned(run(nbformat.read(NOTEBOOK, as_version=4)))
+
+
+def run(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A notebook, executed in place in an empty folder, in order, on a kernel of this very Python."""
     with tempfile.TemporaryDirectory() as folder:
         specs = Path(folder) / "jupyter"
         write_kernel_spec(str(specs / "kernels" / _KERNEL))
@@ -43,7 +47,7 @@ def executed() -> nbformat.NotebookNode:
                 resources={"metadata": {"path": str(work)}},
             )
             client.execute()
-    return cleaned(notebook)
+    return notebook
 
 
 def cleaned(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

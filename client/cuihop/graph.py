@@ -142,6 +142,11 @@ class Distances(Sequence[int | None]):
 
         return pd.Series(pd.arrays.IntegerArray(self.hops.copy(), ~self.reached), name="hops")
 
+    def _repr_html_(self) -> str:
+        from cuihop.graph_html import distances_html
+
+        return distances_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -184,6 +189,11 @@ class Path:
     def cuis(self) -> tuple[str, ...]:
         """The concepts on the path, both ends included."""
         return (self.start, *(step.cui for step in self.steps))
+
+    def _repr_html_(self) -> str:
+        from cuihop.graph_html import path_html
+
+        return path_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +242,11 @@ class Neighbourhood(Sequence[Neighbour]):
     def __iter__(self) -> Iterator[Neighbour]:
         return iter(self.neighbours)
 
+    def _repr_html_(self) -> str:
+        from cuihop.graph_html import neighbourhood_html
+
+        return neighbourhood_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class CommonAncestor:
@@ -272,6 +287,11 @@ class Concept:
     children: int
     definitions: tuple[Definition, ...] = ()
     sabs: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from cuihop.graph_html import concept_html
+
+        return concept_html(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cuihop.box_svg import LETTERS, LINES, boxes_svg
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Neighbourhood, Path
+from cuihop.graph_html import path_edges, path_places
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +20,6 @@ __all__ = ["Drawing", "draw"]
 
 _WIDTH, _HEIGHT = 1.75, 0.62  # inches of a box
 _RIGHT, _UP = 2.15, 1.0  # inches from box to box
-_LETTERS, _LINES = 24, 2  # of a name in a box
 _A_LINE, _NEXT_LINE = 6, 0.75  # boxes side by side, and how much higher the next line of a level is
 _MOST = 60
 _BOX, _CENTRE, _LINE = "#f2f4f7", "#cfe3f5", "#47566b"
@@ -82,7 +83,7 @@ class Drawing:
                     facecolor=_CENTRE if asked else _BOX, edgecolor=_LINE, linewidth=1.6 if asked else 0.8, zorder=2,
                 )
             )  # fmt: skip
-            lines = textwrap.wrap(self.names.get(cui) or "(no name)", _LETTERS, max_lines=_LINES, placeholder=" …")
+            lines = textwrap.wrap(self.names.get(cui) or "(no name)", LETTERS, max_lines=LINES, placeholder=" …")
             axes.text(x, y, "\n".join([*lines, cui]), fontsize=7, ha="center", va="center", zorder=3)
         return figure
 
@@ -97,11 +98,8 @@ class Drawing:
 
         save_picture(self.figure, path)
 
-    def _repr_svg_(self) -> str | None:
-        """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.picture_file import notebook_svg
-
-        return notebook_svg(self.figure)
+    def _repr_svg_(self) -> str:
+        return boxes_svg(self.title, self.places, self.edges, names=self.names, centres=self.centres)
 
 
 def draw(graph: ConceptGraph, found: Path | Neighbourhood) -> Drawing:
@@ -127,17 +125,10 @@ def draw(graph: ConceptGraph, found: Path | Neighbourhood) -> Drawing:
 
 
 def _of_path(graph: ConceptGraph, path: Path) -> Drawing:
-    places: dict[str, tuple[float, float]] = {path.start: (0.0, 0.0)}
-    edges = []
-    here, level = path.start, 0
-    for column, step in enumerate(path.steps, start=1):
-        level += 1 if step.relation == "parent" else -1
-        places[step.cui] = (column, level)
-        edges.append((here, step.cui) if step.relation == "parent" else (step.cui, here))
-        here = step.cui
     names = dict(zip(path.cuis, graph.names(path.cuis), strict=True))
     hops = f"{path.hops} hop{'' if path.hops == 1 else 's'}"
-    return Drawing(f"{hops} from {path.start} to {here}", places, edges, names, (path.start, here))
+    ends = (path.start, path.cuis[-1])
+    return Drawing(f"{hops} from {ends[0]} to {ends[1]}", path_places(path), path_edges(path), names, ends)
 
 
 def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:

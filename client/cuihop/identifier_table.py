@@ -94,6 +94,12 @@ class IdentifierTable:
             chosen = chosen.astype(">u8").view(f"S{_SHORT}")
         return [entry.decode("ascii") for entry in chosen.tolist()]
 
+    def places(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32] | None:
+        """The position of each of `keys`, int32, -1 for one that is not there; ``None`` where identifiers are long."""
+        if self.keys is None or not len(self):
+            return None
+        return _places(self.keys, keys)
+
     def positions(self, identifiers: Sequence[str]) -> npt.NDArray[np.int32]:
         """The position of each identifier, int32; -1 for one that the table does not hold."""
         if not len(identifiers) or not len(self):

@@ -280,6 +280,25 @@ class SnapshotGraph(ConceptGraph):
         hops = self._engines.many(places, direction, bound)
         return Distances(hops, hops >= 0, direction, bound, merged)
 
+    def distances_of_keys(
+        self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances | None:
+        """The distances of pairs that the graph holds under these identifiers, of which no text is made.
+
+        ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
+
+        Args:
+            keys: uint64, shape (2 * pairs,): start, end, start, end, and so on, as in `IdentifierTable.keys`.
+            direction, max_hops: see `ConceptGraph.distances`.
+        """
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        places = self._cuis.places(keys)
+        if places is None or (places < 0).any():
+            return None
+        hops = self._engines.many(places, direction, bound)
+        return Distances(hops, hops >= 0, direction, bound)
+
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
         found = self.distance_of_current(a, b, direction=direction, max_hops=max_hops)

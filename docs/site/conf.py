@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.util.tags import Tags
 
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
@@ -37,6 +38,15 @@ suppress_warnings = [
     "misc.highlighting_failure",  # the lexer of Cypher does not know all of Cypher
     "ref.python",  # `release` in a docstring means the one at hand; a bare name may have several meanings
 ]
+
+tags: Tags
+if "with-readme" in tags:  # noqa: F821 - Sphinx puts it here; make links
+    include_patterns.append("README.md")
+    suppress_warnings.append("toc.not_included")
+linkcheck_ignore = [r"http://127\.0\.0\.1"]  # a service that the reader has started
+linkcheck_timeout = 20
+linkcheck_retries = 2
+linkcheck_allow_unauthorized = False
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
@@ -67,7 +77,7 @@ GENERATED = {
 }
 """What stands in place of ``<!-- generated: NAME -->``: made from the code, so that it cannot differ from it."""
 
-_MARK = re.compile(r"^<!-- generated: (.+) -->$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- generated: (.+) -->\n\*.*\*$", re.MULTILINE)  # with the line for readers of the file itself
 
 
 def with_every_page(index: str) -> str:

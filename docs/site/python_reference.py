@@ -20,6 +20,7 @@ MODULES = {
         "cuihop.distance_index",
         "cuihop.index_builder",
         "cuihop.graph_pictures",
+        "cuihop.exports",
         "cuihop.identifiers",
         "cuihop.errors",
     ),
@@ -56,8 +57,12 @@ MODULES = {
         "cuihop.adapters.arrays",
     ),
     "Graphs elsewhere": ("cuihop.neo4j.graph", "cuihop.remote.graph", "cuihop.remote.settings"),
-    "Loading": ("cuihop_loader",),
+    "Loading": ("cuihop_loader", "cuihop_loader.demo"),
 }
+
+
+_LONGEST = 100
+"""Letters of a constant that is shown."""
 
 
 def python_reference() -> str:
@@ -81,8 +86,9 @@ def python_reference() -> str:
                     parts.append(_directive("autoclass", f"{name}.{public}"))
                 elif called:
                     parts.append(_directive("autofunction", f"{name}.{public}"))
-                elif get_origin(value) is Literal:
-                    words = " or ".join(f"`{one!r}`" for one in get_args(value))
+                else:
+                    choices = get_args(value) if get_origin(value) is Literal else [value]
+                    words = " or ".join(f"`{one!r}`" for one in choices if len(repr(one)) <= _LONGEST)
                     comment = cell(" ".join(comments.get(("", public), [])))
                     parts.append(f"```{{py:data}} {name}.{public}\n\n{words}. {comment}\n```")
     return "\n\n".join(parts)

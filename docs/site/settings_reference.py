@@ -11,14 +11,14 @@ __all__ = ["settings_reference"]
 
 
 def settings_reference() -> str:
-    """One row a setting: line of the file, flag, variable, default and meaning."""
+    """One row a setting. Its names stand one below the other: a page is not wide."""
     rows = []
     for name, field in ServiceSettings.model_fields.items():
         default = "" if field.default in (None, [], {}, PydanticUndefined) else f"`{_written(field.default)}`"
         flag = "`--" + name.replace("_", "-") + "`"
         variable = f"`{ENVIRONMENT_PREFIX}{name.upper()}`"
-        rows.append((f"`{name}`", f"{flag} {variable}", default, cell(field.description or "")))
-    return table(("setting", "flag and variable", "default", ""), rows)
+        rows.append((f"`{name}`<br>{flag}<br>{variable}", default, cell(field.description or "")))
+    return table(("setting, flag, variable", "default", ""), rows)
 
 
 def _written(default: object) -> str:

@@ -81,10 +81,12 @@ def demo(
     with _serving(graph) as (http, grpc):
         _run("distance", "C0032227", "C0032326", "--graph", http)
         _run("evaluate", *concepts, *ranking, "--graph", grpc, *measures, "--output", str(folder / "served.csv"))
+    programs = Path(sys.executable).parent
+    at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
         "data: docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
-        f"To look at the graph: cuihop serve --store snapshot:{folder / 'hpo.cuihop'}, then open http://127.0.0.1:8080/\n"
+        f"{at_hand}To look at the graph: cuihop serve --store snapshot:{folder / 'hpo.cuihop'}, then open http://127.0.0.1:8080/\n"
         "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
     )
 

@@ -42,7 +42,8 @@ def _serve(**given: Any) -> None:
         end = "s" if addresses.tls else ""
         note(f"serving http{end}://{host}:{addresses.http_port} and grpc{end}://{host}:{addresses.grpc_port}")
         if settings.explorer:
-            note(f"to look at the graph, open http{end}://{host}:{addresses.http_port}/")
+            own = "localhost" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104 - no address to open
+            note(f"to look at the graph, open http{end}://{own}:{addresses.http_port}/")
 
     if settings.workers == 1:
         run_worker(settings, http, settings.grpc_port, shared_port=False, tell=tell)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
 from cuihop.remote.statuses import status_of
@@ -24,10 +24,12 @@ T = TypeVar("T")
 
 _log = logging.getLogger("cuihop.service")
 
+_FAILED = "an observer failed"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)  # one is made for each question, and a frozen one takes twice as long
 class Asked:
-    """What a transport knows of a question.
+    """What a transport knows of a question. Nobody changes it.
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
@@ -60,9 +62,9 @@ class Asked:
     question: Callable[[], Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finished:
-    """The account of an answered, or refused, question.
+    """The account of an answered, or refused, question. Nobody changes it.
 
     Attributes:
         asked: the question.
@@ -103,6 +105,9 @@ class Guard(Protocol):
             LimitExceeded: the question is larger than the caller's rate ever allows.
         """
 
+    def waits(self, asked: Asked) -> bool:
+        """Whether `caller` or `admit` may have to wait for others before this question is answered."""
+
 
 class OpenGuard:
     """Lets everybody in: for a service that listens on loopback only."""
@@ -113,6 +118,10 @@ class OpenGuard:
 
     def admit(self, caller: Caller, asked: Asked) -> None:
         """Count nothing."""
+
+    def waits(self, asked: Asked) -> bool:
+        """Never."""
+        return False
 
 
 class Observer(Protocol):
@@ -150,27 +159,71 @@ class Observers:
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
+        self._started = [observer.started for observer in observers]
+        self._finished = [observer.finished for observer in reversed(observers)]
 
     def started(self, asked: Asked) -> Sequence[Any]:
         """Tell each, and keep what each returns."""
-        return [self._told(observer.started, asked) for observer in self._observers]
+        tokens = []
+        for started in self._started:
+            try:
+                tokens.append(started(asked))
+            except Exception:
+                _log.exception(_FAILED)
+                tokens.append(None)
+        return tokens
 
     def finished(self, finished: Finished, token: Any) -> None:
         """Tell each, with what it returned before."""
-        for observer, own in zip(reversed(self._observers), reversed(token), strict=True):
-            self._told(observer.finished, finished, own)
+        for tell, own in zip(self._finished, reversed(token), strict=True):
+            try:
+                tell(finished, own)
+            except Exception:
+                _log.exception(_FAILED)
 
     def waiting(self, running: int, waiting: int) -> None:
         """Tell each."""
         for observer in self._observers:
-            self._told(observer.waiting, running, waiting)
+            try:
+                observer.waiting(running, waiting)
+            except Exception:
+                _log.exception(_FAILED)
 
-    def _told(self, tell: Callable[..., Any], *what: Any) -> Any:
-        try:
-            return tell(*what)
-        except Exception:
-            _log.exception("an observer failed")
-            return None
+
+class _Account:
+    """What the observer is told of one question: it begins with the ``with`` block, and ends with it."""
+
+    __slots__ = ("_asked", "_begun", "_observer", "_token", "_told", "caller")
+
+    def __init__(self, observer: Observer, asked: Asked, begun: float | None = None) -> None:
+        self._observer = observer
+        self._asked = asked
+        self._begun = time.perf_counter() if begun is None else begun
+        self._told: Answer[Any] | None = None
+        self._token = observer.started(asked)
+        self.caller: Caller | None = None
+
+    def keep(self, call: Call, answer: T) -> T:
+        """Keep where the answer comes from, and pass it on."""
+        self._told = answer if isinstance(answer, Answer) else call.answer
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        reason, tier, digest, detail = "OK", None, None, ""
+        if error is None:
+            if self._told is not None:
+                tier, digest = self._told.tier, self._told.digest
+        elif isinstance(error, CuihopError):
+            reason, detail = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason, str(error)
+        elif isinstance(error, asyncio.CancelledError):
+            reason = "CANCELLED"
+        else:
+            reason, detail = "INTERNAL", repr(error)
+        spent = time.perf_counter() - self._begun
+        self._observer.finished(Finished(self._asked, self.caller, spent, reason, tier, digest, detail), self._token)
 
 
 class Front:
@@ -206,12 +259,27 @@ class Front:
         try:
             found = self.guard.caller(asked)
             return found if isinstance(found, Caller) else await found
-        except CuihopError as error:
-            token = self.observer.started(asked)
-            spent = time.perf_counter() - begun
-            told = Finished(asked, None, spent, status_of(error).reason, detail=str(error))
-            self.observer.finished(told, token)
-            raise
+        except CuihopError:
+            with _Account(self.observer, asked, begun):
+                raise
+
+    def at_once(self, asked: Asked, work: Callable[[Call], T]) -> T:
+        """The answer to a quick question, without a turn of the event loop: where `Guard.waits` says no.
+
+        Raises:
+            NotAuthenticated, NotAllowed, RateLimited: before the answer.
+            CuihopError: what ``work`` raises.
+        """
+        with _Account(self.observer, asked) as account:
+            caller = self.guard.caller(asked)
+            if not isinstance(caller, Caller):
+                raise TypeError("the guard waits, and said that it would not")
+            account.caller = caller
+            caller.check(asked.scope)
+            if self.guard.admit(caller, asked) is not None:
+                raise TypeError("the guard waits, and said that it would not")
+            call = self._call(caller, asked)
+            return account.keep(call, work(call))
 
     async def answer(self, asked: Asked, work: Callable[[Call], T]) -> T:
         """The answer that ``work`` gives.
@@ -220,39 +288,22 @@ class Front:
             NotAuthenticated, NotAllowed, RateLimited, QueryTimedOut: before or instead of the answer.
             CuihopError: what ``work`` raises.
         """
-        begun = time.perf_counter()
-        token = self.observer.started(asked)
-        caller: Caller | None = None
-        reason, tier, digest, detail = "OK", None, None, ""
-        try:
+        with _Account(self.observer, asked) as account:
             caller = asked.caller
             if caller is None:
                 found = self.guard.caller(asked)
                 caller = found if isinstance(found, Caller) else await found
+            account.caller = caller
             caller.check(asked.scope)
             admitted = self.guard.admit(caller, asked)
             if admitted is not None:
                 await admitted
-            seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
-            call = Call(caller, asked.request_id, time.monotonic() + seconds)
-            answer = work(call) if asked.quick else await self._in_thread(work, call)
-            told = answer if isinstance(answer, Answer) else call.answer
-            if told is not None:
-                tier, digest = told.tier, told.digest
-            return answer
-        except CuihopError as error:
-            reason = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason
-            detail = str(error)
-            raise
-        except asyncio.CancelledError:
-            reason = "CANCELLED"
-            raise
-        except BaseException as error:
-            reason, detail = "INTERNAL", repr(error)
-            raise
-        finally:
-            spent = time.perf_counter() - begun
-            self.observer.finished(Finished(asked, caller, spent, reason, tier, digest, detail), token)
+            call = self._call(caller, asked)
+            return account.keep(call, work(call) if asked.quick else await self._in_thread(work, call))
+
+    def _call(self, caller: Caller, asked: Asked) -> Call:
+        seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
+        return Call(caller, asked.request_id, time.monotonic() + seconds)
 
     async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
         """The answer, made in a thread. Where nobody waits for it any more, the thread is told to stop."""
@@ -265,7 +316,10 @@ class Front:
         if self._room.locked():
             self.observer.waiting(self._running, self._waiting)
         try:
-            await asyncio.wait_for(self._room.acquire(), call.remaining)
+            if self._room.locked():
+                await asyncio.wait_for(self._room.acquire(), call.remaining)
+            else:
+                await self._room.acquire()  # at once
         except TimeoutError:
             raise QueryTimedOut("the service was too busy to begin in time") from None
         finally:
@@ -276,7 +330,8 @@ class Front:
         future = asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, call))
         future.add_done_callback(self._leave)  # not before: a thread that was given up still takes room
         try:
-            return await asyncio.wait_for(asyncio.shield(future), call.remaining)
+            async with asyncio.timeout(call.remaining):
+                return await asyncio.shield(future)
         except TimeoutError:
             raise QueryTimedOut("the answer took longer than allowed") from None
         finally:

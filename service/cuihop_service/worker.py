@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -144,6 +145,7 @@ async def _answer(
     holder.when_settled(settled)
     watch.start()
     refreshing = asyncio.ensure_future(observation.keep_fresh())
+    spare_collector()
     tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
@@ -164,6 +166,16 @@ async def _answer(
     if audit is not None:
         audit.close()
     holder.close()
+
+
+def spare_collector() -> None:
+    """Keep what is there by now from the garbage collector.
+
+    It would look at hundreds of thousands of objects of compiled code and of frameworks again and again, and let
+    every caller wait for a tenth of a second. They live as long as the process.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def curators_routes(settings: ServiceSettings, core: ConceptService, front: Front) -> list[BaseRoute]:

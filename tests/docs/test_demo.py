@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +14,10 @@ pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstrat
 
 
 def program(*arguments: str | Path, folder: Path) -> str:
+    """What the program prints, asked for as by ``make``: its folder is not among those of the shell."""
     done = subprocess.run(
         [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, check=False,
+        cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PATH": os.defpath},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -30,6 +32,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 def test_the_demonstration_runs_to_its_end(told: tuple[str, Path]) -> None:
     out, folder = told
     assert "That was the main job" in out
+    assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
     assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
         "hpo.cuihop", "images.csv", "per_query.csv", "random.csv", "region_engine.run", "served.csv",
     ]  # fmt: skip

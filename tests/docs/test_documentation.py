@@ -230,6 +230,26 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
                 assert alike(shown, printed), f"{page.name}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
 
 
+@pytest.mark.parametrize(
+    ("guide", "language"),
+    [
+        ("loading", "console"),  # load your UMLS
+        ("service", "console"),  # run it for a department
+        ("tutorials/operator", "console"),
+        ("remote", "console"),  # evaluate from elsewhere
+        ("cypher", "cypher"),  # explore with Cypher
+        ("upgrade", "console"),  # upgrade a release
+        ("scale-out", "console"),  # scale out
+    ],
+)
+def test_each_guide_shows_commands_and_is_found_from_the_first_pages(guide: str, language: str) -> None:
+    page = ROOT / "docs" / f"{guide}.md"
+    assert page in PAGES
+    assert language in [kind for kind, _ in blocks(page)]
+    assert f"](docs/{guide}.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"]({guide}.md" in (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):

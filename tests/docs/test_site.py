@@ -8,18 +8,33 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 import typer
 
 import cuihop.errors
+import cuihop.explanation
+import cuihop.graph
 import cuihop.measures
+import cuihop_loader
 from cuihop.cli.application import application
+from cuihop.cli.exit_codes import EXIT_CODES
+from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop_api.v1 import concept_graph_pb2
+from cuihop_service.core import ConceptService
+from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.front import Front
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.guard.cypher_route import cypher_routes
+from cuihop_service.http_api.application import application as application_over_http
+from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.limits import Limits
+from cuihop_service.observe.observation import Observation
 from cuihop_service.settings import ServiceSettings
 from shared_data import ROOT
 
@@ -39,6 +54,8 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.anchors: set[str] = set()
         self.words: list[str] = []
+        self._chapters: list[tuple[str, list[str]]] = []
+        self._in_heading = False
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -50,8 +67,24 @@ class Page(HTMLParser):
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
 
+        if re.fullmatch("h[1-6]", tag):
+            self._chapters.append(("", []))
+            self._in_heading = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if re.fullmatch("h[1-6]", tag):
+            self._in_heading = False
+
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+        if self._in_heading:
+            self._chapters[-1] = (self._chapters[-1][0] + data.strip("\n¶#"), [])
+        elif self._chapters:
+            self._chapters[-1][1].append(data)
+
+    def chapters(self) -> dict[str, str]:
+        """What stands below each heading, up to the next."""
+        return {heading: "".join(words) for heading, words in self._chapters}
 
 
 @pytest.fixture(scope="module")
@@ -100,39 +133,88 @@ def test_every_link_within_the_site_leads_to_a_page_and_to_its_anchor(site: Path
                 assert unquote(parts.fragment) in pages[target].anchors, f"{path.name}: {link}"
 
 
-def words(pages: dict[Path, Page], name: str) -> str:
+def reference(pages: dict[Path, Page], name: str) -> Page:
     (found,) = [page for path, page in pages.items() if path.parts[-3:] == ("docs", "reference", f"{name}.html")]
-    return "".join(found.words)
+    return found
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every command below one, by what is typed."""
+    for below, inner in getattr(command, "commands", {}).items():
+        yield f"{name} {below}", inner
+        yield from commands(inner, f"{name} {below}")
 
 
 def test_the_reference_has_every_command_and_every_option(pages: dict[Path, Page]) -> None:
-    told = words(pages, "commands")
-    program = typer.main.get_command(application())
-    commands = vars(program)["commands"]
-    assert {"distance", "evaluate", "serve", "load"} <= set(commands)
-    for name, command in commands.items():
-        assert f"cuihop {name}" in told
+    page = reference(pages, "commands")
+    found = dict(commands(typer.main.get_command(application()), "cuihop"))
+    assert {"cuihop distance", "cuihop load", "cuihop serve", "cuihop keys create"} <= set(found)
+    chapters = page.chapters()
+    assert set(found) == set(chapters) - {"Commands", "Exit codes"}
+    for name, command in found.items():
         for parameter in command.params:
-            for flag in parameter.opts if parameter.param_type_name == "option" else []:
-                assert flag in told, f"{name} {flag}"
+            if parameter.param_type_name == "option" and not getattr(parameter, "hidden", False):
+                assert [flag for flag in parameter.opts if flag not in chapters[name]] == [], name
+            elif parameter.param_type_name == "argument":
+                assert parameter.name.upper() in chapters[name], name
+    assert [str(code) for code, _, _ in EXIT_CODES if str(code) not in chapters["Exit codes"]] == []
 
 
-def test_the_reference_has_every_setting_every_rpc_and_every_route(pages: dict[Path, Page]) -> None:
-    told = words(pages, "settings")
-    assert [name for name in ServiceSettings.model_fields if f"CUIHOP_{name.upper()}" not in told] == []
+def test_the_reference_has_every_setting_and_no_other_page_repeats_them(pages: dict[Path, Page]) -> None:
+    told = " ".join("".join(reference(pages, "settings").words).split()).replace("’", "'")
+    for name, field in ServiceSettings.model_fields.items():
+        for part in (
+            name,
+            "--" + name.replace("_", "-"),
+            f"CUIHOP_{name.upper()}",
+            " ".join(str(field.description).split()),
+        ):
+            assert part in told, name
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        assert "| `limit_pairs` |" not in page.read_text(encoding="utf-8"), page
+
+
+def test_the_reference_has_every_method_message_and_field_of_grpc(pages: dict[Path, Page]) -> None:
+    chapters = reference(pages, "grpc").chapters()
     file = concept_graph_pb2.DESCRIPTOR
-    told = words(pages, "grpc")
     for service in file.services_by_name.values():
-        assert [method.name for method in service.methods if method.name not in told] == []
+        assert [method.name for method in service.methods if method.name not in chapters] == []
     for message in file.message_types_by_name.values():
-        assert [field.name for field in message.fields if field.name not in told] == [], message.name
-    told = words(pages, "http")
-    for route in ("GET /v1/distance", "POST /v1/relevances", "GET /v1/release", "ProblemBody"):
-        assert route in told
+        assert [field.name for field in message.fields if field.name not in chapters[message.name]] == [], message.name
+    for enumeration in file.enum_types_by_name.values():
+        assert [value.name for value in enumeration.values if value.name not in chapters[enumeration.name]] == []
+
+
+def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -> None:
+    page = reference(pages, "http")
+    chapters = page.chapters()
+    limits = Limits()
+    front, holder = Front(limits), GraphHolder()
+    core = ConceptService(holder, limits)
+    database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))
+    observation = Observation(holder)
+    cypher = cypher_routes(Exchange(core, front), database, names=True)
+    app: Any = application_over_http(core, front, more_routes=[observation.route, *explorer_routes(), *cypher])
+    document = app._app.openapi()
+    routes = {route.path for route in app._app.routes if hasattr(route, "path")}
+    for close in (front.close, database.close, observation.close, holder.close):
+        close()
+    documented = [
+        (f"{method.upper()} {path}", one) for path, ways in document["paths"].items() for method, one in ways.items()
+    ]
+    assert len(documented) == 15
+    for name, operation in documented:
+        for parameter in operation.get("parameters", []):
+            assert parameter["name"] in chapters[name], name
+        assert [status for status in operation["responses"] if status not in chapters[name]] == [], name
+    assert set(document["components"]["schemas"]) <= set(chapters)
+    other = {path for path in routes - set(document["paths"]) if not path.startswith("/explorer/")}
+    assert other >= {"/", "/metrics", "/openapi.json", "/health/live"}
+    assert [path for path in other if path not in chapters["HTTP"]] == []
 
 
 def test_the_reference_documents_what_the_library_exports(pages: dict[Path, Page]) -> None:
-    (page,) = [page for path, page in pages.items() if path.parts[-2:] == ("reference", "python.html")]
+    page = reference(pages, "python")
     for name in (
         "cuihop.snapshot.SnapshotGraph.distance",
         "cuihop.measures.nn_iou",
@@ -142,9 +224,24 @@ def test_the_reference_documents_what_the_library_exports(pages: dict[Path, Page
     ):
         assert name in page.anchors
     names = {anchor.rpartition(".")[2] for anchor in page.anchors}
-    assert set(cuihop.__all__) <= names
-    assert set(cuihop.errors.__all__) <= names
-    assert set(cuihop.measures.__all__) <= names
+    for module in (cuihop, cuihop.errors, cuihop.measures, cuihop.graph, cuihop.explanation, cuihop_loader):
+        assert set(module.__all__) <= names, module.__name__
+
+
+def test_the_reference_documents_what_the_pages_import(pages: dict[Path, Page]) -> None:
+    anchors = reference(pages, "python").anchors
+    names = {anchor.rpartition(".")[2] for anchor in anchors}
+    imported = 0
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "docs" / "tutorial.ipynb"]:
+        text = path.read_text(encoding="utf-8").replace('\\n",', "\n")
+        for module, listed in re.findall(r"^ *\"?from (cuihop[\w.]*) import ([\w, ]+)", text, re.MULTILINE):
+            if module.startswith("cuihop_service"):
+                continue  # for who builds a service of their own; the reference is the library's
+            for name in listed.split(", "):
+                imported += 1
+                known = name.partition(" as ")[0].strip()
+                assert known in names or f"{module}.{known}" in anchors, f"{path.name}: {module}.{known}"
+    assert imported > 20
 
 
 def test_the_notebook_is_shown_with_its_outputs(pages: dict[Path, Page]) -> None:

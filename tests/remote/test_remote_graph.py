@@ -148,7 +148,7 @@ def test_no_more_blocks_are_on_their_way_than_allowed(scheme: str, monkeypatch: 
     running_now, most, lock = 0, 0, threading.Lock()
 
     class Counting(SnapshotGraph):
-        def distances(self, pairs, **options):  # type: ignore[no-untyped-def]
+        def distances_of_keys(self, keys, **options):  # type: ignore[no-untyped-def]
             nonlocal running_now, most
             with lock:
                 running_now += 1
@@ -156,7 +156,7 @@ def test_no_more_blocks_are_on_their_way_than_allowed(scheme: str, monkeypatch: 
             time.sleep(0.002)
             with lock:
                 running_now -= 1
-            return super().distances(pairs, **options)
+            return super().distances_of_keys(keys, **options)
 
     pairs = list(itertools.product(CUIS, CUIS)) * 20
     with running_service(Counting(offline.sections)) as running:

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuihop import SnapshotGraph
@@ -100,6 +102,9 @@ def test_who_may_not_is_refused_before_the_work() -> None:
         def admit(self, caller: Caller, asked: Asked) -> None:
             raise RateLimited("too many", retry_after=2.0)
 
+        def waits(self, asked: Asked) -> bool:
+            return False
+
     def never(call: Call) -> None:
         raise AssertionError("worked for somebody who may not")
 
@@ -132,6 +137,9 @@ def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
             if asked.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
 
+        def waits(self, asked: Asked) -> bool:
+            return True
+
     async def ask() -> None:
         front = Front(Limits(), Elsewhere(), kept)
         with pytest.raises(NotAuthenticated):
@@ -145,6 +153,44 @@ def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
 
     run(ask)
     assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
+
+
+def test_what_needs_no_turn_of_the_loop_is_refused_and_accounted_for_alike() -> None:
+    kept = Kept()
+
+    class Readers:
+        def caller(self, asked: Asked) -> Caller:
+            if asked.credentials is None:
+                raise NotAuthenticated("no key")
+            return Caller("ann", frozenset({"read"}))
+
+        def admit(self, caller: Caller, asked: Asked) -> None:
+            if asked.size > 1:
+                raise RateLimited("too many", retry_after=2.0)
+
+        def waits(self, asked: Asked) -> bool:
+            return False
+
+    def fail(call: Call) -> None:
+        raise ValueError("a fault")
+
+    async def ask() -> None:
+        front = Front(Limits(), Readers(), kept)
+        assert front.at_once(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
+        refusals: list[tuple[type[Exception], Asked]] = [
+            (NotAuthenticated, QUESTION),
+            (NotAllowed, Asked("search", "test", credentials="x", scope="names")),
+            (RateLimited, Asked("distance", "test", credentials="x", size=2)),
+            (ValueError, Asked("distance", "test", credentials="x")),
+        ]
+        for error, asked in refusals:
+            with pytest.raises(error):
+                front.at_once(asked, fail)
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
+    assert kept.all[0].caller == Caller("ann", frozenset({"read"}))
 
 
 def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
@@ -245,11 +291,20 @@ class SlowGraph(SnapshotGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Any:
         pairs = list(pairs)
-        if len(pairs) > 100:
+        self.dawdle(len(pairs))
+        return super().distances(pairs, direction=direction, max_hops=max_hops)
+
+    def distances_of_keys(
+        self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Any:
+        self.dawdle(len(keys) // 2)
+        return super().distances_of_keys(keys, direction=direction, max_hops=max_hops)
+
+    def dawdle(self, pairs: int) -> None:
+        if pairs > 100:
             self.begun.set()
             type(self).parts += 1
             time.sleep(0.1)
-        return super().distances(pairs, direction=direction, max_hops=max_hops)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_service.limits import Limits
 from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
-from shared_data import ROOT
 
 NAMES = list(ServiceSettings.model_fields)
 
@@ -82,13 +81,9 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.redis.get_secret_value() == "redis://:hidden@localhost"
 
 
-def test_every_setting_has_its_flag_and_its_line_in_the_documentation() -> None:
+def test_every_setting_has_its_flag_and_its_variable_in_the_help() -> None:
     shown = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
-    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     for name, field in ServiceSettings.model_fields.items():
-        flag = f"--{name.replace('_', '-')}"
-        assert flag in shown
+        assert f"--{name.replace('_', '-')}" in shown
         assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in shown
-        assert f"| `{name}` |" in page, f"{name} is not in docs/service.md"
-        assert field.description is not None
-        assert field.description in page, f"{name} is described otherwise in docs/service.md"
+        assert field.description, name

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph, distance_engines
+from cuihop.index_builder import build_index
 from cuihop.landmarks import Landmarks, landmarks_of
 from cuihop.scratch import ScratchPool
 
@@ -58,6 +59,18 @@ def test_every_distance_is_that_of_networkx(
     assert list(graph.distances(pairs, max_hops=bound)) == [expected.get(pair) for pair in pairs]
     some = pairs[:: max(1, len(pairs) // 30)]
     assert [graph.distance(*pair, max_hops=bound) for pair in some] == [expected.get(pair) for pair in some]
+
+
+@pytest.mark.parametrize("engine", ["search", "landmarks", "index"])
+def test_a_single_distance_is_a_whole_number(engine: str) -> None:
+    graph = SnapshotGraph.of([("a", "hub"), ("b", "hub"), ("c", "b"), ("d", "hub"), ("e", "d"), ("e", "a")])
+    graph.use_landmarks(2 if engine == "landmarks" else 0)
+    if engine == "index":
+        graph.use_index(build_index(graph, roots=1))
+    graph.distances([("a", "b")] * 64)  # the first questions are answered by other code
+    found = [graph.distance("c", end) for end in ("a", "b", "c", "d", "e")]
+    assert found == [3, 1, 0, 3, 4]
+    assert {type(hops) for hops in found} == {int}
 
 
 def test_searches_in_other_directions_are_not_kept_from_the_hubs() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+import numpy as np
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "signed"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,3 +36,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
         cache.save_overload = save_if_possible
     answer: Callable[P, R] = fast
     return answer
+
+
+@compiled
+def signed(number: Any) -> Any:
+    """An unsigned number as a signed one. Compiled, ``int`` leaves it as it is, and one of each make a float."""
+    return np.int64(number)

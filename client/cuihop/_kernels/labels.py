@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.bfs import NO_PATH, UNKNOWN
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.lookup import NOWHERE, two_places
 from cuihop._kernels.prefetch import prefetch
 
@@ -43,8 +43,8 @@ _SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: their labels, what tells wher
 def _through_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, best: int) -> int:
     """The least hops between two ranks through a root or one of its chosen neighbours, where less than the best."""
     for root in range(root_hops.shape[1]):
-        from_a = int(root_hops[a, root])
-        from_b = int(root_hops[b, root])
+        from_a = signed(root_hops[a, root])
+        from_b = signed(root_hops[b, root])
         if max(from_a, from_b) == UNREACHED or from_a + from_b - 2 >= best:
             continue
         hops = from_a + from_b
@@ -77,7 +77,7 @@ def meeting(
         if (x ^ y) < 256:  # the same hub
             if x == END:
                 break
-            best = min(best, int(x & np.uint32(255)) + int(y & np.uint32(255)))
+            best = min(best, signed(x & np.uint32(255)) + signed(y & np.uint32(255)))
             i += 1
             j += 1
             x = entries[i]
@@ -188,7 +188,8 @@ def hops_to_all(
                 best = 0
             else:
                 for j in range(indptr[b], indptr[b + 1] - 1):
-                    best = min(best, int(to_hub[entries[j] >> np.uint32(8)]) + int(entries[j] & np.uint32(255)))
+                    hub, hops_from = entries[j] >> np.uint32(8), entries[j] & np.uint32(255)
+                    best = min(best, signed(to_hub[hub]) + signed(hops_from))
                 best = _through_roots(root_hops, root_sets, a, b, best if best < _ABSENT else _FAR)
             best += int(place[start] & 1) + int(place[end] & 1)
             if start == end:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from cuihop._kernels import bfs
 from cuihop._kernels.bfs import DISTANCE_EPOCHS, NO_PATH, UNKNOWN
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.lookup import NOWHERE, two_places
 from cuihop._kernels.prefetch import prefetch
 
@@ -50,8 +50,8 @@ def meeting(
     through = _FAR
     at_landmark = False
     for landmark in range(hops_to.shape[1]):
-        from_start = int(hops_to[start, landmark])
-        from_end = int(hops_to[end, landmark])
+        from_start = signed(hops_to[start, landmark])
+        from_end = signed(hops_to[end, landmark])
         at_landmark |= min(from_start, from_end) == 0
         if max(from_start, from_end) < UNREACHED:
             through = min(through, from_start + from_end)

@@ -1358,7 +1358,7 @@ class GetConceptRequest(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     NAMES_ONLY_FIELD_NUMBER: _builtins.int
     names_only: _builtins.bool
-    """Leave synonyms, semantic types and counts out: names only."""
+    """Leave synonyms, semantic types, definitions and counts out: names only."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts."""

@@ -13,6 +13,7 @@ from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop.measures.resolution import Unknown
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.answers import Answer, RelevanceRow
+from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 
 __all__ = [
@@ -87,7 +88,7 @@ def bounds(message: pb.SearchBounds) -> dict[str, Any]:
     return {"direction": way(message.direction), "max_hops": optional(message, "max_hops")}
 
 
-def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> list[tuple[str, str]]:
+def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> Sequence[tuple[str, str]]:
     """The pairs of a batch.
 
     Raises:
@@ -107,10 +108,11 @@ def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) 
     limits.check("pairs", len(packed.a))
     if identifiers != "cui":
         raise InputError("this release holds identifiers that are no CUIs", column="packed", expected="pairs")
-    largest = max(max(packed.a, default=0), max(packed.b, default=0))
+    starts, ends = np.array(packed.a, dtype=np.uint32), np.array(packed.b, dtype=np.uint32)
+    largest = max(int(numbers.max(initial=0)) for numbers in (starts, ends))
     if largest > _LARGEST_CUI:
         raise InputError("no CUI has this number", column="packed", found=str(largest), expected="at most 9999999")
-    return [(f"C{a:07d}", f"C{b:07d}") for a, b in zip(packed.a, packed.b, strict=True)]
+    return KeyedPairs.of_cuis(starts, ends)
 
 
 def rule(message: pb.RelevanceRule) -> dict[str, Any]:
@@ -142,7 +144,7 @@ def distances_message(answer: Answer[Distances]) -> pb.DistancesResponse:
     """The answer to a batch."""
     found = answer.value
     return pb.DistancesResponse(
-        hops=np.where(found.reached, found.hops, 0).tolist(),
+        hops=(found.hops * found.reached).tolist(),
         unreached=np.flatnonzero(~found.reached).tolist(),
         merged=answer.merged,
         provenance=provenance(answer),

@@ -88,6 +88,15 @@ class ConfiguredGuard:
         """See `Guard.admit`."""
         return None if self._rates is None else self._rates.admit(caller, asked.size)
 
+    def waits(self, asked: Asked) -> bool:
+        """See `Guard.waits`: replicas that count together, or a token that is seen for the first time."""
+        if self._rates is not None and self._rates.shared:
+            return True
+        if self._tokens is None or asked.credentials is None:
+            return False
+        shown = asked.credentials.partition(" ")[2].strip()
+        return not shown.startswith(PREFIX) and self._tokens.remembered(shown) is None
+
     async def close(self) -> None:
         """Ask the identity provider and Redis no more."""
         if self._tokens is not None:

@@ -18,7 +18,7 @@ from cuihop.neo4j.curator_query import curator_query
 from cuihop_service.calls import Call
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.http_api.exchange import Exchange, until_gone
-from cuihop_service.http_api.problems import PROBLEM
+from cuihop_service.http_api.problems import problem_responses
 
 __all__ = ["CypherAnswer", "CypherQuestion", "cypher_connection", "cypher_routes"]
 
@@ -83,18 +83,17 @@ def cypher_routes(
         "/cypher",
         tags=["cypher"],
         response_model=CypherAnswer,
-        responses={
-            status: {"description": text, "content": {PROBLEM: {}}}
-            for status, text in (
-                (400, "Not a query, or not one that only reads."),
-                (401, "No key or token, or one that is not valid."),
-                (403, "The key lacks the scope cypher or names."),
-                (413, "The query needs more memory than allowed."),
-                (429, "Too many queries; see Retry-After."),
-                (503, "The database cannot be reached: try again."),
-                (504, "The query took longer than allowed."),
-            )
-        },
+        responses=problem_responses(
+            {
+                400: "Not a query, or not one that only reads.",
+                401: "No key or token, or one that is not valid.",
+                403: "The key lacks the scope cypher or names.",
+                413: "The query needs more memory than allowed.",
+                429: "Too many queries; see Retry-After.",
+                503: "The database cannot be reached: try again.",
+                504: "The query took longer than allowed.",
+            }
+        ),
     )
     async def cypher(request: Request, question: CypherQuestion) -> Response:
         """Run Cypher that only reads, on the graph of record."""

@@ -74,6 +74,11 @@ class Rates:
         self._clock = clock
         self._buckets: LRUCache[str, tuple[Rate, Bucket | None, Bucket | None]] = LRUCache(_CALLERS)
 
+    @property
+    def shared(self) -> bool:
+        """Whether replicas count together, which takes its time."""
+        return self._shared is not None
+
     def admit(self, caller: Caller, pairs: int) -> Awaitable[None] | None:
         """Count a question; to be awaited where replicas count together.
 

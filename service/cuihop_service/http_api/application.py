@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 from fastapi import FastAPI, Request
@@ -21,7 +22,14 @@ from cuihop_service.front import Front
 from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
 from cuihop_service.http_api.known_callers import KnownCallers
-from cuihop_service.http_api.problems import fault_response, input_error, other_response, problem_response
+from cuihop_service.http_api.problems import (
+    fault_response,
+    input_error,
+    other_response,
+    problem_response,
+    with_problems_as_sent,
+)
+from cuihop_service.http_api.quick_batches import QuickBatches
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.routes import routes
 from cuihop_service.http_api.safe_headers import SafeHeaders
@@ -56,7 +64,7 @@ def application(
         hosts: the ``Host`` headers that are answered.
     """
     exchange = Exchange(core, front)
-    app = FastAPI(
+    app = _Documented(
         title="cuihop",
         version=cuihop.__version__,
         description=_DESCRIPTION,
@@ -105,6 +113,7 @@ def application(
         return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
+    app.add_middleware(QuickBatches, exchange=exchange)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
     app.add_middleware(KnownCallers, front=front)
@@ -112,6 +121,15 @@ def application(
     if "*" not in hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     return QuickDistance(app, exchange, hosts=hosts)
+
+
+class _Documented(FastAPI):
+    """Its OpenAPI document shows errors as they are sent."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = with_problems_as_sent(super().openapi())
+        return self.openapi_schema
 
 
 def _json(told: object, status: int) -> Response:

@@ -1,4 +1,8 @@
-"""HTTP as uvicorn reads it, with bounds that uvicorn lacks, and with the name in the caller's certificate."""
+"""HTTP as uvicorn reads it, with bounds that uvicorn lacks, and with the name in the caller's certificate.
+
+Questions that `QuickDistance` answers at once are answered where their head has been read: neither a task nor a turn of
+the event loop stands between, and head and body go out in one piece.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,16 @@ import asyncio
 import resource
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from cuihop_service.guard.certificates import subject_of
 from cuihop_service.http_api.bodies_in import STREAMS
 from cuihop_service.http_api.exchange import SUBJECT
+from cuihop_service.http_api.quick_distance import PATH, QuickDistance
 
 __all__ = ["BoundedHttp"]
+
+_QUICK = f"{PATH}?".encode()
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -47,7 +54,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._in_body = False
         self._moved = False
-        self._too_large = False
+        self._too_large = self._at_once = False
         self._head = self._unfinished = self._headers = self._body = 0
         self._since = self._last = self.loop.time()
         super().connection_made(transport)
@@ -87,9 +94,10 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         self._in_head = self._moved = True
+        self._at_once = False
         self._head = self._unfinished = self._headers = 0
         super().on_message_begin()
-        cast(dict[str, Any], self.scope)[SUBJECT] = self._subject
+        cast("dict[str, Any]", self.scope)[SUBJECT] = self._subject
 
     def on_url(self, url: bytes) -> None:
         """A piece of the request line has come."""
@@ -108,6 +116,9 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
+        if self.url.startswith(_QUICK) and self._answered_at_once():
+            self._at_once = True
+            return
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -123,7 +134,8 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
-        super().on_message_complete()
+        if not self._at_once:
+            super().on_message_complete()
 
     def pause_writing(self) -> None:
         """The caller does not take the answer as fast as it is made."""
@@ -143,6 +155,26 @@ class BoundedHttp(HttpToolsProtocol):
             super().send_400_response(msg)
         elif not self.transport.is_closing():
             self._refuse(b"431 Request Header Fields Too Large")
+
+    def _answered_at_once(self) -> bool:
+        """Whether this was a question that is answered here and now. The answers before it must have been written."""
+        app, parser, transport = self.app, self.parser, self.transport
+        if not isinstance(app, QuickDistance) or self.flow.write_paused or transport.is_closing():
+            return False
+        if self.cycle is not None and not self.cycle.response_complete:
+            return False
+        if parser.get_method() != b"GET" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
+            return False
+        told = app.at_once(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
+        if told is None:
+            return False
+        written = [STATUS_LINE[told.status]]
+        for name, value in (*self.server_state.default_headers, *told.headers):
+            written += (name, b": ", value, b"\r\n")
+        written += (b"\r\n", told.body)
+        transport.write(b"".join(written))
+        self.on_response_complete()
+        return True
 
     def _count(self, size: int) -> None:
         self._head += size

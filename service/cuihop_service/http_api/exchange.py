@@ -60,6 +60,7 @@ class Exchange:
         scope: Scope = "read",
         quick: bool = False,
         release: str | None = None,
+        question: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Response:
         """The response to a question.
 
@@ -72,6 +73,7 @@ class Exchange:
             scope: what the caller must have.
             quick: whether it is answered without a thread.
             release: the digest that the caller wants the answer from; None for whichever is served.
+            question: gives the body's fields; None where the framework has read them, or where there is none.
         """
         known = request.headers.get("if-none-match") if request.method == "GET" else None
 
@@ -85,8 +87,9 @@ class Exchange:
             _check_release(release, answer.digest)  # another one may have taken its place meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, call)
 
-        read = None if request.method == "GET" else await request.json()  # the framework has read it before
-        question = None if read is None else lambda: read
+        if question is None and request.method != "GET":
+            read = await request.json()  # the framework has read it before
+            question = lambda: read  # noqa: E731 - half of it would be a signature
         asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
         body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
         headers = {"X-Request-Id": asked.request_id}

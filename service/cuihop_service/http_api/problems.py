@@ -13,12 +13,45 @@ from starlette.responses import Response
 from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
 from cuihop.remote.statuses import status_of
 from cuihop_service.calls import Cancelled
+from cuihop_service.http_api.bodies import ProblemBody
 
-__all__ = ["PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response"]
+__all__ = [
+    "PROBLEM",
+    "fault_response",
+    "input_error",
+    "other_response",
+    "problem",
+    "problem_response",
+    "problem_responses",
+    "with_problems_as_sent",
+]
 
 PROBLEM = "application/problem+json"
 
 _GONE = 499  # nobody reads it
+
+
+def problem_responses(texts: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """The ``responses`` of a route, for OpenAPI: its errors by status, and whatever else may fail."""
+    told: list[tuple[int | str, str]] = [
+        *texts.items(),
+        ("default", "Any other failure, as a method that is not for this path."),
+    ]
+    return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in told}
+
+
+def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document with each problem under the media type that it is sent with, and no other.
+
+    The framework puts the schema of every JSON body under ``application/json``.
+    """
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for answer in operation["responses"].values():
+                content = answer.get("content", {})
+                if PROBLEM in content:
+                    content[PROBLEM] = content.pop("application/json")
+    return document
 
 
 def problem(error: CuihopError, request_id: str) -> dict[str, Any]:

@@ -7,11 +7,14 @@ words for what is wrong.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuihop.errors import CuihopError
@@ -22,13 +25,22 @@ from cuihop_service.front import Asked
 from cuihop_service.http_api import bodies
 from cuihop_service.http_api.exchange import PRIVATE_HEADERS, SUBJECT, Exchange, usable_request_id
 from cuihop_service.http_api.problems import fault_response, problem_response
-from cuihop_service.http_api.safe_headers import SAFE_HEADERS, with_safe_headers
+from cuihop_service.http_api.safe_headers import SAFE_HEADERS, safe
 
-__all__ = ["QuickDistance", "plain_head", "plain_question"]
+__all__ = ["PATH", "QuickDistance", "Told", "plain_head", "plain_question"]
 
-_PATH = "/v1/distance"
+PATH = "/v1/distance"
+"""Of the question that takes the short way."""
+
+_log = logging.getLogger("cuihop.service")
+
 _PLAIN = re.compile(r"[A-Za-z0-9:._-]{1,64}")
-_FOR_THE_ROUTE = frozenset({b"if-none-match", b"x-timeout-seconds", b"traceparent", b"origin"})
+_FOR_THE_ROUTE = frozenset(
+    {
+        *(b"if-none-match", b"x-timeout-seconds", b"traceparent", b"origin"),
+        *(b"content-length", b"transfer-encoding", b"expect", b"upgrade"),
+    }
+)
 _LOOKED_AT = frozenset({b"host", b"authorization", b"x-request-id"})
 _HEADERS = (
     (b"content-type", b"application/json"),
@@ -91,6 +103,63 @@ def plain_head(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes])
     return None if credentials is None else credentials.decode("latin-1"), request_id
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer, ready to be written.
+
+    Attributes:
+        status: of HTTP.
+        headers: names in lower case, ``content-length`` among them.
+        body: the whole of it.
+    """
+
+    status: int
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @classmethod
+    def of(cls, response: Response) -> Told:
+        """A response that is held in memory."""
+        return cls(response.status_code, safe(response.raw_headers), bytes(response.body))
+
+
+@dataclass(slots=True)
+class _Question:
+    """One plain question: what is asked, and in whose name."""
+
+    asked: Asked
+    fields: dict[str, Any]
+    query: str
+    exchange: Exchange
+    tag: str = ""
+
+    def made(self, call: Call) -> Answer[int | None]:
+        """The answer, and its tag."""
+        exchange = self.exchange
+        answer = exchange.core.distance(**self.fields, call=call)
+        self.tag = exchange.tag(PATH, self.query, answer.digest, call.caller)
+        return answer
+
+    def told(self, answer: Answer[int | None]) -> Told:
+        """What is written of it."""
+        body = bodies.written(answer, bodies.distance_fields(answer.value, **self.fields))
+        headers = (
+            (b"x-request-id", self.asked.request_id.encode("latin-1")),
+            (b"etag", self.tag.encode("latin-1")),
+            (b"content-length", b"%d" % len(body)),
+            *_HEADERS,
+        )
+        return Told(200, headers, body)
+
+    def refused(self, error: CuihopError) -> Told:
+        """What is written of an error."""
+        return Told.of(problem_response(error, self.asked.request_id))
+
+    def failed(self) -> Told:
+        """What is written where the service itself failed."""
+        return Told.of(fault_response(self.asked.request_id))
+
+
 class QuickDistance:
     """Answers plain questions for one distance itself, where the index answers at once; hands on everything else.
 
@@ -107,64 +176,62 @@ class QuickDistance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
-        plain = self._plain(scope)
-        if plain is None:
+        question = None
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "GET":
+            question = self._plain(scope["query_string"], scope)
+        if question is None:
             await self._app(scope, receive, send)
-        else:
-            await self._answer(*plain, scope, receive, send)
+            return
+        fault = None
+        try:
+            told = question.told(await self._exchange.front.answer(question.asked, question.made))
+        except CuihopError as error:
+            told = question.refused(error)
+        except Exception as error:
+            told, fault = question.failed(), error
+        await send({"type": "http.response.start", "status": told.status, "headers": list(told.headers)})
+        await send({"type": "http.response.body", "body": told.body})
+        if fault is not None:
+            raise fault
 
-    def _plain(self, scope: Scope) -> tuple[dict[str, Any], str | None, str] | None:
-        """The question, the credentials and the request's identifier; None for what is not answered here."""
-        if scope["type"] != "http" or scope["path"] != _PATH or scope["method"] != "GET":
-            return None
-        if not self._exchange.core.is_quick():
-            return None
-        question = plain_question(scope["query_string"].decode("latin-1"))
-        head = None if question is None else plain_head(scope["headers"], self._hosts)
-        return None if question is None or head is None else (question, *head)
+    def at_once(self, query: bytes, scope: Mapping[str, Any]) -> Told | None:
+        """The answer, without a turn of the event loop; None where the question is not plain, or the guard has to wait.
 
-    async def _answer(
-        self,
-        question: dict[str, Any],
-        credentials: str | None,
-        request_id: str,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+        Args:
+            query: the query string of a ``GET`` of `PATH`.
+            scope: with ``headers`` and ``client``, as ASGI has them.
+        """
+        question = self._plain(query, scope)
+        front = self._exchange.front
+        if question is None or front.guard.waits(question.asked):
+            return None
+        try:
+            return question.told(front.at_once(question.asked, question.made))
+        except CuihopError as error:
+            return question.refused(error)
+        except Exception:
+            _log.exception("an answer failed")
+            return question.failed()
+
+    def _plain(self, query: bytes, scope: Mapping[str, Any]) -> _Question | None:
+        """The question, where it is plain and the index answers it at once."""
+        exchange = self._exchange
+        if not exchange.core.is_quick():
+            return None
+        text = query.decode("latin-1")
+        fields = plain_question(text)
+        head = None if fields is None else plain_head(scope["headers"], self._hosts)
+        if fields is None or head is None:
+            return None
         client = scope.get("client")
         asked = Asked(
             operation="distance",
             transport="http",
-            credentials=credentials,
-            request_id=request_id,
+            credentials=head[0],
+            request_id=head[1],
             quick=True,
             subject=scope.get(SUBJECT),
             peer=None if client is None else client[0],
-            question=lambda: dict(parse_qsl(scope["query_string"].decode("latin-1"))),
+            question=lambda: dict(parse_qsl(text)),
         )
-        exchange, tag = self._exchange, ""
-
-        def made(call: Call) -> Answer[int | None]:
-            nonlocal tag
-            answer = exchange.core.distance(**question, call=call)
-            tag = exchange.tag(_PATH, scope["query_string"].decode("latin-1"), answer.digest, call.caller)
-            return answer
-
-        try:
-            answer = await exchange.front.answer(asked, made)
-        except CuihopError as error:
-            await problem_response(error, request_id)(scope, receive, with_safe_headers(send))
-            return
-        except Exception:
-            await fault_response(request_id)(scope, receive, with_safe_headers(send))
-            raise
-        body = bodies.written(answer, bodies.distance_fields(answer.value, **question))
-        headers = [
-            (b"x-request-id", request_id.encode("latin-1")),
-            (b"etag", tag.encode("latin-1")),
-            (b"content-length", b"%d" % len(body)),
-            *_HEADERS,
-        ]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        return _Question(asked, fields, text, exchange)

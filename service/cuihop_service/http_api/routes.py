@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Query, Request
@@ -16,7 +16,7 @@ from cuihop.graph import Direction
 from cuihop_service.calls import Call
 from cuihop_service.http_api import bodies
 from cuihop_service.http_api.exchange import CALLER, Exchange, request_id_of
-from cuihop_service.http_api.problems import PROBLEM, problem
+from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.questions import (
     ConceptsQuestion,
     DistancesQuestion,
@@ -49,21 +49,20 @@ ReleaseParameter = Annotated[
     ),
 ]
 
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "model": bodies.ProblemBody, "content": {PROBLEM: {}}}
-    for status, text in (
-        (400, "A parameter or an identifier is not as expected."),
-        (401, "No key or token, or one that is not valid."),
-        (403, "The key lacks a scope."),
-        (404, "A concept is unknown."),
-        (409, "Another release is served."),
-        (410, "A concept is retired without one exact successor."),
-        (413, "The question is larger than the service allows."),
-        (429, "Too many questions; see Retry-After."),
-        (503, "The store cannot be reached: try again."),
-        (504, "The answer took longer than allowed."),
-    )
-}
+_PROBLEMS = problem_responses(
+    {
+        400: "A parameter or an identifier is not as expected.",
+        401: "No key or token, or one that is not valid.",
+        403: "The key lacks a scope.",
+        404: "A concept is unknown.",
+        409: "Another release is served.",
+        410: "A concept is retired without one exact successor.",
+        413: "The question is larger than the service allows.",
+        429: "Too many questions; see Retry-After.",
+        503: "The store cannot be reached: try again.",
+        504: "The answer took longer than allowed.",
+    }
+)
 
 
 def routes(exchange: Exchange) -> APIRouter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["SAFE_HEADERS", "SafeHeaders", "with_safe_headers"]
@@ -13,14 +15,22 @@ SAFE_HEADERS = (
 )
 
 
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+def safe(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """These headers, and those of `SAFE_HEADERS` that are not among them."""
+    own = list(headers)
+    known = {name.lower() for name, _ in own}
+    return own + [header for header in SAFE_HEADERS if header[0] not in known]
+
+
 def with_safe_headers(send: Send) -> Send:
     """Sends answers with these headers, but for those that an answer has itself."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = list(message["headers"])
-            known = {name.lower() for name, _ in headers}
-            message["headers"] = headers + [header for header in SAFE_HEADERS if header[0] not in known]
+            message["headers"] = safe(message["headers"])
         await send(message)
 
     return sending

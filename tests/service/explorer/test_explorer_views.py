@@ -461,6 +461,21 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
     assert (told["hops"], told["release"]) == (path.hops, graph.release.digest)
 
 
+def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -> None:
+    explorer.open("#/concept?cui=C0006121")
+    views = explorer.page.get_by_role("navigation", name="Views")
+    views.get_by_role("link", name="Path").click()
+    expect(explorer.field("From")).to_have_value("Brain stem (C0006121)")
+    explorer.choose("To", "head")
+    expect(explorer["#hops"]).to_have_text("3 hops either way")
+    views.get_by_role("link", name="Neighbourhood").click()
+    expect(explorer.field("Around")).to_have_value("Brain stem (C0006121)")
+    views.get_by_role("link", name="Concept").click()
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    views.get_by_role("link", name="Concept").click()  # the view that is shown: begins anew
+    expect(explorer.page).to_have_url(re.compile("#/$"))
+
+
 def test_the_way_back_leads_through_the_views(explorer: Explorer) -> None:
     explorer.choose("Search for a concept", "brain stem")
     expect(explorer["#card h1"]).to_have_text("Brain stem")

@@ -207,7 +207,10 @@ def test_who_may_not_send_queries_is_told_why(opened: Opened) -> None:
             assert (answer.status, answer.json["reason"]) == (403, "NOT_ALLOWED")
             assert scope in answer.json["detail"]
         assert http(curators.service, "/v1/cypher", {"query": "RETURN 1"}).status == 401
-        assert "/v1/cypher" in http(curators.service, "/openapi.json").json["paths"]
+        documented = http(curators.service, "/openapi.json").json["paths"]["/v1/cypher"]["post"]["responses"]
+        kinds = {status: list(told["content"]) for status, told in documented.items()}
+        assert kinds.pop("200") == ["application/json"]
+        assert set(map(tuple, kinds.values())) == {("application/problem+json",)}
     with opened(names=False) as curators:
         answer = curators.ask("MATCH (c:Concept) RETURN c.name LIMIT 1")
         assert answer.status == 403

@@ -23,6 +23,8 @@ from jwt.algorithms import get_default_algorithms
 from cuihop.errors import GraphUnavailable, InputError, NotAuthenticated
 from cuihop_server import running_service
 from cuihop_service.callers import Caller
+from cuihop_service.front import Asked
+from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.guard.signing_keys import SigningKeys, public_keys
@@ -141,6 +143,17 @@ def test_the_provider_is_asked_once_and_a_verified_token_is_remembered(
     assert isinstance(verifier.caller(token), Caller)  # at once, without an event loop
     assert isinstance(verifier.caller(signed(sub="other")), Caller)
     assert provider.asked == 1
+
+
+def test_a_guard_waits_only_for_tokens_that_are_new(verifier: TokenVerifier) -> None:
+    guard, token = ConfiguredGuard(tokens=verifier), signed()
+    question = Asked("distance", "http", credentials=f"Bearer {token}")
+    assert guard.waits(question)
+    for _ in range(2):  # the first fetches the provider's keys, and what was verified before them is forgotten
+        caller(verifier, token)
+    assert not guard.waits(question)
+    assert not guard.waits(Asked("distance", "http"))
+    assert not guard.waits(Asked("distance", "http", credentials=f"Bearer {PREFIX}x"))
 
 
 def tampered(token: str) -> str:

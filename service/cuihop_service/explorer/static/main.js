@@ -95,6 +95,7 @@ async function show() {
     if (link.getAttribute("data-view") === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  takeAlong(view, query);
   const shown = VIEWS[view];
   if (!shown) {
     fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
@@ -110,6 +111,17 @@ async function show() {
   } catch (error) {
     if (signal.aborted) return;
     fill(main, problemPanel(error, show));
+  }
+}
+
+/** Has the links to the other views begin with the concept that is shown: what was found need not be typed again. */
+function takeAlong(view, query) {
+  const cui = view === "path" ? query.get("a") : view === "comparison" ? null : query.get("cui");
+  const fields = { concept: "cui", path: "a", neighbourhood: "cui" };
+  for (const [other, field] of Object.entries(fields)) {
+    const link = document.querySelector(`nav a[data-view="${other}"]`);
+    const anew = other === "concept" ? address("") : address(other);
+    link.setAttribute("href", cui && other !== view ? address(other, { [field]: cui }) : anew);
   }
 }
 

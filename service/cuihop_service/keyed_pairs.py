@@ -1,0 +1,66 @@
+"""Pairs of short identifiers as an array: from the wire to the index, no text is made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["KeyedPairs"]
+
+_LENGTH = 8
+_LOW_DIGITS = 10_000
+
+
+class KeyedPairs(Sequence[tuple[str, str]]):
+    """A sequence of pairs of CUIs, or of other identifiers of eight characters.
+
+    Args:
+        keys: uint64, shape (2 * pairs,): the first pair's ends, the second one's, and so on, each as in
+            `cuihop.identifier_table.IdentifierTable.keys`.
+    """
+
+    def __init__(self, keys: npt.NDArray[np.uint64]) -> None:
+        self.keys = keys
+
+    @classmethod
+    def of_cuis(cls, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> KeyedPairs:
+        """Pairs of CUIs by their numbers, 0 to 9,999,999; C0042449 is 42449.
+
+        >>> list(KeyedPairs.of_cuis(np.array([42449], np.uint32), np.array([5847], np.uint32)))
+        [('C0042449', 'C0005847')]
+        """
+        numbers = np.column_stack((starts, ends)).ravel()
+        high = numbers // np.uint32(_LOW_DIGITS)
+        begins, finishes = _texts()
+        return cls(begins[high] | finishes[numbers - high * np.uint32(_LOW_DIGITS)])
+
+    def __len__(self) -> int:
+        return len(self.keys) // 2
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[str, str]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> KeyedPairs: ...
+
+    def __getitem__(self, place: int | slice) -> tuple[str, str] | KeyedPairs:
+        chosen = self.keys.reshape(-1, 2)[place]
+        if isinstance(place, slice):
+            return KeyedPairs(chosen.ravel())
+        return next(iter(KeyedPairs(chosen)))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        texts = [text.decode("ascii") for text in self.keys.astype(">u8").view(f"S{_LENGTH}").tolist()]
+        return zip(texts[::2], texts[1::2], strict=True)
+
+
+@functools.cache
+def _texts() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The upper and the lower four bytes of a CUI's key, by the upper three and the lower four of its digits."""
+    begins = [int.from_bytes(f"C{high:03}".encode(), "big") << 32 for high in range(1_000)]
+    finishes = [int.from_bytes(f"{low:04}".encode(), "big") for low in range(_LOW_DIGITS)]
+    return np.array(begins, dtype=np.uint64), np.array(finishes, dtype=np.uint64)

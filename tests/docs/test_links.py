@@ -1,0 +1,97 @@
+"""Links to elsewhere: well-formed, and only to places known here. `make links` follows them; this needs no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from shared_data import ROOT
+
+FORMS = {
+    "arxiv.org": r"/abs/\d{4}\.\d{5}",
+    "github.com": r"/[\w.-]+/[\w.-]+(/issues/\d+)?",
+    "js.cytoscape.org": r"/",
+    "metacpan.org": r"/pod/\w+(::\w+)*",
+    "networkx.org": r"",
+    "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
+    "www.ebi.ac.uk": r"/ols4",
+    "www.nlm.nih.gov": r"/research/umls/",
+}
+"""Host → what a path there looks like. A host is added by hand, once somebody has looked at it."""
+
+
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "docs").rglob("*.ipynb"),
+    *(ROOT / "benchmarks").glob("*.md"),
+]
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The pieces of Markdown's lines; what stands in a block of code is none."""
+    for block in MarkdownIt("commonmark").enable("table").parse(text):
+        yield from block.children or ()
+
+
+def links(text: str) -> Iterator[str]:
+    """Where links and pictures lead."""
+    for token in tokens(text):
+        place = token.attrs.get("href") or token.attrs.get("src")
+        if place is not None:
+            yield str(place)
+
+
+def external() -> list[tuple[str, str]]:
+    """Page and link."""
+    return [
+        (page.relative_to(ROOT).as_posix(), link)
+        for page in PAGES
+        for link in links(page.read_text(encoding="utf-8").replace("\\n", "\n"))
+        if urlsplit(link).scheme and urlsplit(link).hostname != "127.0.0.1"  # the reader's own service
+    ]
+
+
+def test_links_to_elsewhere_are_well_formed_and_lead_to_known_places() -> None:
+    found = external()
+    assert len(found) > 20
+    for page, link in found:
+        parts = urlsplit(link)
+        told = f"{page}: {link}"
+        assert parts.scheme == "https", told
+        assert parts.netloc in FORMS, f"{told}: look at the place, then add its host to FORMS"
+        assert re.fullmatch(FORMS[parts.netloc], parts.path), told
+        assert not parts.query, told
+        assert not parts.fragment, told
+
+
+def test_no_place_is_known_that_nothing_leads_to() -> None:
+    assert {urlsplit(link).netloc for _, link in external()} == set(FORMS)
+
+
+def test_no_address_stands_bare_in_a_text() -> None:
+    """A bare address is a link for some readers of Markdown and not for others, so that no check would see it."""
+    for page in PAGES:
+        if page.suffix == ".md":
+            found = list(tokens(page.read_text(encoding="utf-8")))
+            inside = {id(found[at + 1]) for at, token in enumerate(found) if token.type == "link_open"}
+            bare = [t.content for t in found if t.type == "text" and "://" in t.content and id(t) not in inside]
+            assert bare == [], page.name
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[a](https://b.c/d) and `[no](https://x)`", ["https://b.c/d"]),
+        ("| a |\n|---|\n| [x](https://b.c) ![p](pic.svg) |", ["https://b.c", "pic.svg"]),
+        ("```\n[a](https://b.c)\n```", []),
+        ("<https://b.c>", ["https://b.c"]),
+    ],
+)
+def test_what_counts_as_a_link(text: str, found: list[str]) -> None:
+    assert list(links(text)) == found

@@ -1,0 +1,126 @@
+"""Every error that the OpenAPI document tells of comes as it says: media type and body."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuihop.errors import GraphUnavailable
+from cuihop_server import RunningService, running_service
+from cuihop_service.callers import Rate
+from cuihop_service.core import ConceptService
+from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.guard.rates import Rates
+from cuihop_service.http_api.bodies import ProblemBody
+from cuihop_service.limits import Limits
+from example_graph import UNKNOWN, example_graph
+from guarded_service import A, B, Reply, http, new_key_in
+
+PROBLEM = "application/problem+json"
+PAIR = f"a={A}&b={B}"
+
+
+@dataclass
+class Guarded:
+    """A service with keys, and its OpenAPI document."""
+
+    service: RunningService
+    keys: dict[str, str]
+    document: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    file: Path = tmp_path_factory.mktemp("keys") / "keys.json"
+    keys = {
+        "reader": new_key_in(file, "reader"),
+        "slow": new_key_in(file, "slow", rate=Rate(0.01, 1)),
+    }
+    with running_service(
+        example_graph(), guard=ConfiguredGuard(KeyFile(file), rates=Rates(Rate())), limits=Limits(message_bytes=100_000)
+    ) as running:
+        time.sleep(1.1)
+        yield Guarded(running, keys, http(running, "/openapi.json").json)
+
+
+def check(answer: Reply, status: int, documented: dict[str, Any]) -> None:
+    """The answer is the one that the document has for its status."""
+    assert answer.status == status
+    told = documented.get(str(status), documented["default"])
+    assert list(told["content"]) == [answer.headers["content-type"]] == [PROBLEM]
+    assert told["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/ProblemBody"}
+    assert set(answer.json) <= set(ProblemBody.model_validate(answer.json).model_dump())
+
+
+@pytest.mark.parametrize(
+    ("status", "path", "key", "headers"),
+    [
+        (400, f"/v1/distance?a={A}", "reader", {}),
+        (400, "/v1/distance?a=brain&b=stem", "reader", {}),
+        (400, f"/v1/path?{PAIR}&max_hops=x", "reader", {}),
+        (401, f"/v1/distance?{PAIR}", None, {}),
+        (401, f"/v1/path?{PAIR}", None, {}),
+        (403, "/v1/search?text=brain", "reader", {}),
+        (404, f"/v1/distance?a={A}&b={UNKNOWN}", "reader", {}),
+        (404, f"/v1/concept?cui={UNKNOWN}", "reader", {}),
+        (409, f"/v1/path?{PAIR}&release={'0' * 64}", "reader", {}),
+        (410, f"/v1/distance?a={A}&b=C9000903", "reader", {}),
+        (504, f"/v1/path?{PAIR}", "reader", {"x_timeout_seconds": "1e-9"}),
+        (405, "/v1/distances", "reader", {}),
+    ],
+)
+def test_an_error_of_a_get_comes_as_documented(
+    guarded: Guarded, status: int, path: str, key: str | None, headers: dict[str, str]
+) -> None:
+    answer = http(guarded.service, path, key=key and guarded.keys[key], **headers)
+    (operation,) = guarded.document["paths"][path.partition("?")[0]].values()
+    check(answer, status, operation["responses"])
+
+
+@pytest.mark.parametrize(
+    ("status", "path", "body"),
+    [
+        (400, "/v1/distances", b"{"),
+        (400, "/v1/relevance", {"a": [A]}),
+        (404, "/v1/distances", {"pairs": [[A, UNKNOWN]]}),
+        (410, "/v1/neighbourhoods", {"cuis": ["C9000903"]}),
+        (413, "/v1/distances", b" " * 100_001),
+    ],
+)
+def test_an_error_of_a_post_comes_as_documented(guarded: Guarded, status: int, path: str, body: object) -> None:
+    answer = http(guarded.service, path, body, key=guarded.keys["reader"])
+    check(answer, status, guarded.document["paths"][path]["post"]["responses"])
+
+
+def test_too_many_questions_are_refused_as_documented(guarded: Guarded) -> None:
+    answers = [http(guarded.service, f"/v1/distance?{PAIR}", key=guarded.keys["slow"]) for _ in range(2)]
+    check(answers[-1], 429, guarded.document["paths"]["/v1/distance"]["get"]["responses"])
+
+
+@pytest.mark.parametrize(("error", "status"), [(GraphUnavailable("the store is away"), 503), (ValueError("a"), 500)])
+def test_what_fails_behind_the_service_is_told_as_documented(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ConceptService, "path", fail)
+    answer = http(guarded.service, f"/v1/path?{PAIR}", key=guarded.keys["reader"])
+    check(answer, status, guarded.document["paths"]["/v1/path"]["get"]["responses"])
+
+
+def test_no_error_is_documented_in_another_form(guarded: Guarded) -> None:
+    operations = [one for path in guarded.document["paths"].values() for one in path.values()]
+    assert len(operations) == 14
+    for operation in operations:
+        for status, answer in operation["responses"].items():
+            if status != "200":
+                assert list(answer["content"]) == [PROBLEM], (operation["operationId"], status)
+        assert "422" not in operation["responses"]
+    assert "HTTPValidationError" not in guarded.document["components"]["schemas"]
