@@ -52,7 +52,9 @@ class Module:
 MODULES = (
     Module("How long does it take to read is_a rows?", "load", ("--rows", "200000", "--release"), ("--release",)),
     Module("How long does a new process take?", "start", ("--concepts", "2000", "--repeats", "1")),
-    Module("How long does one exact distance take?", "distances", ("--concepts", "5000", "--pairs", "500")),
+    Module("How long does one exact distance take?", "distances",
+           ("--concepts", "5000", "--pairs", "500", "--peers",
+            "NetworkX", "igraph", "NetworKit", "rustworkx", "SciPy")),
     Module(
         "How does the time of a distance grow with the graph?", "growth", ("--sizes", "1000", "3000"),
         plot="Microseconds for one distance over the concepts of the graph, both axes logarithmic",

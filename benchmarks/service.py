@@ -170,8 +170,8 @@ def over_http(port: int, script: Path, connections: int, seconds: int) -> Told:
         check=True,
     ).stdout
     rate = re.search(r"Requests/sec:\s+([\d.]+)", told)
-    half = re.search(r"50%\s+(\S+)", told)
-    late = re.search(r"99%\s+(\S+)", told)
+    half = re.search(r"^\s+50%\s+(\S+)", told, re.MULTILINE)
+    late = re.search(r"^\s+99%\s+(\S+)", told, re.MULTILINE)
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", told)
     if rate is None or half is None or late is None or bad is not None:
         raise SystemExit(told)
