@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def test_type_checkers_see_the_names_that_are_there() -> None:
     }
     assert sorted(seen) == sorted(cuihop.__all__)
     for name, module in seen.items():
-        assert getattr(sys.modules[str(module)], name) is getattr(cuihop, name)
+        assert getattr(import_module(str(module)), name) is getattr(cuihop, name)
 
 
 def test_modules_are_found_as_attributes() -> None:
