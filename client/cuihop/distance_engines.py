@@ -96,7 +96,7 @@ class DistanceEngines:
                 epoch = scratch.stamps(bfs.DISTANCE_EPOCHS * len(starts[part]) + 1)
                 if landmarks is not None:
                     _past_landmarks().distances(
-                        *self.rows("any"), *landmarks, starts[part], ends[part], most,
+                        *self.both_rows("any")[:2], *landmarks, starts[part], ends[part], most,
                         scratch.mark, scratch.queue, epoch, hops[part],
                     )  # fmt: skip
                     return
@@ -131,8 +131,9 @@ class DistanceEngines:
             epoch = scratch.stamps(bfs.DISTANCE_EPOCHS + 1)
             if landmarks is not None:
                 hops = _past_landmarks().distance_of_keys(
-                    keys, *asked, *self.rows("any"), *landmarks, most_hops(bound), scratch.mark, scratch.queue, epoch
-                )
+                    keys, *asked, *self.both_rows("any")[:2], *landmarks, most_hops(bound),
+                    scratch.mark, scratch.queue, epoch,
+                )  # fmt: skip
             else:
                 hops = bfs.distance_of_keys(
                     keys, *asked, *self.both_rows(direction), most_hops(bound), scratch.mark, scratch.queue, epoch
@@ -144,13 +145,11 @@ class DistanceEngines:
 
     def labels(self, direction: Direction, bound: int | None) -> Tables | None:
         """The tables to read such distances from; ``None`` where they are to be searched."""
-        if self.index is None or direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
-            return None
-        return self.index.tables
+        return None if self.index is None or _is_searched(direction, bound) else self.index.tables
 
     def _known_landmarks(self, direction: Direction, bound: int | None, pairs: int) -> Landmarks | None:
         """The landmarks to answer such distances by; made when so many pairs more make them worth it."""
-        if direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS):
+        if _is_searched(direction, bound):
             return None
         if self._landmarks_in >= 0:
             self._landmarks_in -= pairs  # threads may count a few pairs too few: it only makes landmarks later
@@ -182,6 +181,11 @@ def _past_landmarks() -> ModuleType:
     from cuihop._kernels import landmarks
 
     return landmarks
+
+
+def _is_searched(direction: Direction, bound: int | None) -> bool:
+    """Whether such distances are searched, whatever other engines there are."""
+    return direction != "any" or (bound is not None and bound <= _SEARCHED_HOPS)
 
 
 def most_hops(bound: int | None) -> int:

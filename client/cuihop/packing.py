@@ -49,13 +49,11 @@ def packed(
         ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as `cuihop.graph.DistancePack` has them.
     """
     indptr, indices = forwards
-    local = np.full(len(indptr) - 1, -1, dtype=np.int32)
-    local[places] = np.arange(len(places), dtype=np.int32)
     firsts = range(0, len(places), _CENTRES_A_CALL)
     parts: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
     memory = threading.local()
 
-    def near(first: int) -> None:
+    def near(local: Int32, first: int) -> None:
         from cuihop._kernels import bfs
 
         done, room = first, max(1 << 16, 2 * len(places))
@@ -74,7 +72,7 @@ def packed(
             done += count
         parts[first] = found
 
-    def far(first: int) -> None:
+    def far(local: Int32, first: int) -> None:
         from cuihop._kernels import many_sources
 
         if not hasattr(memory, "words"):
@@ -103,7 +101,9 @@ def packed(
     if tables is not None:
         in_threads(partial(read, tables), firsts)
     else:
-        in_threads(far if together else near, firsts)
+        local = np.full(len(indptr) - 1, -1, dtype=np.int32)
+        local[places] = np.arange(len(places), dtype=np.int32)
+        in_threads(partial(far if together else near, local), firsts)
     found = [part for first in firsts for part in parts[first]]
     ends = np.zeros(len(places) + 1, dtype=np.int64)
     if not found:

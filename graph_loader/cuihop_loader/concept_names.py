@@ -95,9 +95,9 @@ class _Naming:
             bad = concepts.is_invalid()
             if self._only_cuis:
                 not_cui = int(np.count_nonzero((concepts.codes < 0) & ~bad))
-                not_cuis = tuple(o for o, no in zip(concepts.others, concepts.invalid.tolist(), strict=True) if not no)
+                not_cuis = concepts.usable_others()
                 bad = concepts.codes < 0
-                concepts = IdentifierColumn(concepts.codes, (), np.empty(0, dtype=np.bool_))
+                concepts = concepts.without_others()
             chosen = np.flatnonzero(~bad).astype(np.int32)
             concepts = concepts.at(chosen)
             rows.spans = np.ascontiguousarray(rows.spans[chosen])

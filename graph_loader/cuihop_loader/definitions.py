@@ -74,9 +74,9 @@ class _Selection:
         not_cuis: tuple[bytes, ...] = ()
         if self._only_cuis and concepts.others:
             not_cui = int(np.count_nonzero(usable & (concepts.codes < 0)))
-            not_cuis = tuple(o for o, no in zip(concepts.others, concepts.invalid.tolist(), strict=True) if not no)
+            not_cuis = concepts.usable_others()
             usable &= concepts.codes >= 0
-            concepts = IdentifierColumn(concepts.codes, (), np.empty(0, dtype=np.bool_))
+            concepts = concepts.without_others()
 
         at, end = rows.spans[:, 2 * _SUPPRESS], rows.spans[:, 2 * _SUPPRESS + 1]
         suppressed = (end - at != 1) | (rows.buffer[at] != ord("N"))

@@ -46,6 +46,14 @@ class IdentifierColumn:
         """The same column in fewer rows."""
         return IdentifierColumn(self.codes[rows], self.others, self.invalid)
 
+    def usable_others(self) -> tuple[bytes, ...]:
+        """Those of the other identifiers that a graph can hold."""
+        return tuple(other for other, invalid in zip(self.others, self.invalid.tolist(), strict=True) if not invalid)
+
+    def without_others(self) -> IdentifierColumn:
+        """The same column, for a load of which no row with another identifier is kept."""
+        return IdentifierColumn(self.codes, (), np.empty(0, dtype=np.bool_))
+
 
 def interned(
     rows: Rows, begin: int, end: int, chosen: npt.NDArray[np.int32]

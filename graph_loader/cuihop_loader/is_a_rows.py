@@ -117,18 +117,11 @@ class _Selection:
             if self._only_cuis:
                 not_cui = int(np.count_nonzero(opaque))
                 bad |= opaque
-                not_cuis = tuple(
-                    other
-                    for column in (first, second)
-                    for other, invalid in zip(column.others, column.invalid.tolist(), strict=True)
-                    if not invalid
-                )
+                not_cuis = first.usable_others() + second.usable_others()
             kept = np.flatnonzero(~bad)
             first, second, kinds, sabs = first.at(kept), second.at(kept), kinds[kept], sabs[kept]
             if self._only_cuis:
-                nothing = np.empty(0, dtype=np.bool_)
-                first = IdentifierColumn(first.codes, (), nothing)
-                second = IdentifierColumn(second.codes, (), nothing)
+                first, second = first.without_others(), second.without_others()
         return _Selected(
             first, second, sabs, sab_names, kinds, seen,
             int(left_out[0]), int(left_out[1]), other_sab, not_cui, not_cuis,

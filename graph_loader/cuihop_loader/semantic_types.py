@@ -93,8 +93,7 @@ def read_types(
             cuis = column.codes >= 0
             left_out = int(np.count_nonzero(good & ~cuis))
             scanner.skip("identifier is not a CUI", left_out)
-            others = tuple(o for o, no in zip(column.others, column.invalid.tolist(), strict=True) if not no)
-            codes.leave_out("MRSTY", left_out, others)
+            codes.leave_out("MRSTY", left_out, column.usable_others())
             all_codes.append(column.codes[cuis])
             all_types.append(types[cuis])
         else:

@@ -159,12 +159,8 @@ def concepts(told: Body, asked: int, names_only: bool) -> Answered[list[Concept]
             continue
         types = tuple((_of(t, "tui", str), _of(t, "name", str)) for t in _of(concept, "semantic_types", list))
         counts = _of(concept, "parents", int), _of(concept, "children", int)
-        definitions = tuple(
-            Definition(_of(told, "sab", str), _of(told, "text", str))
-            for told in (
-                _of(concept, "definitions", list) if "definitions" in concept else ()
-            )  # an earlier service tells none
-        )
+        defined = _of(concept, "definitions", list) if "definitions" in concept else ()  # an earlier service tells none
+        definitions = tuple(Definition(_of(d, "sab", str), _of(d, "text", str)) for d in defined)
         sabs = _texts(concept, "sabs") if "sabs" in concept else ()  # likewise
         found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, definitions, sabs))
     return _answered(found, told)
