@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import in_threads
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
-from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import Ranking, own_rows
+from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.result import (
     EmptyIdeal,
     JudgedCounts,
@@ -24,14 +28,17 @@ from cuihop.evaluation.result import (
     versions,
 )
 from cuihop.measures.family import RELEVANT_FROM
-from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 
 __all__ = ["JudgedValues", "depth_of", "evaluate_judged", "judged_values"]
 
-Judge = Callable[[int], JudgedRanking]
-"""From the place of a query to its judged ranking."""
+Float64 = npt.NDArray[np.float64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+_AT_ONCE = 1 << 19  # documents of a part: its arrays stay in the cache, and many parts feed all threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,26 +73,49 @@ def judged_values(
     nothing: dict[str, tuple[str, ...]] = {}
     unlabelled: dict[str, int] = {}
     for source in dict.fromkeys(measure.labels for measure in measures):
-        depth = depth_of(measure for measure in measures if measure.labels == source)
-        judge = _judge(ranking, source, qrels, labels, unlabelled, depth)
-        _fill(values, measures, source, ranking, judge, nothing, 0.0 if empty_ideal == "zero" else np.nan)
+        columns = [column for column, measure in enumerate(measures) if measure.labels == source]
+        asked = [measures[column] for column in columns]
+        judge = _judge(ranking, source, qrels, labels)
+        if source:
+            unlabelled[", ".join(source)] = judge.unlabelled
+        without = {threshold: judge.pools.relevant(judge.pool, threshold) == 0 for threshold in _thresholds(asked)}
+        for threshold, queries in without.items():
+            name = ", ".join(source) if source else "judgements"
+            told = tuple(ranking.queries[place] for place in np.flatnonzero(queries).tolist())
+            nothing[name if threshold == 1 else f"{name}, rel={threshold}"] = told
+        values[:, columns] = _measured(ranking, asked, judge)
+        for column, measure in zip(columns, asked, strict=True):
+            values[without[_threshold(measure)], column] = 0.0 if empty_ideal == "zero" else np.nan
     return JudgedValues(values, nothing, unlabelled)
 
 
-def _judge(
-    ranking: Ranking,
-    source: tuple[str, ...],
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
-    unlabelled: dict[str, int],
-    depth: int | None,
-) -> Judge:
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Who says what is relevant.
+
+    Attributes:
+        pools, pool: of the queries; see `JudgedRankings`.
+        grades: from the first and last of some queries, the rows of their rankings one after the other and the lengths
+            of the rankings to the grade of each row.
+        threads: how many gain; ``None`` for all.
+        unlabelled: how many images lack a label.
+    """
+
+    pools: Pools
+    pool: Int64
+    grades: Callable[[int, int, Int32, Int64], npt.NDArray[Any]]
+    threads: int | None = None
+    unlabelled: int = 0
+
+
+def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Qrels | None, labels: ImageLabels | None) -> _Judge:
     if source:
         if labels is None:
             raise InputError(
                 "no labels", column="labels", found="none", expected=f"the labels {', '.join(source)} of every image"
             )
-        return _judge_by_labels(ranking, source, labels, unlabelled)
+        by_labels = LabelGrades.of(labels, source, ranking.queries, ranking.corpus)
+        return _Judge(by_labels.pools, by_labels.pool, by_labels.grades, unlabelled=by_labels.unlabelled)
     if qrels is None:
         raise InputError(
             "nothing says which documents are relevant",
@@ -93,67 +123,56 @@ def _judge(
             found="a measure without labels",
             expected="relevance judgements (qrels), or labels in the name of the measure, such as P@5(modality)",
         )
-    names = ranking.corpus
+    judgements, corpus = qrels, ranking.corpus
 
-    def judge(place: int) -> JudgedRanking:
-        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]][:depth]
-        return qrels.judged(ranking.queries[place], [names[row] for row in rows.tolist()])
+    def grades(first: int, last: int, rows: Int32, lengths: Int64) -> Int64:
+        names = map(corpus.__getitem__, rows.tolist())
+        lists = (list(islice(names, length)) for length in lengths.tolist())
+        return judgements.found(ranking.queries[first:last], lists)
 
-    return judge
-
-
-def _judge_by_labels(
-    ranking: Ranking, source: tuple[str, ...], labels: ImageLabels, unlabelled: dict[str, int]
-) -> Judge:
-    asked, held = labels.codes(source, ranking.queries, ranking.corpus)
-    own = own_rows(ranking.queries, ranking.corpus)
-    totals = np.bincount(held[held != UNLABELLED], minlength=int(asked.max(initial=0)) + 1)
-    images = dict(zip((*ranking.queries, *ranking.corpus), (*asked.tolist(), *held.tolist()), strict=True))
-    unlabelled[", ".join(source)] = sum(code == UNLABELLED for code in images.values())
-    grades_of_pool = np.array([1.0, 0.0])
-
-    def judge(place: int) -> JudgedRanking:
-        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]]
-        code, in_corpus = asked[place], own[place] >= 0
-        relevant = 0 if code == UNLABELLED else int(totals[code] - in_corpus)
-        grades = (held[rows] == code) & (code != UNLABELLED)
-        others = len(held) - int(in_corpus) - relevant
-        return JudgedRanking(grades.astype(np.float64), grades_of_pool, np.array([relevant, others]))
-
-    return judge
+    return _Judge(*qrels.pools(ranking.queries), grades, threads=1)  # Python's dictionaries
 
 
-def _fill(
-    values: npt.NDArray[np.float64],
-    measures: Sequence[Measure],
-    source: tuple[str, ...],
-    ranking: Ranking,
-    judge: Judge,
-    nothing: dict[str, tuple[str, ...]],
-    empty: float,
-) -> None:
-    """The columns of the measures that one source of relevance judges."""
-    columns = []
-    for column, measure in enumerate(measures):
-        if measure.labels == source:
-            value = FAMILIES[measure.family].value
-            if value is None:
-                raise InputError("not a measure of a ranking", column="measures", found=str(measure))
-            threshold = int(measure.values.get(RELEVANT_FROM.name, 1))
-            columns.append((column, measure, value, measure.values, threshold))
-    thresholds = sorted({threshold for *_, threshold in columns})
-    without: dict[int, list[str]] = {threshold: [] for threshold in thresholds}
-    for place, query in enumerate(ranking.queries):
-        judged = judge(place)
-        for threshold in thresholds:
-            if not judged.relevant_total(threshold):
-                without[threshold].append(query)
-        for column, measure, value, options, threshold in columns:
-            found = judged.relevant_total(threshold)
-            values[place, column] = value(judged, measure.k, options) if found else empty
-    for threshold in thresholds:
-        name = ", ".join(source) if source else "judgements"
-        nothing[name if threshold == 1 else f"{name}, rel={threshold}"] = tuple(without[threshold])
+def _measured(ranking: Ranking, measures: Sequence[Measure], judge: _Judge) -> Float64:
+    """The values, shape (queries, measures), of a ranking judged in one way."""
+    families = [FAMILIES[measure.family] for measure in measures]
+    for family, measure in zip(families, measures, strict=True):
+        if family.values is None:
+            raise InputError("not a measure of a ranking", column="measures", found=str(measure))
+    depth = depth_of(measures)
+    lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
+    values = np.empty((len(lengths), len(measures)), dtype=np.float64)
+    parts = list(blocks(lengths, _AT_ONCE))
+
+    def fill(part: int) -> None:
+        first, last = parts[part]
+        kept = lengths[first:last]
+        grades = judge.grades(first, last, _first_rows(ranking, first, last, kept), kept)
+        judged = JudgedRankings.of(grades, kept, judge.pools, judge.pool[first:last])
+        for column, (family, measure) in enumerate(zip(families, measures, strict=True)):
+            if family.values is not None:
+                values[first:last, column] = family.values(judged, measure.k, measure.values)
+
+    in_threads(fill, range(len(parts)), judge.threads)
+    return values
+
+
+def _first_rows(ranking: Ranking, first: int, last: int, lengths: Int64) -> Int32:
+    """The first so many rows of each of some queries, one after the other."""
+    starts, ends = ranking.indptr[first:last], ranking.indptr[first + 1 : last + 1]
+    if np.array_equal(ends - starts, lengths):
+        return ranking.rows[ranking.indptr[first] : ranking.indptr[last]]
+    skipped = starts - (np.cumsum(lengths) - lengths)
+    return ranking.rows[np.arange(int(lengths.sum())) + np.repeat(skipped, lengths)]
+
+
+def _threshold(measure: Measure) -> int:
+    """The grade from which on there is something to find."""
+    return int(measure.values.get(RELEVANT_FROM.name, 1))
+
+
+def _thresholds(measures: Iterable[Measure]) -> list[int]:
+    return sorted({_threshold(measure) for measure in measures})
 
 
 def depth_of(measures: Iterable[Measure]) -> int | None:
