@@ -69,7 +69,9 @@ class LabelGrades:
         asked = [np.where(code == UNLABELLED, np.int32(_NOBODY), code)[asking] for code in codes]
         return cls(asked, [code[holding] for code in codes], pools, kinds, int((present & lacking).sum()))
 
-    def grades(self, first: int, last: int, rows: Int32, lengths: Int64) -> npt.NDArray[np.uint8]:
+    def grades(
+        self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64
+    ) -> npt.NDArray[np.uint8]:
         """The grades of what some queries retrieved.
 
         Args:

@@ -165,7 +165,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
 
-    def found(self, queries: Sequence[str], names: Iterable[Sequence[str]]) -> Int64:
+    def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
         """The grades of what these queries retrieved, one ranking after the other; -1 where there is no judgement."""
         nothing: Mapping[str, int] = {}
         of_each = (

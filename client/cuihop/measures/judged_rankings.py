@@ -151,7 +151,7 @@ class JudgedRankings:
 
     def sum(self, owners: Int64, values: Float64) -> Float64:
         """The sum of each query's values, from the first rank on. Shape (queries,)."""
-        return np.bincount(owners, values, minlength=len(self.pool))
+        return np.bincount(owners, values, minlength=len(self.pool)).astype(np.float64, copy=False)
 
 
 def discounted(grades: Float64, ranks: Int64, gain: Gain) -> Float64:
