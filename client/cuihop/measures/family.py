@@ -61,6 +61,7 @@ class Family:
         spellings: other names that are read.
         value: for ``judged``: the value of one query, from its judged ranking, K and options.
         threshold: for ``judged``: whether a query has anything to find depends on the option ``rel``.
+        error: whether the smaller values are the better ones.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Family:
     options: tuple[Option, ...] = ()
     spellings: tuple[str, ...] = ()
     value: Callable[[JudgedRanking, int | None, Mapping[str, OptionValue]], float] | None = None
+    error: bool = False
 
     def option(self, name: str) -> Option:
         """The option of this name or spelling.

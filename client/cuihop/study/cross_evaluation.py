@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.evaluation.several_rankings import evaluate_rankings
 from cuihop.study.numbers import Number
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
 from cuihop.study.setup import Setup, Telling
@@ -17,14 +17,11 @@ __all__ = ["cross_evaluation", "numbers_of"]
 
 def cross_evaluation(setup: Setup, telling: Telling) -> dict[str, Evaluation]:
     """Name of a ranking → what it scores under every measure of the study."""
-    found = {
-        name: evaluate(
-            setup.images, ranking, setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
-            empty_ideal=setup.empty_ideal, threads=setup.threads, progress=telling(f"evaluated {name}"),
-            **setup.of_concepts,
-        )
-        for name, ranking in rankings(setup, telling)
-    }  # fmt: skip
+    found = evaluate_rankings(
+        setup.images, rankings(setup, telling), setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam,
+        labels=setup.labels, empty_ideal=setup.empty_ideal, threads=setup.threads,
+        progress=telling("evaluated queries"), **setup.of_concepts,
+    )  # fmt: skip
     return {name: found[name] for name in names_of(setup)}
 
 
