@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,7 @@ def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(setup: S
     ],
 )
 def test_the_folder_of_another_study_is_refused(
-    changed: dict[str, object], column: str, setup: Setup, tmp_path: Path
+    changed: dict[str, Any], column: str, setup: Setup, tmp_path: Path
 ) -> None:
     with Unfinished(tmp_path, setup):
         pass
