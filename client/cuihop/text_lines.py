@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from cuihop.errors import InputError
 
-__all__ = ["columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown"]
+__all__ = ["columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown", "whole_text"]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -35,30 +37,63 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
         InputError: as `raw_lines`; the lines before the fault come first.
     """
     first, lines = 1, list[bytes]()
-    try:
-        with path.open("rb") as plain:
-            zipped = plain.read(len(_GZIP)) == _GZIP
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            while True:
-                lines = []
-                try:
-                    lines.extend(islice(file, _LINES_A_BLOCK))  # keeps what was read before a fault
-                finally:
-                    if lines and first == 1:
-                        lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
-                if not lines:
-                    return
+    with _telling(path, lambda: first + len(lines)), _opened(path) as file:
+        ended = False
+        while not ended:
+            lines, fault = [], None
+            try:
+                lines.extend(islice(file, _LINES_A_BLOCK))  # keeps what was read before a fault
+            except (EOFError, OSError, zlib.error) as error:
+                fault = error
+            if lines and first == 1:
+                lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+            ended = not lines
+            if lines:
                 yield first, lines
-                first += len(lines)
+            if fault is not None:
+                raise fault
+            first += len(lines)
+
+
+def whole_text(path: Path, most: int) -> str:
+    """All of the file as text, a byte order mark at the beginning left out.
+
+    Args:
+        path: the file. most: so many bytes at most, after it was unzipped.
+
+    Raises:
+        InputError: as `decoded_lines`, and where the file holds more.
+    """
+    with _telling(path), _opened(path) as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise InputError("the file is too large", file=path, expected=f"{most:,} bytes at most")
+    try:
+        return raw.removeprefix(_BYTE_ORDER_MARK).decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        decoded(raw.split(b"\n", line + 1)[line], path, line + 1)
+        raise
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The content, whether it is zipped or not."""
+    with path.open("rb") as plain:
+        zipped = plain.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if zipped else path.open("rb") as file:
+        yield cast(BinaryIO, file)
+
+
+@contextlib.contextmanager
+def _telling(path: Path, line: Callable[[], int | None] = lambda: None) -> Iterator[None]:
+    """What keeps a file from being read, as an `InputError`."""
+    try:
+        yield
     except EOFError:
-        if lines:
-            yield first, lines
-        line = first + len(lines)
-        raise InputError("the gzip stream ends early", file=path, line=line, expected="a whole file") from None
+        raise InputError("the gzip stream ends early", file=path, line=line(), expected="a whole file") from None
     except (zlib.error, gzip.BadGzipFile) as error:
-        if lines:
-            yield first, lines
-        raise InputError(f"the gzip stream is damaged: {error}", file=path, line=first + len(lines)) from None
+        raise InputError(f"the gzip stream is damaged: {error}", file=path, line=line()) from None
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except OSError as error:

@@ -29,15 +29,17 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
         found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
     screen = console()
     screen.print(found)
-    account = account_of(evaluation) if isinstance(evaluation, Evaluation) else _judged_account(evaluation)
-    for line in account:
+    for line in account_of(evaluation):
         screen.print(line)
     if output is not None:
         screen.print(f"Values of each query: {output}")
 
 
-def account_of(evaluation: Evaluation) -> Iterator[str]:
+def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
     """What went in, in plain words; what did not occur is not told."""
+    if isinstance(evaluation, JudgedEvaluation):
+        yield from _judged_account(evaluation)
+        return
     counts, asked = evaluation.counts, evaluation.parameters
     yield (
         f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         """From query → images of the corpus, best first.
 
         Args:
-            lists: the lists. A query that has none is one without a ranking.
+            lists: the lists. A query that has none is one without a ranking; one with an empty list found nothing.
             queries, corpus: the images; the corpus is the queries without it.
             keep_self: leave a query in its own list.
 
@@ -146,13 +147,14 @@ class Ranking(Mapping[str, tuple[str, ...]]):
                 owners.append(query_places[query])
                 rows.append(corpus_places[image])
         order = np.argsort(np.array(owners, dtype=np.int64), kind="stable")
-        return cls.from_flat(
+        made = cls.from_flat(
             np.array(owners, dtype=np.int64)[order],
             np.array(rows, dtype=np.int32)[order],
             queries,
             corpus,
             keep_self=keep_self,
         )
+        return dataclasses.replace(made, listed=np.array([query in lists for query in queries], dtype=np.bool_))
 
     @classmethod
     def made(cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str) -> Ranking:

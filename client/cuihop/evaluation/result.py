@@ -325,11 +325,12 @@ def checked_way(name: str, value: Way, allowed: Any) -> Way:
     return value
 
 
-def missing_rankings(queries: Sequence[str]) -> InputError:
+def missing_rankings(queries: Sequence[str], source: str = "memory") -> InputError:
     """The error about queries without a ranking."""
     more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
     return InputError(
         "queries without a ranking",
+        file=None if source == "memory" else source,
         found=f"{len(queries):,}: {', '.join(queries[:_SHOWN])}{more}",
         expected="a ranking for every query",
         advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",

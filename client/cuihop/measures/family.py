@@ -60,6 +60,7 @@ class Family:
         options: in the order of printing.
         spellings: other names that are read.
         values: for ``judged``: the value of each query, from the judged rankings, K and options.
+        error: whether the smaller values are the better ones.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Family:
     options: tuple[Option, ...] = ()
     spellings: tuple[str, ...] = ()
     values: Callable[[JudgedRankings, int | None, Mapping[str, OptionValue]], Float64] | None = None
+    error: bool = False
 
     def option(self, name: str) -> Option:
         """The option of this name or spelling.
