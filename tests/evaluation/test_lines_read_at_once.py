@@ -131,17 +131,12 @@ scored = st.dictionaries(
 def test_rankings_of_documents_are_the_same_however_they_come(tmp_path: Path, drawn, ties, depth, random) -> None:  # type: ignore[no-untyped-def]
     queries = ("q2", "q1", "absent")
 
-    def key(found: dict[str, float], document: str) -> float:
+    def best_first(found: dict[str, float]) -> tuple[str, ...]:
         with np.errstate(over="ignore"):
-            return -float(np.float32(found[document])) if ties == "trec" else -found[document]
+            keys = {d: -float(np.float32(score)) if ties == "trec" else -score for d, score in found.items()}
+        return tuple(sorted(sorted(found, reverse=ties == "trec"), key=keys.__getitem__))[:depth]
 
-    expected = {
-        query: tuple(
-            sorted(sorted(found, reverse=ties == "trec"), key=lambda document, found=found: key(found, document))
-        )[:depth]  # type: ignore[misc]
-        for query in queries
-        for found in [drawn.get(query, {})]
-    }
+    expected = {query: best_first(drawn.get(query, {})) for query in queries}
     ranking = scored_ranking(drawn, qrels=dict.fromkeys(queries), depth=depth, ties=ties)
     assert dict(ranking) == expected
     assert ranking.unasked == tuple(query for query in drawn if query not in queries)
