@@ -193,7 +193,7 @@ def test_detected_concepts_are_compared_under_one_ground_truth(
     given: dict[str, Any] = {"truth": TRUTH, "predictions": {**TRUTH, "i1": "C0002978"}, "manual_truth": TRUTH}
 
     def scored(number: int, options: dict[str, Any]) -> MeasuredQueries:
-        files = {
+        files: dict[str, Any] = {
             name: written(tmp_path / f"{number}{name}.csv", rows) if isinstance(rows, dict) else rows
             for name, rows in options.items()
         }
