@@ -184,6 +184,9 @@ def _show(found: Comparison) -> None:
     screen = console()
     for header, *rows in (found.means(), found.table()):
         shown = table(*header)
+        shown.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
+        for column in shown.columns[2:]:
+            column.no_wrap = True  # names may fold, numbers may not
         for row in rows:
             shown.add_row(*row)
         screen.print(shown)
