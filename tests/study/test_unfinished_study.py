@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import InputError, LimitExceeded, OutputError
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.relevance_index import Progress
@@ -131,7 +132,7 @@ def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(setup: S
     ],
 )
 def test_the_folder_of_another_study_is_refused(
-    changed: dict[str, object], column: str, setup: Setup, tmp_path: Path
+    changed: dict[str, Any], column: str, setup: Setup, tmp_path: Path
 ) -> None:
     with Unfinished(tmp_path, setup):
         pass
@@ -162,8 +163,6 @@ def test_a_folder_that_cannot_be_made_is_told(setup: Setup, tmp_path: Path) -> N
 
 
 def test_memory_that_is_not_enough_is_told(setup: Setup) -> None:
-    from cuihop.errors import LimitExceeded
-
     with pytest.raises(LimitExceeded, match="--memory"):
         numbers_of(replace(setup, memory="2kB"), None, Teller())
     with pytest.raises(InputError, match="not an amount of memory"):
