@@ -14,11 +14,14 @@ from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.paired_tests import holm, randomisation_test
 from cuihop.evaluation.relevance_index import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
-from cuihop.study.intervals import RESAMPLES, Interval
+from cuihop.study.intervals import Interval
 from cuihop.study.numbers import Number
 from cuihop.study.setup import CUT_OFFS, DEPTH, Setup, Telling
 
-__all__ = ["Difference", "NearConcepts", "differences", "near_concepts"]
+__all__ = ["EXCHANGES", "Difference", "NearConcepts", "differences", "near_concepts"]
+
+EXCHANGES = 10_000
+"""How often the two rankings are exchanged at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[
     progress = telling("tested nn-IoU against IoU")
     p_values = []
     for _, values, _ in tested:
-        p_values.append(randomisation_test(values, resamples=RESAMPLES, seed=setup.seed))
+        p_values.append(randomisation_test(values, resamples=EXCHANGES, seed=setup.seed))
         progress(len(p_values), len(tested))
     return [
         Difference(
