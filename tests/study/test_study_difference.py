@@ -12,7 +12,7 @@ from scipy import stats
 from cuihop.evaluation.baselines import Relevance, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.paired_tests import holm, randomisation_test
+from cuihop.evaluation.paired_tests import holm, randomisation_tests
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.whole_collection import evaluate
 from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
@@ -117,7 +117,7 @@ def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation
         assert (each.better, each.worse, each.same) == tuple(
             int(np.sum(sign(nn_iou, iou))) for sign in (np.greater, np.less, np.equal)
         )
-        p_values.append(randomisation_test(nn_iou - iou, seed=5))
+        p_values += randomisation_tests((nn_iou - iou)[:, np.newaxis], seed=5)
     assert [each.p for each in found] == p_values
     assert [each.p_holm for each in found] == holm(p_values)
     if setup.n == 0:

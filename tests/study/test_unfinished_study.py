@@ -72,8 +72,7 @@ def uninterrupted(setup: Setup) -> list[Number]:
 
 
 INTERRUPTED_AT = [
-    "ranked by iou", "evaluated IoU", "ranked by bm", "evaluated system", "evaluated random", "resampled",
-    "ablation, n = 1", "ablation, n = 2",
+    "ranked by iou", "ranked by bm", "evaluated queries", "resampled", "ablation, n = 1", "ablation, n = 2",
 ]  # fmt: skip
 
 

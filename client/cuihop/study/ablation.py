@@ -71,7 +71,7 @@ class _Judge:
     """Which images agree with a query in some labels."""
 
     def __init__(self, labels: ImageLabels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
-        self._codes, _ = labels.codes(names, images, images)
+        self._codes = labels.codes(names)[labels.rows(images)]
         known = self._codes[self._codes != UNLABELLED]
         alike = np.bincount(known, minlength=int(self._codes.max(initial=0)) + 1)
         self._relevant = (self._codes != UNLABELLED) & (alike[self._codes] > 1)  # another one beside the query

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.evaluation.several_rankings import evaluate_rankings
 from cuihop.study.intervals import Interval, intervals
 from cuihop.study.numbers import Number
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
@@ -52,16 +52,19 @@ class CrossEvaluation:
 
 def cross_evaluation(setup: Setup, telling: Telling, unfinished: Unfinished) -> CrossEvaluation:
     """Rank the images in every way, and evaluate each ranking."""
-    found: dict[str, Evaluation] = {}
     kept: dict[str, Ranking] = {}
-    for name, ranking in rankings(setup, telling, unfinished):
-        found[name] = evaluate(
-            setup.images, ranking, setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
-            empty_ideal=setup.empty_ideal, progress=telling(f"evaluated {name}"),
-            **unfinished.options(f"evaluation {name}"), **setup.of_concepts,
-        )  # fmt: skip
-        if name in (IOU, NN_IOU):
-            kept[name] = ranking
+
+    def each() -> Iterator[tuple[str, Ranking]]:
+        for name, ranking in rankings(setup, telling, unfinished):
+            if name in (IOU, NN_IOU):
+                kept[name] = ranking
+            yield name, ranking
+
+    found = evaluate_rankings(
+        setup.images, each(), setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
+        empty_ideal=setup.empty_ideal, progress=telling("evaluated queries"), **unfinished.options("evaluation"),
+        **setup.of_concepts,
+    )  # fmt: skip
     evaluations = {name: found[name] for name in names_of(setup)}
     measures = [str(measure) for measure in setup.measures]
     differences = evaluations[NN_IOU].values - evaluations[IOU].values

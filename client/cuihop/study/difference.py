@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.memory_budget import MemoryBudget
-from cuihop.evaluation.paired_tests import holm, randomisation_test
+from cuihop.evaluation.paired_tests import holm, randomisation_tests
 from cuihop.evaluation.relevance_index import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
 from cuihop.study.intervals import Interval
@@ -61,9 +62,10 @@ def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[
             values = nn_iou.values[:, place] - iou.values[:, place]
             tested.append((measure, values[~np.isnan(values)], interval))
     progress = telling("tested nn-IoU against IoU")
-    p_values = []
-    for _, values, _ in tested:
-        p_values.append(randomisation_test(values, resamples=EXCHANGES, seed=setup.seed))
+    p_values: list[float] = []
+    for _, some in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
+        columns = np.stack([values for _, values, _ in some], axis=1)
+        p_values += randomisation_tests(columns, resamples=EXCHANGES, seed=setup.seed, threads=setup.threads)
         progress(len(p_values), len(tested))
     return [
         Difference(

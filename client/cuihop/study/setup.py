@@ -66,8 +66,9 @@ class Setup:
         MemoryBudget.of(self.memory)
         if self.labels is not None:
             images = tuple(self.images)
+            self.labels.rows(images)
             for labels in dict.fromkeys(measure.labels for measure in self.measures if measure.labels):
-                self.labels.codes(labels, images, images)
+                self.labels.codes(labels)
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:

@@ -41,6 +41,7 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': "''",
+    "×": r"$\times$",
 }
 _MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
