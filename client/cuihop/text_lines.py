@@ -9,20 +9,33 @@ from pathlib import Path
 
 from cuihop.errors import InputError
 
-__all__ = ["decoded", "decoded_lines", "raw_lines", "shown"]
+__all__ = ["check_not_a_pipe", "decoded", "decoded_lines", "raw_lines", "shown"]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 60
 
 
+def check_not_a_pipe(path: Path) -> None:
+    """Refuse what can be read only once: files are opened to see of what kind they are, and then again.
+
+    Raises:
+        InputError: it is a pipe, such as ``<(zcat run.gz)`` or ``/dev/stdin`` behind a ``|``.
+    """
+    if path.is_fifo() or path.is_socket():
+        raise InputError(
+            "a pipe, which can be read only once", file=path, expected="a file", advice="Files may be gzipped."
+        )
+
+
 def raw_lines(path: Path) -> Iterator[bytes]:
     """The lines with their ends, a byte order mark at the beginning left out.
 
     Raises:
-        InputError: the file cannot be opened or read, or its gzip stream is damaged or ends early.
+        InputError: the file cannot be opened or read, is a pipe, or its gzip stream is damaged or ends early.
     """
     line = 0
+    check_not_a_pipe(path)
     try:
         with path.open("rb") as plain:
             zipped = plain.read(len(_GZIP)) == _GZIP
