@@ -141,7 +141,8 @@ def evaluate_irma(
     Args:
         truth: image and correct code, every position specified.
         predictions: of the same images and axes; may hold ``*``.
-        codes: all codes of the hierarchy, the correct ones among them: b_i is counted in it. branching: instead, one b for every position.
+        codes: all codes of the hierarchy, the correct ones among them: b_i is counted in it.
+        branching: instead, one b for every position.
         missing_wrong: an image without a prediction is all wrong instead of an error.
 
     Raises:
