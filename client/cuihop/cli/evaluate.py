@@ -44,7 +44,7 @@ def evaluate_ranking(
         str | None,
         typer.Option(
             "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=_FILES, show_default=False,
-            help="The graph, where a measure needs one: path of a snapshot, or bolt://HOST:PORT.",
+            help="The graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
         ),
     ] = None,
     ranking: Annotated[
