@@ -113,3 +113,13 @@ def test_trec_eval_itself_on_random_runs(
     for name, own in zip(ours, result.measures, strict=True):
         column = result.values[:, result.measures.index(own)].tolist()
         assert column == pytest.approx([expected[q][name] for q in result.queries], abs=1e-12), name
+
+
+def test_a_document_of_a_negative_grade_was_not_judged() -> None:
+    # trec_eval's RELVALUE_NONPOOL. By hand: R = 2, N = 1; nothing judged 0 stands before a, one thing before c.
+    judged = {"q": {"outside": -1, "a": 1, "b": 0, "c": 1}}
+    found = evaluate_judged({"q": ["outside", "a", "b", "c"]}, ["bpref", "nDCG@1"], qrels=judged)
+    assert found.means == {"bpref": 0.5, "nDCG@1": 0.0}
+    assert evaluate_judged({"q": ["b", "a"]}, "bpref", qrels={"q": {"x": -1, "a": 1, "b": 0, "c": 1}}).means == {
+        "bpref": 0.0
+    }
