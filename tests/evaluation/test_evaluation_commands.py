@@ -68,6 +68,15 @@ def test_a_pipe_is_refused_because_it_would_be_read_in_part(run: Run, option: st
     assert "pipe: a pipe, which can be read only once; expected a file. Files may be gzipped." in done.err
 
 
+@pytest.mark.parametrize("option", ["--output", "--card"])
+def test_a_device_or_pipe_is_not_replaced_by_a_file(run: Run, option: str) -> None:
+    os.mkfifo("device")  # for root, /dev/null would be a file from then on
+    done = run(*GIVEN, option, "device")
+    assert (done.code, done.err) == (6, "cuihop: device: not written: a device or a pipe, and not a file\n")
+    assert Path("device").is_fifo()
+    assert not list(Path().glob(".*.partial"))
+
+
 def test_values_of_each_query_go_to_a_file(run: Run) -> None:
     done = run(*GIVEN, "--measure", "nn-CUI@1", "--output", "out.csv", "--empty-ideal", "skip")
     assert "Values of each query: out.csv" in done.out

@@ -16,6 +16,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import read_run
+from cuihop.measures import JudgedRanking, bpref
 from shared_data import shared
 
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG"}
@@ -122,6 +123,7 @@ def test_a_document_of_a_negative_grade_was_not_judged() -> None:
     judged = {"q": {"outside": -1, "a": 1, "b": 0, "c": 1}}
     found = evaluate_judged({"q": ["outside", "a", "b", "c"]}, ["bpref", "nDCG@1"], qrels=judged)
     assert found.means == {"bpref": 0.5, "nDCG@1": 0.0}
+    assert bpref(JudgedRanking.of([-1, 1, 0, 1], pool=[-1, 1, 0, 1])) == 0.5
     assert evaluate_judged({"q": ["b", "a"]}, "bpref", qrels={"q": {"x": -1, "a": 1, "b": 0, "c": 1}}).means == {
         "bpref": 0.0
     }
