@@ -75,8 +75,7 @@ def evaluate_rankings(
     computed once, not once a ranking.
 
     Args:
-        queries, graph, corpus, measures, n, lam, direction, unknown, missing, empty_ideal, qrels, labels, progress,
-            threads, memory, checkpoint, keep_checkpoint: as in `cuihop.evaluation.evaluate`.
+        queries, graph, corpus: as in `cuihop.evaluation.evaluate`.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
 
