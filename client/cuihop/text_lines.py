@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from cuihop.errors import InputError
 
-__all__ = ["columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown", "whole_text"]
+__all__ = ["check_not_a_pipe", "columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown", "whole_text"]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -20,11 +20,23 @@ _LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to loo
 _SHOWN = 60
 
 
+def check_not_a_pipe(path: Path) -> None:
+    """Refuse what can be read only once: files are opened to see of what kind they are, and then again.
+
+    Raises:
+        InputError: it is a pipe, such as ``<(zcat run.gz)`` or ``/dev/stdin`` behind a ``|``.
+    """
+    if path.is_fifo() or path.is_socket():
+        raise InputError(
+            "a pipe, which can be read only once", file=path, expected="a file", advice="Files may be gzipped."
+        )
+
+
 def raw_lines(path: Path) -> Iterator[bytes]:
     """The lines with their ends, a byte order mark at the beginning left out.
 
     Raises:
-        InputError: the file cannot be opened or read, or its gzip stream is damaged or ends early.
+        InputError: the file cannot be opened or read, is a pipe, or its gzip stream is damaged or ends early.
     """
     for _, lines in line_blocks(path):
         yield from lines
@@ -79,6 +91,7 @@ def whole_text(path: Path, most: int) -> str:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The content, whether it is zipped or not."""
+    check_not_a_pipe(path)
     with path.open("rb") as plain:
         zipped = plain.read(len(_GZIP)) == _GZIP
     with gzip.open(path) if zipped else path.open("rb") as file:

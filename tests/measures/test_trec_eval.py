@@ -12,11 +12,12 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranking_in_memory import scored_ranking
 from cuihop.evaluation.rankings import read_run
-from cuihop.measures import measures_named
+from cuihop.measures import JudgedRanking, bpref, measures_named
 from shared_data import shared
 
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG"}
@@ -142,3 +143,33 @@ def test_trec_eval_itself_on_random_runs(
         relevant = any(grade >= threshold for grade in qrels[query].values())
         ap = math.fsum(precisions) / len(precisions) if precisions and relevant else 0.0
         assert result.values[row, -1] == pytest.approx(ap, abs=1e-12)
+
+
+def test_a_document_of_a_negative_grade_was_not_judged() -> None:
+    # trec_eval's RELVALUE_NONPOOL. By hand: R = 2, N = 1; nothing judged 0 stands before a, one thing before c.
+    judged = {"q": {"outside": -1, "a": 1, "b": 0, "c": 1}}
+    found = evaluate_judged({"q": ["outside", "a", "b", "c"]}, ["bpref", "nDCG@1"], qrels=judged)
+    assert found.means == {"bpref": 0.5, "nDCG@1": 0.0}
+    assert bpref(JudgedRanking.of([-1, 1, 0, 1], pool=[-1, 1, 0, 1])) == 0.5
+    assert evaluate_judged({"q": ["b", "a"]}, "bpref", qrels={"q": {"x": -1, "a": 1, "b": 0, "c": 1}}).means == {
+        "bpref": 0.0
+    }
+
+
+def test_labels_beside_judgements_are_about_all_images_that_have_labels() -> None:
+    ranking = {"x": ["x", "y", "z"], "y": ["x", "y"]}
+    labels = {"m": dict.fromkeys(["x", "y", "z", "w"], "a")}
+    measures = ["AP(m)", "R@1(m)", "AP"]
+    both = evaluate_judged(ranking, measures, qrels={"x": {"x": 1}, "y": {"x": 1}}, labels=labels)
+    # The query is left out where labels judge, and stays where the judgements name it; w was never retrieved.
+    assert both.values.tolist() == pytest.approx(np.array([[2 / 3, 1 / 3, 1.0], [1 / 3, 1 / 3, 1.0]]))
+    alone = evaluate_judged({**ranking, "z": [], "w": []}, measures[:2], labels=labels)
+    assert both.values[:, :2].tolist() == alone.values[:2].tolist()
+    with pytest.raises(InputError, match=r"without a row of labels.*1: v"):
+        evaluate_judged({"x": ["v"]}, "AP(m)", qrels={"x": {"x": 1}}, labels=labels)
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan, ""])
+def test_a_missing_label_agrees_with_nothing(nothing: object) -> None:
+    found = evaluate_judged({"x": ["y"], "y": ["x"]}, "AP(m)", labels={"m": {"x": nothing, "y": nothing}})
+    assert (found.means, found.counts.unlabelled) == ({"AP(m)": 0.0}, {"m": 2})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby, repeat
@@ -141,6 +141,21 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         places = places_by_name(tuple(self.grades))
         pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
+
+    def of_others(self, queries: Collection[str]) -> Qrels:
+        """Without what was judged of these queries themselves: they take no part in their own rankings."""
+        own = [query for query, documents in self.grades.items() if query in documents and query in queries]
+        if not own:
+            return self
+        others = {query: {d: g for d, g in self.grades[query].items() if d != query} for query in own}
+        return Qrels({**self.grades, **others}, self.source)
+
+    def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
+        """How many judgements are not of one of these queries and an image of the corpus."""
+        return sum(
+            sum(document not in corpus for document in documents) if query in queries else len(documents)
+            for query, documents in self.grades.items()
+        )
 
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
         """The grades of what these queries retrieved, one ranking after the other; -1 where there is no judgement."""
