@@ -15,10 +15,11 @@ from cuihop.errors import ConceptError, InputError, OutputError
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranking_arrays import is_array
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
-from cuihop.evaluation.result import Evaluation, JudgedEvaluation, missing_rankings
+from cuihop.evaluation.result import Evaluation, missing_rankings
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.score_card_file import is_score_card
 from cuihop.evaluation.several_rankings import evaluate_rankings

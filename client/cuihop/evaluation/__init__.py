@@ -5,6 +5,8 @@
     image_concepts     concept files → image → concepts
     arrow_tables       Parquet, Arrow and Feather; arrow_inputs: concepts, rankings, judgements, labels from them
     rankings           rankings, and which file holds what: ranking_text, ranking_arrays, embeddings, binary_codes
+    ranked_rows        their rows and order; open_ranking: rankings of documents that nothing else names
+    judged             `evaluate_judged`; judged_values: the measures of all queries; label_grades: grades by labels
     baselines          rankings made here: by IoU, by nn-IoU, at random
     image_collection   queries and corpus, their concepts resolved on a graph
     concept_sets       their distinct concept sets, numbered
