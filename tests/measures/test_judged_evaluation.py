@@ -190,7 +190,9 @@ def test_judgements_that_are_refused(tmp_path: Path, text: str, line: int | None
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
-@pytest.mark.parametrize("bad", [{}, {"q": {"a": 1.0}}, {"q": {"a": True}}, {"q": {"a": 2000}}])
+@pytest.mark.parametrize(
+    "bad", [{}, {"q": {"a": 1.0}}, {"q": {"a": True}}, {"q": {"a": 2000}}, {"q": {"a": -(10**30)}}]
+)
 def test_judgements_that_are_none(bad: dict[str, dict[str, int]]) -> None:
     with pytest.raises(InputError):
         Qrels.of(bad)

@@ -26,6 +26,7 @@ Int64 = npt.NDArray[np.int64]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
+_SMALLEST_GRADE = 1 - 10**9
 LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 
 
@@ -109,11 +110,12 @@ class Qrels(Mapping[str, Mapping[str, int]]):
                 "not judgements", found=type(judgements).__name__, expected="query → document → grade, or a table"
             )
         flat = list(chain.from_iterable(documents.values() for documents in judgements.values()))
-        if not set(map(type, flat)) <= {int} or max(flat, default=0) > LARGEST_GRADE:
+        plain = set(map(type, flat)) <= {int}
+        if not plain or max(flat, default=0) > LARGEST_GRADE or min(flat, default=0) < _SMALLEST_GRADE:
             _check_grades(judgements)
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")
-        if set(map(type, flat)) <= {int}:
+        if plain:
             return cls({query: dict(documents) for query, documents in judgements.items()})
         return cls(
             {query: {d: int(grade) for d, grade in documents.items()} for query, documents in judgements.items()}
@@ -236,10 +238,11 @@ def _repeated(path: Path) -> InputError:
 def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
     for query, documents in judgements.items():
         for document, grade in documents.items():
-            if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:
+            whole = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
+            if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
                     "not a grade",
                     column=f"document {shown(document)} of query {shown(query)}",
                     found=repr(grade),
-                    expected=f"a whole number up to {LARGEST_GRADE:,}",
+                    expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
                 )
