@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import in_threads
 from cuihop.errors import InputError
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.label_grades import LabelGrades
@@ -164,7 +163,12 @@ def _measured(
         for threshold, counts in counted.items():
             counts[first:last, 2] = judged.count(judged.found(threshold).owners)
 
-    in_threads(fill, range(len(parts)), judge.threads)
+    if len(parts) == 1:
+        fill(0)
+    else:  # a small evaluation does not wait for the import
+        from cuihop.cores import in_threads
+
+        in_threads(fill, range(len(parts)), judge.threads)
     return counted
 
 

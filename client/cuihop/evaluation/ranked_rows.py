@@ -151,8 +151,9 @@ class RankedRows:
         equal = (keys[order[1:]] == keys[order[:-1]]) & (owners[order[1:]] == owners[order[:-1]])
         if not equal.any():
             return order
-        tied = np.unique(rows[order[np.append(equal, False) | np.append(False, equal)]])
         by_name = np.zeros(len(self._names), dtype=np.int64)
+        by_name[rows[order[np.append(equal, False) | np.append(False, equal)]]] = 1
+        tied = np.flatnonzero(by_name)
         by_name[sorted(tied.tolist(), key=self._names.__getitem__)] = np.arange(len(tied))
         return np.lexsort((-by_name[rows] if ties == "trec" else by_name[rows], keys, owners))
 
