@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import sys
@@ -149,6 +150,15 @@ def test_the_bootstrap_finds_a_difference_that_is_there() -> None:
     found = bootstrap(data, resamples=999)
     assert found.low > 0.2
     assert found.p == 1 / 1000
+
+
+def test_the_bootstraps_p_is_near_that_of_all_resamples() -> None:
+    data = np.array([-0.2, 0.0, 0.1, 0.9])
+    means = np.array([np.mean(drawn) for drawn in itertools.product(data, repeat=4)])
+    exact = np.mean(np.abs(means - data.mean()) >= data.mean() - 1e-12)  # both tails; each alone is half of it
+    found = bootstrap(data, resamples=20_000).p
+    assert found == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 20_000))
+    assert bootstrap(-data, resamples=20_000).p == found
 
 
 def test_large_collections_are_resampled_in_blocks() -> None:

@@ -46,7 +46,7 @@ OptionalGraphOption = Annotated[
     str | None,
     typer.Option(
         "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=FILES_PANEL, show_default=False,
-        help="The graph, where a measure needs one: path of a snapshot, or bolt://HOST:PORT.",
+        help="The graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
     ),
 ]  # fmt: skip
 CorpusOption = Annotated[

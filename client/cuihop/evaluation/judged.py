@@ -17,8 +17,9 @@ from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.label_grades import LabelGrades
+from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import OpenRanking, Ranking
+from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.result import (
     EmptyIdeal,
     JudgedCounts,
@@ -69,8 +70,13 @@ def judged_values(
     qrels: Qrels | None,
     labels: ImageLabels | None,
     empty_ideal: EmptyIdeal,
+    of_images: Ranking | None = None,
 ) -> JudgedValues:
     """The value of every measure for every query of the ranking; a query without a list is scored as an empty one.
+
+    Args:
+        ranking, measures, qrels, labels, empty_ideal: as in `evaluate_judged`.
+        of_images: for measures with labels, the ranking of images, where the other is one of documents.
 
     Raises:
         InputError: a measure names labels that were not given, or needs judgements and there are none.
@@ -82,10 +88,11 @@ def judged_values(
     for source in dict.fromkeys(measure.labels for measure in measures):
         columns = [column for column, measure in enumerate(measures) if measure.labels == source]
         asked = [measures[column] for column in columns]
-        judge = _judge(ranking, source, qrels, labels)
+        judged = of_images if source and of_images is not None else ranking
+        judge = _judge(judged, source, qrels, labels)
         if source:
             unlabelled[", ".join(source)] = judge.unlabelled
-        told = _measured(ranking, asked, judge, values, columns)
+        told = _measured(judged, asked, judge, values, columns)
         for threshold, counted in told.items():
             name = ", ".join(source) if source else "judgements"
             name = name if threshold == 1 else f"{name}, rel={threshold}"
@@ -215,8 +222,8 @@ def evaluate_judged(
             query, document, and score or rank.
         measures: names such as ``AP``, ``nDCG@10`` and ``P@5,10,30(modality, organ)``.
         qrels: query → document → grade, for measures without labels. Their queries are the queries.
-        labels: what `ImageLabels.of` takes, for measures with labels. Without ``qrels`` its images are queries and
-            corpus, each left out of its own ranking.
+        labels: what `ImageLabels.of` takes, for measures with labels. Its images are the corpus, and without
+            ``qrels`` also the queries; each query is left out of its own ranking.
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does.
 
@@ -240,7 +247,11 @@ def evaluate_judged(
     ranked = _ranking(ranking, judgements, images)
     if ranked.missing and missing == "error":
         raise missing_rankings(ranked.missing)
-    found = judged_values(ranked, wanted, qrels=judgements, labels=images, empty_ideal=empty_ideal)
+    by_labels = any(measure.labels for measure in wanted)
+    found = judged_values(
+        ranked, wanted, qrels=judgements, labels=images, empty_ideal=empty_ideal,
+        of_images=_of_images(ranked, images) if by_labels and images is not None else None,
+    )  # fmt: skip
     if missing == "skip":
         found.values[~ranked.listed] = np.nan
     depth = depth_of(wanted)
@@ -319,6 +330,14 @@ def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -
     return ranking
 
 
+def _of_images(ranked: Ranking, labels: ImageLabels) -> Ranking | None:
+    """A ranking of documents as one of images: all that have labels can be retrieved, the query itself cannot."""
+    if type(ranked) is Ranking:
+        return None
+    corpus = tuple(dict.fromkeys((*labels.images, *ranked.corpus)))  # those without labels are refused later, in words
+    return Ranking.of({query: ranked[query] for query in ranked}, ranked.queries, corpus)
+
+
 def _open_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) -> Ranking:
     """Lists of documents that nothing else names; a query stays in its own list, as in `read_run`."""
     kept = {query: lists[query] for query in queries if query in lists}
@@ -326,9 +345,8 @@ def _open_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) 
         if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
             Ranking.of({query: documents}, [query], [*dict.fromkeys(documents)], keep_self=True)  # says what is wrong
     names = list(chain.from_iterable(kept.values()))
-    indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-    np.cumsum([len(kept.get(query, ())) for query in queries], out=indptr[1:])
+    owners = np.repeat(np.arange(len(queries)), [len(kept.get(query, ())) for query in queries])
     listed = np.array([query in kept for query in queries], dtype=np.bool_)
     known = set(queries)
     unasked = tuple(query for query in lists if query not in known)
-    return OpenRanking(queries, names, np.arange(len(names)), indptr, listed, "memory", unasked, None)
+    return OpenRanking.best_first(owners, np.arange(len(names)), queries, names, listed=listed, unasked=unasked)

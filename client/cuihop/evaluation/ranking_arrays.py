@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
+from cuihop.text_lines import check_not_a_pipe
 
 __all__ = ["is_array", "ranking_of_array", "ranking_of_row_numbers", "ranking_of_vectors"]
 
@@ -27,6 +28,7 @@ def is_array(path: Path) -> bool:
     Raises:
         InputError: it cannot be read, or is named ``.npy`` and is none.
     """
+    check_not_a_pipe(path)
     try:
         with path.open("rb") as file:
             found = file.read(len(_MAGIC))
