@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_inputs import ranking_of_table
@@ -15,8 +17,10 @@ from cuihop.evaluation.gain_levels import GainPart, gains_of
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
+from cuihop.evaluation.judged_blocks import judged_in_blocks, judging_depends
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
@@ -39,7 +43,7 @@ __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
 def evaluate(
     queries: object,
-    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
     graph: ConceptGraph | None,
     *,
     corpus: object = None,
@@ -66,8 +70,9 @@ def evaluate(
     Args:
         queries: image → its concepts: what `ImageConcepts.read` gives, a mapping (``"C1;C2"`` or a collection of
             identifiers), or a DataFrame of two columns.
-        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; query → images, best first; or a table with
-            the columns query, document, and score or rank.
+        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; what `read_ranking_in_blocks` gives, of which
+            no more is held at a time than its blocks; query → images, best first; or a table with the columns query,
+            document, and score or rank.
         graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
             are then compared as they are.
         corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.
@@ -108,21 +113,14 @@ def evaluate(
     if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
-    ranking = _fitted(ranking, images)
-    if ranking.missing and missing == "error":
-        raise missing_rankings(ranking.missing)
+    given = _fitted(ranking, images)
+    if isinstance(given, Ranking) and given.missing and missing == "error":
+        raise missing_rankings(given.missing)
     values = np.empty((len(images.queries), len(wanted)), dtype=np.float64)
     others = [measure for measure in wanted if measure not in gains]
     judgements = None if qrels is None else Qrels.of(qrels)
     labelled = None if labels is None else ImageLabels.of(labels)
-    judged = judged_values(
-        ranking,
-        others,
-        qrels=judgements,
-        labels=labelled,
-        empty_ideal=empty_ideal,
-    )
-    values[:, [wanted.index(measure) for measure in others]] = judged.values
+    judging: dict[str, Any] = {"qrels": judgements, "labels": labelled, "empty_ideal": empty_ideal}
     best = {gain.name: np.empty(len(images.queries), dtype=np.float64) for gain in gains.values()}
     empty = 0.0 if empty_ideal == "zero" else np.nan
     depth = min(depth_of(gains) or 0, len(images.corpus))
@@ -130,20 +128,31 @@ def evaluate(
     budget.take("values of the queries", values.nbytes + sum(column.nbytes for column in best.values()))
     job: dict[str, object] = {"work": "evaluation"}
     if checkpoint is not None:
-        job |= {**images.depends(graph), "content of ranking": ranking.digest, "measures": list(map(str, gains))}
+        job |= {**images.depends(graph), "measures": list(map(str, gains))}
         job |= {"n": n, "lambda": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal}
+        if isinstance(given, Ranking):
+            job |= {"content of ranking": given.digest}
+        else:
+            job |= {**given.depends, **judging_depends(others, judgements, labelled)}
     with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+        if isinstance(given, Ranking):
+            ranked, judged = given, judged_values(given, others, **judging)
+        else:
+            judged, ranked = judged_in_blocks(
+                given, others, **judging, head=depth, threads=threads, progress=progress, saved=saved
+            )
+        values[:, [wanted.index(measure) for measure in others]] = judged.values
         for hops in sorted({gain.hops for gain in gains.values()}):
             levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
             part = GainPart(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
             columns = [wanted.index(measure) for measure in part.measures]
             index = images.index(graph, hops=hops, direction=direction, memory=budget.copy())
-            found = part.scored(index, images, ranking, threads, progress)
+            found = part.scored(index, images, ranked, threads, progress)
             values[:, columns] = found[:, : len(columns)]
             for level, gain in enumerate(levels, start=len(columns)):
                 best[gain.name][:] = found[:, level]
     if missing == "skip":
-        values[~ranking.listed] = np.nan
+        values[~ranked.listed] = np.nan
     looked_at = depth_of(wanted)
     isolated = images.resolved.isolated
     return Evaluation(
@@ -153,10 +162,11 @@ def evaluate(
         best_gains=best,
         concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
         unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
-        retrieved=ranking.lengths if looked_at is None else np.minimum(ranking.lengths, looked_at),
+        retrieved=given.lengths if looked_at is None else np.minimum(given.lengths, looked_at),
         counts=_counts(
             images,
-            ranking,
+            ranked,
+            given.lengths,
             len(images.corpus) if looked_at is None else looked_at,
             {
                 gain: tuple(images.query_names[q] for q in np.flatnonzero(largest == 0.0).tolist())
@@ -178,8 +188,8 @@ def evaluate(
             "labels": None if labelled is None else labelled.source,
             "queries": images.queries.source,
             "corpus": images.corpus.source,
-            "ranking": ranking.source,
-            "ties": ranking.ties,
+            "ranking": ranked.source,
+            "ties": ranked.ties,
             "digests": {
                 "queries": images.queries.digest,
                 "corpus": images.corpus.digest,
@@ -191,14 +201,14 @@ def evaluate(
     )
 
 
-def _fitted(ranking: object, images: ImageCollection) -> Ranking:
+def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
     """The ranking of these very images, in their order."""
     queries, corpus = images.query_names, images.corpus_names
     if is_table_object(ranking):
         return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
-    if not isinstance(ranking, Mapping):
+    if not isinstance(ranking, Mapping | RankingInBlocks):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
-    if not isinstance(ranking, Ranking):
+    if not isinstance(ranking, Ranking | RankingInBlocks):
         return Ranking.of(ranking, queries, corpus)
     if (ranking.queries, ranking.corpus) == (queries, corpus):
         return ranking
@@ -213,6 +223,7 @@ def _fitted(ranking: object, images: ImageCollection) -> Ranking:
 def _counts(
     images: ImageCollection,
     ranking: Ranking,
+    lengths: npt.NDArray[np.int64],
     depth: int,
     empty_ideal: Mapping[str, tuple[str, ...]],
     judged: JudgedValues,
@@ -247,7 +258,7 @@ def _counts(
         fused=total - sum(len(concepts) for _, sets in collections for concepts in sets),
         self_retrieved=int(ranking.self_retrieved.sum()),
         missing=ranking.missing,
-        short=int(((ranking.lengths < available) & ranking.listed).sum()),
+        short=int(((lengths < available) & ranking.listed).sum()),
         empty_ideal=dict(empty_ideal),
         nothing_relevant=judged.nothing_relevant,
         unlabelled=judged.unlabelled,
