@@ -15,7 +15,6 @@ Bool = npt.NDArray[np.bool_]
 
 TOO_MANY = -1
 _AT_ONCE = 64  # products that are compared with the floor by vector instructions
-_LANES = 8
 _DIGIT = 11
 _DIGITS = 3
 
@@ -36,32 +35,36 @@ def gather(
         values, rows: what is kept, shape (queries, capacity), the capacity larger than ``wanted``.
     """
     capacity = values.shape[1]
-    width = products.shape[1]
     scratch = np.empty(capacity, dtype=np.float32)
     for query in range(products.shape[0]):
         count = counts[query]
         floor = floors[query]
         begin = 0
-        while begin < width and count != TOO_MANY:
-            end = min(begin + _AT_ONCE, width)
-            hits = np.int32(0)
-            for place in range(begin, end):
-                hits += np.int32(products[query, place] >= floor)
-            if hits > 0:
-                for place in range(begin, end):
-                    value = products[query, place]
-                    if value >= floor and first + place != own[query]:
-                        values[query, count] = value
-                        rows[query, count] = first + place
+        while begin < products.shape[1] and count != TOO_MANY:
+            some = products[query, begin : begin + _AT_ONCE]
+            if len(some) < _AT_ONCE or _any_reaches(some, floor):
+                for place in range(len(some)):
+                    if some[place] >= floor and first + begin + place != own[query]:
+                        values[query, count] = some[place]
+                        rows[query, count] = first + begin + place
                         count += 1
                         if count == capacity:
                             count, floor = tightened(values[query], rows[query], count, wanted, room, floor, scratch)
                             if 4 * count > 3 * capacity:
                                 count = TOO_MANY
                                 break
-            begin = end
+            begin += _AT_ONCE
         counts[query] = count
         floors[query] = floor
+
+
+@compiled
+def _any_reaches(numbers: Float32, floor: np.float32) -> bool:
+    """Of exactly so many: a loop of fixed length becomes vector instructions."""
+    hits = np.int32(0)
+    for place in range(_AT_ONCE):
+        hits += np.int32(numbers[place] >= floor)
+    return bool(hits > 0)
 
 
 @compiled
@@ -119,14 +122,21 @@ def _largest(numbers: Float32, count: int, rank: int) -> np.float32:
 @compiled
 def inner_product(a: Float64, b: Float64) -> float:
     """The sum of the products, added in eight lanes in one fixed order: the same on every processor."""
-    lanes = np.zeros(_LANES, dtype=np.float64)
-    whole = len(a) // _LANES * _LANES
-    for begin in range(0, whole, _LANES):
-        for lane in range(_LANES):
-            lanes[lane] += a[begin + lane] * b[begin + lane]
-    for place in range(whole, len(a)):
-        lanes[place - whole] += a[place] * b[place]
-    return float(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])))
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    whole = len(a) // 8 * 8
+    for at in range(0, whole, 8):
+        s0 += a[at] * b[at]
+        s1 += a[at + 1] * b[at + 1]
+        s2 += a[at + 2] * b[at + 2]
+        s3 += a[at + 3] * b[at + 3]
+        s4 += a[at + 4] * b[at + 4]
+        s5 += a[at + 5] * b[at + 5]
+        s6 += a[at + 6] * b[at + 6]
+        s7 += a[at + 7] * b[at + 7]
+    rest = 0.0
+    for at in range(whole, len(a)):
+        rest += a[at] * b[at]
+    return float(((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + rest)
 
 
 @compiled
@@ -206,7 +216,7 @@ def order_all(products: Float64, wanted: int, order: Int32, close: Bool) -> None
                 counts[digit, number] += 1
         near = True
         for rank in range(1, size):
-            near = (rank < wanted or near) and keys[order[query, rank]] - keys[order[query, rank - 1]] <= 1
+            near = (rank <= wanted or near) and keys[order[query, rank]] - keys[order[query, rank - 1]] <= 1
             close[query, rank] = near
         close[query, 0] = False
 

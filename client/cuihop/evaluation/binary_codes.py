@@ -8,10 +8,11 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.evaluation.array_file import Rows
 from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.ranked_blocks import BYTES_OF_A_BLOCK
 
 __all__ = ["NearestCodes", "packed_codes"]
 
-_PAIRS_A_BLOCK = 1 << 23  # some hundredths of a second, which is how long an interrupt waits
+_PAIRS_A_BLOCK = 1 << 22  # some hundredths of a second, which is how long an interrupt waits
 _ROWS_A_BLOCK = 4096
 _WORD = 8
 
@@ -85,7 +86,7 @@ class NearestCodes:
         self._beyond = queries.shape[1] * _WORD * 8 + 1  # the distance a query gets from itself: behind every other
         self._distance = np.min_scalar_type(self._beyond)
         self.step = max(1, _PAIRS_A_BLOCK // max(1, len(by_name)))
-        a_thread = len(by_name) * self._distance.itemsize + self._beyond * 8 + self.step * wanted * 8
+        a_thread = len(by_name) * self._distance.itemsize + self._beyond * 8 + self.step * wanted * BYTES_OF_A_BLOCK
         memory.take("distances of a block", a_thread)
         self.threads = min(threads, 1 + memory.left // a_thread)
         memory.take("distances of a block", (self.threads - 1) * a_thread)

@@ -54,7 +54,7 @@ class Embeddings:
                     expected="finite numbers, not all of them 0",
                 )
             exponents = np.frexp(largest)[1]
-            scaled = np.ldexp(vectors, -exponents[:, np.newaxis])
+            scaled = _shifted(vectors, -exponents)
             self._exponents[part] = exponents
             self._lengths[part] = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
         self._most = int(self._exponents.max()) if len(table) else 0
@@ -74,8 +74,7 @@ class Embeddings:
         vectors, exponents = self._table[rows], self._exponents[rows]
         if of_them is not None:
             vectors, exponents = vectors[of_them], exponents[of_them]
-        found: Float64 = np.array(vectors, dtype=np.float64)
-        return np.ldexp(found, -exponents[:, np.newaxis], out=found)
+        return _shifted(np.asarray(vectors, dtype=np.float64), -exponents)
 
     def hold(self, by: Product, dtype: type[np.floating], memory: MemoryBudget) -> None:
         """Keep all `directions`, if they take less than half of the memory that is left."""
@@ -100,7 +99,7 @@ class Embeddings:
         if by == "cosine":
             scaled /= self._lengths[rows, np.newaxis]
         else:
-            np.ldexp(scaled, (self._exponents[rows] - self._common)[:, np.newaxis], out=scaled)
+            scaled = _shifted(scaled, self._exponents[rows] - self._common)
         return scaled.astype(dtype, copy=False)
 
     def products(self, asked: slice, which: Int64, corpus: Embeddings, rows: Int64, by: Product) -> Float64:
@@ -128,3 +127,15 @@ class Embeddings:
             return np.ldexp(found, corpus._exponents[rows] - corpus._most, out=found)
         found /= self._lengths[asked][which] * corpus._lengths[rows]
         return found
+
+
+def _shifted(vectors: Float64, exponents: Int64) -> Float64:
+    """Each vector times 2 to the power of its exponent, which is exact: ldexp, several times faster.
+
+    A power beyond the largest number is multiplied in two steps.
+    """
+    once = np.minimum(exponents, 1023)
+    found: Float64 = vectors * np.ldexp(1.0, once)[:, np.newaxis]
+    if (exponents > once).any():
+        found *= np.ldexp(1.0, exponents - once)[:, np.newaxis]
+    return found

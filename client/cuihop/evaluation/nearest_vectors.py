@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from cuihop.evaluation.embeddings import Embeddings, Product
 from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.ranked_blocks import BYTES_OF_A_BLOCK
 
 __all__ = ["NearestVectors"]
 
@@ -79,6 +80,7 @@ class NearestVectors:
         a_row = 13 * images + 8 * tile if self._whole else 4 * tile + 8 * self._capacity + _BYTES_A_PAIR * wanted
         a_row += 16 * dimensions
         fixed = 12 * images + 16 * tile * dimensions + _BYTES_A_PAIR * max(_PAIRS, images)
+        fixed += self.step * wanted * BYTES_OF_A_BLOCK
         memory.take("products of one query", fixed + a_row)
         self._rows_at_once = min(self.step, 1 + memory.left // a_row)
         a_thread = fixed + self._rows_at_once * a_row

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import in_order
+from cuihop.cores import checked_threads, in_order
 from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.memory_budget import MemoryBudget
@@ -19,8 +19,9 @@ from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import versions
 
-__all__ = ["RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "bytes_of_rank"]
+__all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "bytes_of_rank"]
 
+BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images
 
 T = TypeVar("T")
@@ -100,17 +101,22 @@ class RankingInBlocks:
         progress: Progress | None = None,
     ) -> Iterator[T]:
         """What the call gives for each number and block that is not done, on all cores that there is memory for."""
+        from threadpoolctl import threadpool_limits
+
         blocks = self.blocks
         finished = sum(blocks[number].stop - blocks[number].start for number in done)
         if progress is not None and done:
             progress(finished, len(self.queries))
         left = [number for number in range(len(blocks)) if number not in done]
-        count = self.nearest.threads if threads is None else min(threads, self.nearest.threads)
-        for number, found in zip(left, in_order(lambda n: call(n, blocks[n]), left, count), strict=True):
-            finished += blocks[number].stop - blocks[number].start
-            if progress is not None:
-                progress(finished, len(self.queries))
-            yield found
+        allowed = checked_threads(threads)
+        count = max(1, min(allowed, self.nearest.threads, len(left)))
+        # Threads of products of matrices beside those of the blocks would wait for each other.
+        with threadpool_limits(max(1, allowed // count), user_api="blas"):
+            for number, found in zip(left, in_order(lambda n: call(n, blocks[n]), left, count), strict=True):
+                finished += blocks[number].stop - blocks[number].start
+                if progress is not None:
+                    progress(finished, len(self.queries))
+                yield found
 
     def take_results(self, memory: MemoryBudget, size: int) -> None:
         """Count so many bytes of results in, beyond those that are set apart already.
