@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from cuihop.errors import InputError
 
-__all__ = ["decoded", "decoded_lines", "raw_lines", "shown"]
+__all__ = ["decoded", "decoded_lines", "raw_lines", "shown", "whole_text"]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -23,16 +25,50 @@ def raw_lines(path: Path) -> Iterator[bytes]:
         InputError: the file cannot be opened or read, or its gzip stream is damaged or ends early.
     """
     line = 0
+    with _telling(path, lambda: line + 1), _opened(path) as file:
+        for line, raw in enumerate(file, start=1):
+            yield raw.removeprefix(_BYTE_ORDER_MARK) if line == 1 else raw
+
+
+def whole_text(path: Path, most: int) -> str:
+    """All of the file as text, a byte order mark at the beginning left out.
+
+    Args:
+        path: the file. most: so many bytes at most, after it was unzipped.
+
+    Raises:
+        InputError: as `decoded_lines`, and where the file holds more.
+    """
+    with _telling(path), _opened(path) as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise InputError("the file is too large", file=path, expected=f"{most:,} bytes at most")
     try:
-        with path.open("rb") as plain:
-            zipped = plain.read(len(_GZIP)) == _GZIP
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            for line, raw in enumerate(file, start=1):
-                yield raw.removeprefix(_BYTE_ORDER_MARK) if line == 1 else raw
+        return raw.removeprefix(_BYTE_ORDER_MARK).decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start)
+        decoded(raw.split(b"\n", line + 1)[line], path, line + 1)
+        raise
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The content, whether it is zipped or not."""
+    with path.open("rb") as plain:
+        zipped = plain.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if zipped else path.open("rb") as file:
+        yield cast(BinaryIO, file)
+
+
+@contextlib.contextmanager
+def _telling(path: Path, line: Callable[[], int | None] = lambda: None) -> Iterator[None]:
+    """What keeps a file from being read, as an `InputError`."""
+    try:
+        yield
     except EOFError:
-        raise InputError("the gzip stream ends early", file=path, line=line + 1, expected="a whole file") from None
+        raise InputError("the gzip stream ends early", file=path, line=line(), expected="a whole file") from None
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the gzip stream is damaged: {error}", file=path, line=line + 1) from None
+        raise InputError(f"the gzip stream is damaged: {error}", file=path, line=line()) from None
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except OSError as error:

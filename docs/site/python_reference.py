@@ -31,6 +31,7 @@ MODULES = {
         "cuihop.evaluation.ranking_in_memory",
         "cuihop.evaluation.baselines",
         "cuihop.evaluation.whole_collection",
+        "cuihop.evaluation.several_rankings",
         "cuihop.evaluation.result",
         "cuihop.evaluation.score_card",
         "cuihop.evaluation.judged",

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuihop import SnapshotGraph
+from cuihop import SnapshotGraph, scored_ranking
+from cuihop.adapters import pytrec_eval
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, OutputError
 from cuihop.evaluation.baselines import random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
@@ -172,13 +173,26 @@ def test_a_query_is_left_out_by_its_name_not_by_its_concepts(graph: SnapshotGrap
 
 
 def test_queries_without_a_ranking(graph: SnapshotGraph) -> None:
-    partial = {"a": ["b"], "c": []}
+    partial = {"a": ["b"]}
     with pytest.raises(InputError, match=r"without a ranking.*3: b, c, d") as caught:
         evaluate(IMAGES, partial, graph)
     assert "--missing zero" in str(caught.value)
     found = evaluate(IMAGES, partial, graph, measures="nn-CUI@1", missing="zero")
     assert found.counts.missing == ("b", "c", "d")
     assert found.values[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_an_empty_list_is_a_ranking_that_found_nothing(graph: SnapshotGraph) -> None:
+    # Left out of the mean as if it were not there, it would flatter the system.
+    partial = {"a": ["b"], "c": []}
+    found = evaluate(IMAGES, partial, graph, measures="nn-CUI@1", missing="skip")
+    assert found.counts.missing == ("b", "d")
+    assert found.means == {"nn-CUI@1": 0.5}
+    assert dict(pytrec_eval.to_run(Ranking.of(partial, list(IMAGES)))) == {"a": {"b": 1.0}, "c": {}}
+    scores = {"a": {"b": 1.0}, "c": dict[str, float]()}
+    assert evaluate(IMAGES, scored_ranking(scores, IMAGES), graph, measures="nn-CUI@1", missing="skip").mean(
+        "nn-CUI@1"
+    ) == 0.5  # fmt: skip
 
 
 def test_short_rankings_are_counted_against_what_the_corpus_has(graph: SnapshotGraph) -> None:

@@ -35,9 +35,10 @@ def test_queries_that_were_skipped_are_not_among_those_scored() -> None:
 def test_a_comparison_shows_its_differences_and_gives_them_as_a_frame() -> None:
     cards = [ScoreCard.of(evaluation(["b", "a"], ["a"]), "<old>"), ScoreCard.of(evaluation(["a"], ["a"]), "new")]
     found = compare(cards, "AP", resamples=100)
-    header, row = cells(found._repr_html_())
-    assert header[:6] == ["measure", "A", "B", "mean A", "mean B", "B − A"]
-    assert row[:6] == ["AP", "&lt;old&gt;", "new", "0.7500", "1.0000", "+0.2500"]
+    systems, old, new, header, row = cells(found._repr_html_())
+    assert [systems, old, new] == [["system", "AP"], ["&lt;old&gt;", "0.7500"], ["new", "1.0000"]]
+    assert header[:3] == ["measure", "difference", "mean"]
+    assert row[:3] == ["AP", "new − &lt;old&gt;", "+0.2500"]
     assert row[-1] == "1/1/0"
     assert repr(found) == "<Comparison of <old>, new: AP; 1 tests>"
     (only,) = found.to_pandas().to_dict("records")

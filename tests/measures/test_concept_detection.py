@@ -87,6 +87,23 @@ def test_order_case_header_and_carriage_returns_do_not_matter(tmp_path: Path) ->
     assert evaluate_detection(truth, predictions).means == {"F1": 1.0}
 
 
+def test_an_image_whose_name_holds_id_is_no_header(tmp_path: Path) -> None:
+    truth, predictions, manual = files(tmp_path, "COVID_1,C1\nb,C2\n", "COVID_1,C9\nb,C2\n", "ID,CUIs\nCOVID_1,\nb,\n")
+    found = evaluate_detection(truth, predictions, manual)
+    assert found.queries == ("COVID_1", "b")
+    assert found.values[:, 0].tolist() == [0.0, 1.0]
+    for header in ("ID,CUIs", "ImageID,concepts", "ID"):
+        truth.write_text(f"{header}\nb,C2\n")
+        predictions.write_text(f"{header}\nb,C2\n")
+        assert evaluate_detection(truth, predictions).queries == ("b",)
+
+
+def test_the_manual_ground_truth_holds_no_other_image(tmp_path: Path) -> None:
+    truth, predictions, manual = files(tmp_path, "a,C1\n", "a,C1\n", "a,C1\nb,C2\n")
+    with pytest.raises(InputError, match=r"manual\.csv, line 2, column 1: not an image of the ground truth; found 'b'"):
+        evaluate_detection(truth, predictions, manual)
+
+
 def test_rocov2_against_its_own_manual_subset() -> None:
     truth, manual = shared("rocov2/test_concepts.csv.gz"), shared("rocov2/test_concepts_manual.csv.gz")
     perfect = evaluate_detection(truth, truth, truth)

@@ -21,7 +21,7 @@ from shared_data import ROOT
         (" CUI@5 ", "CUI@5"),
         ("P@5( organ , modality )", "P@5(organ, modality)"),
         ("P@5(modality, rel=1)", "P@5(modality)"),
-        ("P@5(rel=2, modality)", "P@5(modality, rel=2)"),
+        ("P@5(rel=2, modality + organ)", "P@5(modality+organ, rel=2)"),
         ("AP", "AP"),
         ("MAP@10", "AP@10"),
         ("mAP@10(class)", "mAP@10(class)"),

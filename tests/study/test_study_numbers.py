@@ -18,11 +18,12 @@ from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.whole_collection import evaluate
 from cuihop.study.ablation import HOPS, LAMBDAS, ablation
 from cuihop.study.cost import costs
-from cuihop.study.cross_evaluation import cross_evaluation, numbers_of
+from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
 from cuihop.study.numbers import Number
 from cuihop.study.rankings import RANDOM, SHUFFLED, shuffled
 from cuihop.study.setup import Setup
 from cuihop.study.tables import ablation_tables, gain_table, precision_table
+from cuihop.study.unfinished import Unfinished
 from example_graph import EDGES, UNKNOWN, example_graph
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
@@ -50,15 +51,27 @@ def setup() -> Setup:
     return Setup(images, example_graph(), labels, unknown="isolated", seed=3, threads=1)
 
 
+def crossed(setup: Setup) -> CrossEvaluation:
+    return cross_evaluation(setup, quiet, Unfinished(None, setup))
+
+
+def ablation_of(setup: Setup) -> list[Number]:
+    return list(ablation(setup, quiet, Unfinished(None, setup)))
+
+
 @pytest.fixture(scope="module")
-def tables(setup: Setup) -> dict[tuple[str, str], Number]:
-    numbers = numbers_of(cross_evaluation(setup, quiet), setup)
-    return {(number.ranking, number.measure): number for number in numbers}
+def cross(setup: Setup) -> CrossEvaluation:
+    return crossed(setup)
+
+
+@pytest.fixture(scope="module")
+def tables(cross: CrossEvaluation, setup: Setup) -> dict[tuple[str, str], Number]:
+    return {(number.ranking, number.measure): number for number in cross.numbers(setup)}
 
 
 @pytest.fixture(scope="module")
 def ablated(setup: Setup) -> list[Number]:
-    return list(ablation(setup, quiet))
+    return ablation_of(setup)
 
 
 def literal_precision(rows: list[str], query: str, labels: tuple[str, ...], setup: Setup) -> float | None:
@@ -154,14 +167,14 @@ def test_without_neighbours_or_weight_the_ablation_is_iou_to_the_last_bit(ablate
 
 
 def test_zero_instead_of_skip_counts_queries_for_which_nothing_is_relevant(setup: Setup) -> None:
-    found = list(ablation(replace(setup, empty_ideal="zero"), quiet))
+    found = ablation_of(replace(setup, empty_ideal="zero"))
     sizes = {number.queries for number in found if number.subset == "other images"}
     assert len(sizes) == 1  # whatever the label
 
 
 def test_the_ablation_needs_labels(setup: Setup) -> None:
     with pytest.raises(InputError, match="the ablation needs labels"):
-        list(ablation(replace(setup, labels=None), quiet))
+        ablation_of(replace(setup, labels=None))
 
 
 def test_shuffling_deals_the_same_sets_to_other_images_whatever_the_order_of_the_file(setup: Setup) -> None:
@@ -194,10 +207,10 @@ def test_fewer_images_than_ranks_are_no_trouble() -> None:
     images = ImageConcepts({"a": frozenset({CONCEPTS[0]}), "b": frozenset({CONCEPTS[1]}), "c": frozenset()})
     labels = ImageLabels({"modality": dict.fromkeys(images, "CT"), "organ": dict.fromkeys(images, "")})
     setup = Setup(images, example_graph(), labels, threads=1)
-    evaluations = cross_evaluation(setup, quiet)
+    evaluations = crossed(setup).evaluations
     assert evaluations["IoU"].means["P@30(modality)"] == pytest.approx(2 / 30)
     assert evaluations["IoU"].means["P@30(organ)"] is None
-    numbers = list(ablation(setup, quiet))
+    numbers = ablation_of(setup)
     assert {number.value for number in numbers if "organ" in number.measure} == {None}
     texts = [precision_table(evaluations, setup).markdown(), *(t.latex() for t in ablation_tables(numbers, setup))]
     assert all("nan" not in text for text in texts)
@@ -208,7 +221,7 @@ def test_latex_tables_have_as_many_cells_in_each_row_as_columns(
 ) -> None:
     np.save(tmp_path / "e.npy", np.random.default_rng(0).random((IMAGES, 4)))
     named = replace(setup, embeddings={"my_model & 50%": tmp_path / "e.npy"})
-    evaluations = cross_evaluation(named, quiet)
+    evaluations = crossed(named).evaluations
     for table in (
         precision_table(evaluations, named),
         gain_table(evaluations, named),

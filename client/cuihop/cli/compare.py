@@ -2,57 +2,199 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
+from cuihop.cli.evaluation_account import account_of
+from cuihop.cli.evaluation_options import (
+    FILES_PANEL,
+    ConceptsOption,
+    CorpusOption,
+    EmptyIdealOption,
+    HopsOption,
+    LabelConceptsOption,
+    LabelsOption,
+    MeasuresOption,
+    MissingOption,
+    OptionalGraphOption,
+    QrelsOption,
+    SimilarityOption,
+    ThreadsOption,
+    TiesOption,
+    UnknownOption,
+)
+from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.work import MemoryOption
 from cuihop.evaluation.comparison import Comparison, compare
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
+from cuihop.evaluation.result import Evaluation, JudgedEvaluation
 from cuihop.evaluation.score_card import ScoreCard
+from cuihop.measures import measures_named
+from cuihop.study.comparison_tables import comparison_tables, write_tables
 
 __all__ = ["compare_systems"]
 
+_OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "json",
+                 "threads"}  # fmt: skip
+_TESTS_PANEL = "Tests"
+
 
 def compare_systems(
-    cards: Annotated[list[Path], typer.Argument(help="Score cards of two or more systems.", show_default=False)],
-    measure: Annotated[
+    context: typer.Context,
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SYSTEM", show_default=False,
+            help="Two or more, each FILE or NAME=FILE: rankings as cuihop evaluate reads them, or score cards.",
+        ),
+    ],
+    concepts: ConceptsOption = None,
+    graph: OptionalGraphOption = None,
+    corpus: CorpusOption = None,
+    corpus_embeddings: Annotated[
         list[str] | None,
-        typer.Option("--measure", "-m", help="Which; all that every card has if not given.", show_default=False),
+        typer.Option(
+            "--corpus-embeddings", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
+            help="With --corpus: its embeddings for a system of embeddings. May be repeated.",
+        ),
     ] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Of bootstrap and randomisation test.")] = 10_000,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the interval.")] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same gives the same.")] = 0,
+    qrels: QrelsOption = None,
+    labels: LabelsOption = None,
+    label_concepts: LabelConceptsOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the values of each query go, side by side, as CSV.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", rich_help_panel=FILES_PANEL,
+            help="Where the values of each query go, side by side, as CSV.",
+        ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report", rich_help_panel=FILES_PANEL,
+            help="Where the tables go, for a paper: Markdown (.md) or LaTeX (.tex).",
+        ),
+    ] = None,
+    cards: Annotated[
+        Path | None,
+        typer.Option(
+            "--cards", metavar="FOLDER", help="Where a score card of each ranking goes.", rich_help_panel=FILES_PANEL
+        ),
+    ] = None,
+    measure: MeasuresOption = None,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    unknown: UnknownOption = "error",
+    missing: MissingOption = "error",
+    empty_ideal: EmptyIdealOption = "zero",
+    ties: TiesOption = "name",
+    similarity: SimilarityOption = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="NAME", rich_help_panel=_TESTS_PANEL,
+            help="Compare all others with this system, instead of every pair.",
+        ),
+    ] = None,
+    resamples: Annotated[
+        int,
+        typer.Option("--resamples", min=1, help="Of bootstrap and randomisation test.", rich_help_panel=_TESTS_PANEL),
+    ] = 10_000,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Of the interval.", rich_help_panel=_TESTS_PANEL)
+    ] = 0.95,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="The same gives the same.", rich_help_panel=_TESTS_PANEL)
+    ] = 0,
+    threads: ThreadsOption = None,
+    memory: MemoryOption = DEFAULT_MEMORY,
     json: JsonOption = False,
-) -> None:
-    """Compare systems by their score cards: differences, intervals, tests, wins. Cards have to match."""
+) -> None:  # fmt: skip
+    """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
+
+    Rankings are evaluated here, all under the options given. Cards have to match one another, and the options.
+    """
+    if report is not None and report.suffix not in (".md", ".tex"):
+        raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
+    given = systems_named(systems)
+    rankings = {name: system for name, system in given.items() if isinstance(system, Path)}
+    known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
+    if not rankings:
+        _refuse_unused(context)
+    evaluations: Mapping[str, Evaluation | JudgedEvaluation] = {}
+    if rankings:
+        measured = list(next(iter(known.values())).values) if known else []
+        if concepts is None and not (measure or measured):
+            raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+        conditions = Conditions(
+            measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
+            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
+            label_concepts=label_concepts, ties=ties, similarity=similarity,
+            of_concepts={"n": hops, "lam": lam, "direction": direction, "unknown": unknown},
+            of_queries={"missing": missing, "empty_ideal": empty_ideal},
+            work={"threads": threads, "memory": memory},
+        )  # fmt: skip
+        evaluations = evaluations_of(rankings, conditions)
+    made = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
     found = compare(
-        [ScoreCard.read(card) for card in cards], measure, resamples=resamples, confidence=confidence, seed=seed
-    )
-    if len({str(sorted(card.versions.items())) for card in found.cards}) > 1:
+        {name: made[name] if name in made else known[name] for name in given}, measure, against=against,
+        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+    )  # fmt: skip
+    if len({str(sorted(card.versions.items())) for card in found.cards.values()}) > 1:
         note("the cards were written by different versions of the software; --json tells which")
+    if cards is not None:
+        write_cards(cards, made)
     if output is not None:
         found.to_csv(output)
+    if report is not None:
+        write_tables(report, comparison_tables(found))
     if json:
         print_json({**found.summary(), "per_query": None if output is None else str(output)})
-    else:
-        _show(found, output)
-
-
-def _show(found: Comparison, output: Path | None) -> None:
+        return
+    _show(found)
     screen = console()
-    header, *lines = found.table()
-    rows = table(*header)
-    for line in lines:
-        rows.add_row(*line)
-    screen.print(rows)
-    queries = {row.queries for row in found.differences}
-    screen.print(
-        f"{' or '.join(f'{count:,}' for count in sorted(queries))} queries; intervals by paired bootstrap, p by "
-        f"randomisation test, two-sided, {found.resamples:,} resamples, seed {found.seed}; wins are of B"
-    )
-    if output is not None:
-        screen.print(f"Values of each query: {output}")
+    for told in _account(evaluations):
+        screen.print(told)
+    for what, where in (("Values of each query", output), ("Tables", report), ("Score cards", cards)):
+        if where is not None:
+            screen.print(f"{what}: {where}")
+
+
+def _refuse_unused(context: typer.Context) -> None:
+    """Refuse options of an evaluation where there is nothing to evaluate."""
+    unused = [
+        max(option.opts, key=len)
+        for option in context.command.params
+        if option.name not in _OF_COMPARING
+        and str(context.get_parameter_source(option.name or "")).endswith("COMMANDLINE")
+    ]
+    if unused:
+        raise typer.BadParameter(
+            f"{', '.join(unused)}: every system given is a score card, and nothing is left to evaluate"
+        )
+
+
+def _show(found: Comparison) -> None:
+    screen = console()
+    for header, *rows in (found.means(), found.table()):
+        shown = table(*header)
+        for row in rows:
+            shown.add_row(*row)
+        screen.print(shown)
+    for line in found.account():
+        screen.print(line)
+
+
+def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation]) -> Iterator[str]:
+    """What went into the evaluations; first what holds for all, then what one of them has of its own."""
+    accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
+    shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
+    yield from shared
+    for name, lines in accounts.items():
+        yield from (f"{name}: {line}" for line in lines if line not in shared)

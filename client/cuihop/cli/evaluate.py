@@ -10,9 +10,27 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.evaluation_account import show_evaluation
+from cuihop.cli.evaluation_options import (
+    FILES_PANEL,
+    ConceptsOption,
+    CorpusEmbeddingsOption,
+    CorpusOption,
+    EmptyIdealOption,
+    HopsOption,
+    LabelConceptsOption,
+    LabelsOption,
+    MeasuresOption,
+    MissingOption,
+    OptionalGraphOption,
+    QrelsOption,
+    SimilarityOption,
+    ThreadsOption,
+    TiesOption,
+    UnknownOption,
+)
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
-from cuihop.cli.work import EVALUATION, RANKING, WORK_PANEL, CheckpointOption, MemoryOption, Work
+from cuihop.cli.work import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
@@ -23,7 +41,7 @@ from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
 from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import EmptyIdeal, Evaluation, JudgedEvaluation, Missing
+from cuihop.evaluation.result import Evaluation, JudgedEvaluation
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.whole_collection import evaluate
 from cuihop.graph import ConceptGraph
@@ -32,26 +50,14 @@ from cuihop.measures.resolution import Unknown
 
 __all__ = ["evaluate_ranking"]
 
-_FILES = "Files"
-_MEASURES = "Measures"
-
 
 def evaluate_ranking(
-    concepts: Annotated[
-        Path | None,
-        typer.Option("--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.", rich_help_panel=_FILES),
-    ] = None,
-    graph: Annotated[
-        str | None,
-        typer.Option(
-            "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=_FILES, show_default=False,
-            help="The graph, where a measure needs one: path of a snapshot, or bolt://HOST:PORT.",
-        ),
-    ] = None,
+    concepts: ConceptsOption = None,
+    graph: OptionalGraphOption = None,
     ranking: Annotated[
         Path | None,
         typer.Option(
-            "--ranking", rich_help_panel=_FILES,
+            "--ranking", rich_help_panel=FILES_PANEL,
             help="TREC run; CSV or Parquet (query, document, score or rank); .npy of row numbers or embeddings.",
         ),
     ] = None,
@@ -59,102 +65,36 @@ def evaluate_ranking(
         str | None,
         typer.Option(
             "--baseline", help="Instead of --ranking: iou, nn-iou, bm, tf-idf, random or random:SEED.",
-            rich_help_panel=_FILES,
+            rich_help_panel=FILES_PANEL,
         ),
     ] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(
-            "--corpus", help="Concepts of the images that can be retrieved; the queries themselves if not given.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    corpus_embeddings: Annotated[
-        Path | None,
-        typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.", rich_help_panel=_FILES),
-    ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option("--qrels", help="Relevance judgements for AP, nDCG@K, …: TREC, Parquet.", rich_help_panel=_FILES),
-    ] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(
-            "--labels", help="Labels, for P@K(label), …: CSV or Parquet, image and a column for each label.",
-            rich_help_panel=_FILES,
-        ),
-    ] = None,
-    label_concepts: Annotated[
-        Path | None,
-        typer.Option(
-            "--label-concepts", rich_help_panel=_FILES,
-            help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ.",
-        ),
-    ] = None,
+    corpus: CorpusOption = None,
+    corpus_embeddings: CorpusEmbeddingsOption = None,
+    qrels: QrelsOption = None,
+    labels: LabelsOption = None,
+    label_concepts: LabelConceptsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=_FILES),
+        typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=FILES_PANEL),
     ] = None,
     card: Annotated[
         Path | None,
-        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=_FILES),
+        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=FILES_PANEL),
     ] = None,
     system: Annotated[
         str | None,
-        typer.Option("--system", help="With --card: the name of the system.", rich_help_panel=_FILES),
+        typer.Option("--system", help="With --card: the name of the system.", rich_help_panel=FILES_PANEL),
     ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure", "-m", help="By name, several K with commas; may be repeated. cuihop measures lists them.",
-            show_default="nn-CUI@5,10,30", rich_help_panel=_MEASURES,
-        ),
-    ] = None,
-    hops: Annotated[
-        int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.", rich_help_panel=_MEASURES)
-    ] = 1,
+    measure: MeasuresOption = None,
+    hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
-    unknown: Annotated[
-        Unknown,
-        typer.Option(
-            "--unknown", help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves.",
-            rich_help_panel=_MEASURES,
-        ),
-    ] = "error",
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            "--missing", help="Queries without a ranking: refuse, score 0, or skip.", rich_help_panel=_MEASURES
-        ),
-    ] = "error",
-    empty_ideal: Annotated[
-        EmptyIdeal,
-        typer.Option(
-            "--empty-ideal", rich_help_panel=_MEASURES,
-            help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip.",
-        ),
-    ] = "zero",
-    ties: Annotated[
-        Ties,
-        typer.Option(
-            "--ties", rich_help_panel=_MEASURES,
-            help="Equal scores: by name ascending, or as trec_eval (single precision, name descending).",
-        ),
-    ] = "name",
-    similarity: Annotated[
-        Similarity | None,
-        typer.Option(
-            "--similarity", rich_help_panel=_MEASURES, show_default="cosine for floating point",
-            help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=WORK_PANEL
-        ),
-    ] = None,
+    unknown: UnknownOption = "error",
+    missing: MissingOption = "error",
+    empty_ideal: EmptyIdealOption = "zero",
+    ties: TiesOption = "name",
+    similarity: SimilarityOption = None,
+    threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
     checkpoint: CheckpointOption = None,
     json: JsonOption = False,

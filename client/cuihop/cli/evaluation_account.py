@@ -29,15 +29,17 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
         found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
     screen = console()
     screen.print(found)
-    account = account_of(evaluation) if isinstance(evaluation, Evaluation) else _judged_account(evaluation)
-    for line in account:
+    for line in account_of(evaluation):
         screen.print(line)
     if output is not None:
         screen.print(f"Values of each query: {output}")
 
 
-def account_of(evaluation: Evaluation) -> Iterator[str]:
+def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
     """What went in, in plain words; what did not occur is not told."""
+    if isinstance(evaluation, JudgedEvaluation):
+        yield from _judged_account(evaluation)
+        return
     counts, asked = evaluation.counts, evaluation.parameters
     yield (
         f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
@@ -92,6 +94,11 @@ def _judged_account(evaluation: JudgedEvaluation) -> Iterator[str]:
         yield f"{len(counts.missing):,} without a ranking: {_treated(asked['missing'])}"
     if counts.self_retrieved:
         yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
+    for source, count in counts.relevance.items():
+        yield (
+            f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
+            f"{count.retrieved:,} retrieved and looked at ({source})"
+        )
     yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
 
 
@@ -100,7 +107,8 @@ def _relevance(
 ) -> Iterator[str]:
     for labels, images in unlabelled.items():
         if images:
-            yield f"{counted(images, 'image')} without {labels}: relevant to none"
+            agrees = f"one of {labels}: agrees with none in it" if "+" in labels else f"{labels}: relevant to none"
+            yield f"{counted(images, 'image')} without {agrees}"
     for source, queries in nothing_relevant.items():
         if queries:
             told = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"

@@ -19,22 +19,26 @@ import typer
 from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
+from cuihop.cli.work import WORK_PANEL, MemoryOption
 from cuihop.cores import cores
 from cuihop.errors import ConceptError
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, versions
 from cuihop.measures.resolution import Unknown
 from cuihop.study.ablation import ablation
 from cuihop.study.cost import costs
 from cuihop.study.cross_evaluation import cross_evaluation
+from cuihop.study.difference import differences, near_concepts
 from cuihop.study.folder import MARK, whole_folder
 from cuihop.study.plots import check_plots
-from cuihop.study.rankings import names_of
+from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
 from cuihop.study.setup import Part, Setup
 from cuihop.study.tables import Table
+from cuihop.study.unfinished import Unfinished
 from cuihop.study.writing import Found, tables_of, write_study
 
 __all__ = ["study"]
@@ -104,7 +108,15 @@ def study(
         int, typer.Option("--seed", min=0, help="Of everything drawn by chance.", rich_help_panel=_MEASURES)
     ] = 0,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False)
+        int | None,
+        typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False,
+                     rich_help_panel=WORK_PANEL),
+    ] = None,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", rich_help_panel=WORK_PANEL,
+                     help="A folder for what is finished: after an interrupt, the same command goes on from there."),
     ] = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -119,22 +131,21 @@ def study(
     if plots:
         check_plots()
     files = _embeddings(embeddings or [])
+    if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
+        raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
     read = ImageConcepts.read(images)
     known = _labels(labels, label_concepts)
     parts = [part for part in wanted if known is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         setup = Setup(
             read, opened, known, files, n=n, lam=lam, direction=direction, unknown=unknown, empty_ideal=empty_ideal,
-            seed=seed, threads=threads,
+            seed=seed, threads=threads, memory=memory,
         )  # fmt: skip
-        taken = set(names_of(Setup(read, opened))) & set(files)
-        if taken:
-            raise typer.BadParameter(f"--embeddings: {', '.join(sorted(taken))} is a ranking of the study itself")
         started = datetime.now(UTC)
-        found, seconds = _found(setup, parts, timed_queries)
+        found, seconds, unfinished = _found(setup, parts, timed_queries, checkpoint)
         machine = _machine(threads)
         before = time.perf_counter()
-        first = next(iter(found.evaluations.values()), None)
+        first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
         account = [] if first is None else list(account_of(first))
         write_study(folder, found, setup, account, _machine_told(machine), plots=plots, cards=cards)
         run = {
@@ -147,8 +158,10 @@ def study(
         (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         numbers = [number.plain() for number in found.numbers(setup)]
         tables = tables_of(found, setup)
+    unfinished.finish()
     if json:
-        print_json({**run, "out": str(out), "numbers": numbers})
+        tested = [dataclasses.asdict(each) for each in found.differences]
+        print_json({**run, "out": str(out), "numbers": numbers, "differences": tested})
         return
     if known is None:
         note("without --labels or --label-concepts there is no precision, and no ablation")
@@ -173,16 +186,20 @@ def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
     found: dict[str, Path] = {}
     for text in given:
         name, equals, path = (part.strip() for part in text.partition("="))
-        if not (name and equals and path):
+        if not (name and equals and path) or not name.isprintable():
             raise typer.BadParameter(f"--embeddings takes NAME=FILE, not {text!r}")
+        if name.lower() in map(str.lower, OWN):
+            raise typer.BadParameter(f"--embeddings: {name} is a ranking of the study itself; give it another name")
         if name in found:
             raise typer.BadParameter(f"--embeddings names {name!r} twice")
         found[name] = Path(path)
     return found
 
 
-def _found(setup: Setup, parts: Sequence[Part], timed: int) -> tuple[Found, dict[str, float]]:
-    """What the parts find, and the seconds of each."""
+def _found(
+    setup: Setup, parts: Sequence[Part], timed: int, checkpoint: Path | None
+) -> tuple[Found, dict[str, float], Unfinished]:
+    """What the parts find, the seconds of each, and what to clear away when it is written."""
     seconds: dict[str, float] = {}
 
     @contextmanager
@@ -193,7 +210,7 @@ def _found(setup: Setup, parts: Sequence[Part], timed: int) -> tuple[Found, dict
 
     found = Found()
     try:
-        with progress() as bar:
+        with progress() as bar, Unfinished(checkpoint, setup) as unfinished:
 
             def telling(what: str) -> Progress:
                 task = bar.add_task(what, total=None)
@@ -201,17 +218,24 @@ def _found(setup: Setup, parts: Sequence[Part], timed: int) -> tuple[Found, dict
 
             if "tables" in parts:
                 with clocked("tables"):
-                    found = dataclasses.replace(found, evaluations=cross_evaluation(setup, telling))
+                    tables = cross_evaluation(setup, telling, unfinished)
+                    tested = differences(tables, setup, telling)
+                    near = near_concepts(tables, setup, telling)
+                    found = Found(tables, tested, near)
             if "ablation" in parts:
                 with clocked("ablation"):
-                    found = dataclasses.replace(found, ablation=list(ablation(setup, telling)))
+                    found = dataclasses.replace(found, ablation=list(ablation(setup, telling, unfinished)))
             if "cost" in parts:
                 with clocked("cost"):
                     found = dataclasses.replace(found, costs=costs(setup, timed, telling))
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            note(f"what is finished is in {checkpoint}; the same command goes on from there")
+        raise
     except ConceptError:
         note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
-    return found, seconds
+    return found, seconds, unfinished
 
 
 def _machine(threads: int | None) -> dict[str, Any]:

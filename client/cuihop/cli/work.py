@@ -94,6 +94,7 @@ class Work:
         if self.checkpoint is None:
             return
         for name in (RANKING, EVALUATION):
-            (self.checkpoint / name).unlink(missing_ok=True)
+            for file in self.checkpoint.glob(f"{name}*"):  # judged blocks are beside those of gains
+                file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.checkpoint.rmdir()

@@ -10,7 +10,7 @@
     concept_sets       their distinct concept sets, numbered
     relevance_index    nn-IoU of every query with every image, exactly
     gain_levels        the gains of measures, and their values
-    whole_collection   `evaluate`
+    whole_collection   `evaluate`; several_rankings: `evaluate_rankings`
     memory_budget      what the work may take; checkpoint: finished blocks of interrupted work
     result             what it returns
 """

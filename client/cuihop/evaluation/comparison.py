@@ -5,25 +5,36 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
-from cuihop.evaluation.paired_tests import checked_resampling, holm, paired_bootstrap, randomisation_test
+from cuihop.evaluation.paired_tests import (
+    checked_resampling,
+    holm,
+    paired_bootstraps,
+    randomisation_tests,
+    student_tests,
+)
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.registry import FAMILIES
+from cuihop.text_lines import shown
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = ["Comparison", "Difference", "compare"]
+
+_ROUNDING = 1e-12  # values that differ by no more are equal: measures are sums in different orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +46,11 @@ class Difference:
         queries: those that both were scored on.
         mean_a, mean_b: over these queries. difference: of b over a, mean_b − mean_a.
         low, high: the confidence interval of the difference, by the paired bootstrap.
-        p_bootstrap, p_randomisation: two-sided.
+        p_bootstrap, p_randomisation, p_student: two-sided; of Student's paired t-test ``None`` where all differences
+            are equal.
         p_holm: ``p_randomisation``, adjusted for all tests of the comparison.
-        wins, ties, losses: queries on which b is better than a, equal, worse.
+        effect: the difference in units of the standard deviation of the queries' differences; ``None`` as p_student.
+        wins, ties, losses: queries on which b is better than a, equal, worse. Better is larger, but for errors.
     """
 
     measure: str
@@ -51,7 +64,9 @@ class Difference:
     high: float
     p_bootstrap: float
     p_randomisation: float
+    p_student: float | None
     p_holm: float
+    effect: float | None
     wins: int
     ties: int
     losses: int
@@ -62,39 +77,75 @@ class Comparison:
     """The result of `compare`.
 
     Attributes:
-        differences: for each measure, each pair of systems.
-        cards: of the systems. measures: their names.
+        differences: for each measure, each pair of systems. Their number is that of the tests Holm's p is for.
+        cards: name of a system → its card. measures: their names.
+        against: the system that all others were compared with; ``None`` where every pair was.
         resamples, confidence, seed: of the tests.
     """
 
     differences: tuple[Difference, ...]
-    cards: tuple[ScoreCard, ...]
+    cards: Mapping[str, ScoreCard]
     measures: tuple[str, ...]
+    against: str | None
     resamples: int
     confidence: float
     seed: int
 
     def __repr__(self) -> str:
-        systems = ", ".join(card.system for card in self.cards)
+        systems = ", ".join(self.cards)
         return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
 
+    def means(self) -> list[tuple[str, ...]]:
+        """What people read of the systems, as texts: a header, then rows of systems or of measures, whichever are more.
+
+        Of measure and system: the mean over the queries that the system was scored on.
+        """
+        texts = {(m, name): _fraction(card.means[m]) for m in self.measures for name, card in self.cards.items()}
+        if len(self.cards) > len(self.measures):
+            rows = [(name, *(texts[m, name] for m in self.measures)) for name in self.cards]
+            return [("system", *self.measures), *rows]
+        return [("measure", *self.cards), *((m, *(texts[m, name] for name in self.cards)) for m in self.measures)]
+
     def table(self) -> list[tuple[str, ...]]:
-        """What people read, as texts: the header, then a row for each difference."""
-        header = ("measure", "A", "B", "mean A", "mean B", "B − A", f"{self.confidence:.0%} interval", "p", "p (Holm)",
+        """What people read of the differences, as texts: a header, then a row for each."""
+        header = ("measure", "difference", "mean", f"{100 * self.confidence:.4g}% interval", "p", "p (Holm)", "effect",
                   "win/tie/loss")  # fmt: skip
         rows = [
             (
-                d.measure, d.a, d.b, f"{d.mean_a:.4f}", f"{d.mean_b:.4f}", f"{d.difference:+.4f}",
-                f"{d.low:+.4f} to {d.high:+.4f}", f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}",
+                d.measure, f"{d.b} − {d.a}", f"{d.difference:+.4f}", f"{d.low:+.4f} to {d.high:+.4f}",
+                f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}", "none" if d.effect is None else f"{d.effect:+.2f}",
                 f"{d.wins:,}/{d.ties:,}/{d.losses:,}",
             )
             for d in self.differences
         ]  # fmt: skip
         return [header, *rows]
 
+    def account(self) -> list[str]:
+        """What the tables mean, in plain words."""
+        queries = sorted({row.queries for row in self.differences})
+        tests = len(self.differences)
+        lines = [
+            f"{_span(queries)} queries that both systems were scored on; wins are of the one named first",
+            f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
+            f"seed {self.seed}",
+            f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
+            "effect: the mean difference / the standard deviation of the differences",
+        ]
+        errors = [measure for measure in self.measures if _is_error(measure)]
+        if errors:
+            lines.append(f"{', '.join(errors)}: the smaller the better, so a win is a smaller value")
+        return lines
+
+    def _family(self) -> str:
+        pairs = len(self.differences) // len(self.measures)
+        compared = "pairs of systems" if self.against is None else f"systems against {self.against}"
+        if pairs == 1:
+            compared = "pair of systems"
+        return f"{len(self.measures):,} {'measure' if len(self.measures) == 1 else 'measures'} × {pairs:,} {compared}"
+
     def _repr_html_(self) -> str:
-        header, *rows = self.table()
-        return html_table(header, rows)
+        tables = [self.means(), self.table()]
+        return "".join(html_table(header, rows) for header, *rows in tables)
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each difference, its columns those of `Difference`."""
@@ -118,10 +169,20 @@ class Comparison:
         """Everything but the values of each query, as plain values, ready for JSON."""
         return {
             "systems": [
-                {"system": card.system, "sha256": card.digest, "versions": dict(card.versions)} for card in self.cards
+                {
+                    "system": name,
+                    "sha256": card.digest,
+                    "source": card.source,
+                    "means": card.means,
+                    "counts": dict(card.counts),
+                    "versions": dict(card.versions),
+                }
+                for name, card in self.cards.items()
             ],
-            "conditions": dict(self.cards[0].conditions),
+            "conditions": dict(next(iter(self.cards.values())).conditions),
             "differences": [asdict(difference) for difference in self.differences],
+            "holm": {"tests": len(self.differences), "family": self._family()},
+            "against": self.against,
             "resamples": self.resamples,
             "confidence": self.confidence,
             "seed": self.seed,
@@ -133,50 +194,90 @@ class Comparison:
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        queries = self.cards[0].queries
-        columns = [(m, card, card.column(m, queries).tolist()) for m in self.measures for card in self.cards]
-        values = zip(*(column for _, _, column in columns), strict=True)
+        queries = next(iter(self.cards.values())).queries
+        columns = [
+            (f"{measure} {name}", card.column(measure, queries).tolist())
+            for measure in self.measures
+            for name, card in self.cards.items()
+        ]
+        values = zip(*(column for _, column in columns), strict=True)
         rows = (
             [query, *("" if math.isnan(value) else repr(value) for value in of_query)]
             for query, of_query in zip(queries, values, strict=True)
         )
-        write_csv(path, ["query", *(f"{measure} {card.system}" for measure, card, _ in columns)], rows)
+        write_csv(path, ["query", *(title for title, _ in columns)], rows)
 
 
 def compare(
-    cards: Sequence[ScoreCard],
+    cards: Mapping[str, ScoreCard] | Sequence[ScoreCard],
     measures: str | Measure | Sequence[str | Measure] | None = None,
     *,
+    against: str | None = None,
     resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
+    threads: int | None = None,
 ) -> Comparison:
-    """Compare systems on the same queries: every pair under every measure.
+    """Compare systems on the same queries under every measure.
+
+    Two values of a query that differ by rounding only, 1e-12 or less, are equal. The numbers do not depend on the
+    order of the cards' queries, nor on which other systems and measures are compared, but for Holm's p.
 
     Args:
-        cards: two or more, of the same conditions.
+        cards: two or more, of the same conditions; with names, or called as they call their systems.
         measures: which; all that every card has without it.
-        resamples, confidence, seed: of `paired_bootstrap` and `randomisation_test`.
+        against: the name of a system that all others are compared with. Without it, every pair is compared.
+        resamples, confidence, seed, threads: see `cuihop.evaluation.paired_tests`.
 
     Raises:
         InputError: there are fewer than two cards, two of one name, they were not measured alike, a measure is not in
             all of them, or no query was scored on both.
     """
     checked_resampling(resamples, confidence, seed)
-    if len(cards) < 2 or len({card.system for card in cards}) < len(cards):
+    named = dict(cards) if isinstance(cards, Mapping) else {card.system: card for card in cards}
+    if len(named) < max(len(cards), 2):
+        told = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
         raise InputError(
-            "not systems to compare", found=", ".join(card.system for card in cards) or "none",
-            expected="two or more, of different names",
-        )  # fmt: skip
-    for card in cards[1:]:
-        cards[0].check_same_conditions(card)
-    names = _measures(cards, measures)
-    queries = cards[0].queries
-    tests = [(name, a, b) for name in names for a, b in itertools.combinations(cards, 2)]
-    found = [_difference(*test, queries, resamples, confidence, seed) for test in tests]
-    adjusted = holm([row["p_randomisation"] for row in found])
-    differences = tuple(Difference(**row, p_holm=p) for row, p in zip(found, adjusted, strict=True))
-    return Comparison(differences, tuple(cards), names, resamples, confidence, seed)
+            "not systems to compare", found=", ".join(told) or "none", expected="two or more, of different names"
+        )
+    if against is not None and against not in named:
+        raise InputError(
+            "no such system", column="against", found=shown(against), expected=" or ".join(map(shown, named))
+        )
+    for a, b in itertools.combinations(named, 2):
+        named[a].check_same_conditions(named[b], (a, b))
+    names = _measures(list(named.values()), measures)
+    pairs = list(itertools.combinations(named, 2)) if against is None else [(against, b) for b in named if b != against]
+    queries = sorted(next(iter(named.values())).queries)
+    columns = {(name, system): card.column(name, queries) for name in names for system, card in named.items()}
+    tests = [(name, a, b) for name in names for a, b in pairs]
+    differences = np.array([columns[name, b] - columns[name, a] for name, a, b in tests]).T
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    found: dict[int, dict[str, Any]] = {}
+    for places, both in _same_queries(differences):
+        kept = np.ascontiguousarray(differences[both][:, places])
+        if not len(kept):
+            measure, a_name, b_name = tests[places[0]]
+            raise InputError("no query was scored for both systems", column=measure, found=f"{a_name}, {b_name}")
+        exchanged = randomisation_tests(kept, resamples=resamples, seed=seed, threads=threads)
+        resampled = paired_bootstraps(kept, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+        student = student_tests(kept)
+        for column, place in enumerate(places):
+            name, a_name, b_name = tests[place]
+            found[place] = {
+                "measure": name, "a": a_name, "b": b_name, "queries": len(kept),
+                "mean_a": math.fsum(columns[name, a_name][both]) / len(kept),
+                "mean_b": math.fsum(columns[name, b_name][both]) / len(kept),
+                "difference": math.fsum(kept[:, column]) / len(kept),
+                "low": resampled[column].low, "high": resampled[column].high,
+                "p_bootstrap": resampled[column].p, "p_randomisation": exchanged[column],
+                "p_student": student[column].p, "effect": student[column].effect,
+                **_outcomes(name, kept[:, column]),
+            }  # fmt: skip
+    rows = [found[place] for place in range(len(tests))]
+    adjusted = holm([row["p_randomisation"] for row in rows])
+    made = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
+    return Comparison(made, named, names, against, resamples, confidence, seed)
 
 
 def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str | Measure] | None) -> tuple[str, ...]:
@@ -191,29 +292,30 @@ def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str
     return tuple(wanted)
 
 
-def _difference(
-    measure: str, a: ScoreCard, b: ScoreCard, queries: Sequence[str], resamples: int, confidence: float, seed: int
-) -> dict[str, Any]:
-    ours, theirs = a.column(measure, queries), b.column(measure, queries)
-    both = ~(np.isnan(ours) | np.isnan(theirs))
-    ours, theirs = ours[both], theirs[both]
-    if not len(ours):
-        raise InputError("no query was scored for both systems", column=measure, found=f"{a.system}, {b.system}")
-    differences = theirs - ours
-    bootstrap = paired_bootstrap(differences, confidence=confidence, resamples=resamples, seed=seed)
-    return {
-        "measure": measure,
-        "a": a.system,
-        "b": b.system,
-        "queries": len(ours),
-        "mean_a": math.fsum(ours) / len(ours),
-        "mean_b": math.fsum(theirs) / len(ours),
-        "difference": math.fsum(differences) / len(ours),
-        "low": bootstrap.low,
-        "high": bootstrap.high,
-        "p_bootstrap": bootstrap.p,
-        "p_randomisation": randomisation_test(differences, resamples=resamples, seed=seed),
-        "wins": int((differences > 0).sum()),
-        "ties": int((differences == 0).sum()),
-        "losses": int((differences < 0).sum()),
-    }
+def _same_queries(differences: npt.NDArray[np.float64]) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
+    """Columns that have the same queries, and which queries those are."""
+    scored = ~np.isnan(differences)
+    places: dict[bytes, list[int]] = {}
+    for place, column in enumerate(scored.T):
+        places.setdefault(column.tobytes(), []).append(place)
+    for some in places.values():
+        yield some, scored[:, some[0]]
+
+
+def _outcomes(measure: str, differences: npt.NDArray[np.float64]) -> dict[str, int]:
+    more, less = int((differences > 0).sum()), int((differences < 0).sum())
+    wins, losses = (less, more) if _is_error(measure) else (more, less)
+    return {"wins": wins, "ties": len(differences) - more - less, "losses": losses}
+
+
+def _is_error(measure: str) -> bool:
+    """Whether smaller values are the better ones."""
+    return FAMILIES[measures_named(measure)[0].family].error
+
+
+def _fraction(mean: float | None) -> str:
+    return "none" if mean is None else f"{mean:.4f}"
+
+
+def _span(counts: Sequence[int]) -> str:
+    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"

@@ -45,7 +45,7 @@ class DetectedConcepts:
 
     @classmethod
     def read(cls, path: str | Path, *, most: int | None = MOST_CONCEPTS) -> DetectedConcepts:
-        """Read ImageCLEF's CSV: image, concepts. A first line whose image field holds ``ID`` is a header.
+        """Read ImageCLEF's CSV: image, concepts. A first line such as ``ID,CUIs`` is a header.
 
         Args:
             path: plain or gzipped, UTF-8.
@@ -62,7 +62,7 @@ class DetectedConcepts:
         line = 1
         try:
             for fields in reader:
-                if fields and not (line == 1 and "ID" in fields[0]):
+                if fields and not (line == 1 and _is_header(fields)):
                     image = fields[0].strip()
                     listed[image] = _checked(fields, image, lines, most, path, line)
                     lines[image] = line
@@ -121,7 +121,7 @@ def evaluate_detection(
     Args:
         truth: the ground truth, CSV.
         predictions: of the same images, each once, in any order.
-        manual_truth: the manual ground truth; holds every image of ``truth``.
+        manual_truth: the manual ground truth, of the same images.
         official: read an empty field (``ID,``) as the organisers' evaluator of 2025 does: as one concept without a
             name. Such an image is scored, 1 if the prediction's field is empty too. Otherwise empty is empty, and an
             image without a true concept leaves the mean.
@@ -131,16 +131,7 @@ def evaluate_detection(
     """
     true = DetectedConcepts.read(truth, most=None)
     predicted = DetectedConcepts.read(predictions)
-    unknown = next((image for image in predicted.listed if image not in true.listed), None)
-    if unknown is not None:
-        raise InputError(
-            "not an image of the ground truth",
-            file=predicted.source,
-            line=predicted.lines[unknown],
-            column=1,
-            found=shown(unknown),
-            expected=f"an image of {true.source}",
-        )
+    _check_no_other_image(true, predicted)
     _check_every_image(true.listed, predicted)
     images = tuple(true.listed)
     measures: tuple[Measure, ...] = (PRIMARY,)
@@ -148,6 +139,7 @@ def evaluate_detection(
     manual = None
     if manual_truth is not None:
         manual = DetectedConcepts.read(manual_truth, most=None)
+        _check_no_other_image(true, manual)
         _check_every_image(images, manual)
         measures = (PRIMARY, SECONDARY)
         columns.append(_values(images, manual, predicted, MANUAL_CONCEPTS, official))
@@ -200,6 +192,12 @@ def _values(
     return values
 
 
+def _is_header(fields: list[str]) -> bool:
+    """Whether the first line names columns. ``COVID_1,C0040405`` does not: ``ID`` alone is not enough."""
+    names, rest = fields[0], "".join(fields[1:])
+    return "ID" in names and not any(map(str.isdigit, rest or names))
+
+
 def _checked(
     fields: list[str], image: str, lines: Mapping[str, int], most: int | None, path: Path, line: int
 ) -> tuple[str, ...]:
@@ -245,6 +243,19 @@ def _checked(
             expected="each concept once",
         )
     return concepts
+
+
+def _check_no_other_image(true: DetectedConcepts, other: DetectedConcepts) -> None:
+    unknown = next((image for image in other.listed if image not in true.listed), None)
+    if unknown is not None:
+        raise InputError(
+            "not an image of the ground truth",
+            file=other.source,
+            line=other.lines[unknown],
+            column=1,
+            found=shown(unknown),
+            expected=f"an image of {true.source}",
+        )
 
 
 def _check_every_image(images: Iterable[str], other: DetectedConcepts) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,8 @@ from cuihop.measures.measure import Measure
 from cuihop.measures.ndcg import normalised
 
 __all__ = ["Gain", "GainPart", "gains_of"]
+
+Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,26 @@ class GainPart:
         self,
         index: RelevanceIndex,
         images: ImageCollection,
-        ranking: Ranking,
+        rankings: Sequence[Ranking],
         threads: int | None,
         progress: Progress | None,
-    ) -> npt.NDArray[np.float64]:
-        """Float64, shape (queries, measures and then levels)."""
-        found = np.empty((len(images.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+    ) -> tuple[Float64, Float64]:
+        """What each ranking scores, and the best gains, which do not depend on rankings.
+
+        Returns:
+            Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
+        """
+        of_rankings = len(rankings) * len(self.measures)
+        found = np.empty((len(images.queries), of_rankings + len(self.levels)), dtype=np.float64)
         done = [] if self.saved is None else self.saved.of_part(self.hops)
         for block in done:
             found[block.queries] = block.values
 
+        def asked(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+            return np.concatenate([ranking.top(self.depth, places) for ranking in rankings], axis=1)
+
         def receive(scores: Scores) -> None:
-            values = self._values(scores, images)
+            values = self._values(scores, images, len(rankings))
             found[scores.queries] = values
             if self.saved is not None:
                 self.saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
@@ -92,23 +101,29 @@ class GainPart:
         index.score(
             [gain.lam for gain in self.levels],
             self.depth + 1,
-            partial(ranking.top, self.depth),
+            asked,
             receive,
-            depth=self.depth,
+            depth=self.depth * len(rankings),
             threads=threads,
             progress=progress,
             done={block.number for block in done},
         )
-        return found
+        values = found[:, :of_rankings].reshape(len(found), len(rankings), len(self.measures))
+        return values.transpose(1, 0, 2), found[:, of_rankings:]
 
-    def _values(self, scores: Scores, images: ImageCollection) -> npt.NDArray[np.float64]:
-        values = np.empty((len(scores.queries), len(self.measures) + len(self.levels)), dtype=np.float64)
+    def _values(self, scores: Scores, images: ImageCollection, rankings: int) -> Float64:
+        """Of each query: the measures of each ranking, one ranking after the other, then the levels."""
+        queries = len(scores.queries)
+        values = np.empty((queries, rankings, len(self.measures)), dtype=np.float64)
+        largest = np.empty((queries, len(self.levels)), dtype=np.float64)
         for level, gain in enumerate(self.levels):
             best, _ = scores.best_others(level, images.own_rows[scores.queries])
-            values[:, len(self.measures) + level] = best[:, 0]
-            ideal, gained = cumulated_gains(best), cumulated_gains(scores.asked_gains[level])
+            largest[:, level] = best[:, 0]
+            ideal = cumulated_gains(best)[:, np.newaxis]
+            gained = cumulated_gains(scores.asked_gains[level].reshape(queries, rankings, self.depth))
             for column, (measure, of) in enumerate(self.measures.items()):
                 if of == gain:
                     last = min(measure.k or self.depth, self.depth) - 1
-                    values[:, column] = normalised(gained[:, last], ideal[:, last], empty=self.empty)
-        return values
+                    ideals = np.broadcast_to(ideal[..., last], gained.shape[:2])
+                    values[..., column] = normalised(gained[..., last], ideals, empty=self.empty)
+        return np.concatenate([values.reshape(queries, -1), largest], axis=1)

@@ -16,9 +16,13 @@ from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.rankings import places_by_name
 from cuihop.text_lines import decoded_lines, shown
 
-__all__ = ["MANUAL_LABELS", "ImageLabels"]
+__all__ = ["MANUAL_LABELS", "UNLABELLED", "ImageLabels"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
 
 UNLABELLED = -1
 _SHOWN = 5
@@ -53,6 +57,21 @@ class ImageLabels:
     def images(self) -> tuple[str, ...]:
         """The images in the order of the file."""
         return tuple(next(iter(self.columns.values())))
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """Image → its row in the file."""
+        return places_by_name(self.images)
+
+    @cached_property
+    def _codes(self) -> dict[tuple[str, ...], Int32]:
+        """What `codes` found."""
+        return {}
+
+    @cached_property
+    def _rows_found(self) -> list[tuple[tuple[str, ...], Int64]]:
+        """What `rows` found last. A ranking is judged in parts, all of one corpus."""
+        return []
 
     @cached_property
     def digest(self) -> str:
@@ -153,28 +172,21 @@ class ImageLabels:
             f"concepts of {images.source}",
         )
 
-    def codes(
-        self, labels: Sequence[str], queries: Sequence[str], corpus: Sequence[str]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """A number for each image, equal where the images agree in all labels; -1 where one of them is missing.
-
-        Returns:
-            int64, shape (queries,), and int64, shape (corpus,).
+    def rows(self, images: Sequence[str]) -> Int64:
+        """The row of each image: int64, shape (images,).
 
         Raises:
-            InputError: there is no such label, or an image has no row.
+            InputError: an image has no row.
         """
-        for name in labels:
-            if name not in self.columns:
-                raise InputError(
-                    "no such label",
-                    file=self.source,
-                    found=shown(name),
-                    expected=" or ".join(self.columns),
-                )
-        known = self.columns[labels[0]]
-        absent = [image for image in dict.fromkeys((*queries, *corpus)) if image not in known]
-        if absent:
+        images = tuple(images)
+        for kept in self._rows_found:
+            if kept[0] is images:
+                self._rows_found.sort(key=lambda entry: entry is kept)  # the last to be forgotten
+                return kept[1]
+        places = self._rows
+        rows = np.fromiter((places.get(image, -1) for image in images), dtype=np.int64, count=len(images))
+        if (rows < 0).any():
+            absent = list(dict.fromkeys(images[place] for place in np.flatnonzero(rows < 0).tolist()))
             more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
             raise InputError(
                 "images without a row of labels",
@@ -182,14 +194,52 @@ class ImageLabels:
                 found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
                 expected="a row for every query and every image of the corpus",
             )
-        numbers: dict[tuple[str, ...], int] = {}
+        self._rows_found[:] = [*self._rows_found[-1:], (images, rows)]
+        return rows
 
-        def code(image: str) -> int:
-            values = tuple(self.columns[name][image] for name in labels)
-            return numbers.setdefault(values, len(numbers)) if all(values) else UNLABELLED
+    def codes(self, labels: Sequence[str]) -> Int32:
+        """A number for each row, equal where images agree in all labels; `UNLABELLED` where one of them is missing.
 
-        asked = np.array([code(image) for image in queries], dtype=np.int64)
-        return asked, np.array([code(image) for image in corpus], dtype=np.int64)
+        Returns:
+            int32, shape (rows,).
+
+        Raises:
+            InputError: there is no such label.
+        """
+        key = tuple(labels)
+        if key not in self._codes:
+            codes = self._column(key[0])
+            for name in key[1:]:
+                codes = _both(codes, self._column(name))
+            self._codes[key] = codes
+        return self._codes[key]
+
+    def _column(self, name: str) -> Int32:
+        """The codes of one label."""
+        if name not in self.columns:
+            raise InputError(
+                "no such label",
+                file=self.source,
+                found=shown(name),
+                expected=" or ".join(self.columns),
+            )
+        if (name,) not in self._codes:
+            column = self.columns[name]
+            numbers = {"": UNLABELLED}
+            for value in column.values():
+                numbers.setdefault(value, len(numbers) - 1)
+            found = (numbers[column[image]] for image in self.images)
+            self._codes[name,] = np.fromiter(found, dtype=np.int32, count=len(column))
+        return self._codes[name,]
+
+
+def _both(ours: Int32, theirs: Int32) -> Int32:
+    """Codes of two labels at once."""
+    known = (ours != UNLABELLED) & (theirs != UNLABELLED)
+    pairs = ours[known].astype(np.int64) * (int(theirs.max(initial=0)) + 1) + theirs[known]
+    codes = np.full(len(ours), UNLABELLED, dtype=np.int32)
+    codes[known] = np.unique(pairs, return_inverse=True)[1]
+    return codes
 
 
 def _checked_header(fields: list[str], path: Path, line: int) -> list[str]:

@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import in_threads
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.evaluation.checkpoint import open_checkpoint
-from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.label_grades import LabelGrades
+from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, own_rows
+from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
     EmptyIdeal,
     JudgedCounts,
     JudgedEvaluation,
     Missing,
+    RelevanceCount,
     checked_way,
     missing_rankings,
     versions,
 )
 from cuihop.measures.family import RELEVANT_FROM
-from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 
 __all__ = ["JudgedValues", "depth_of", "evaluate_judged", "judged_values"]
 
-Judge = Callable[[int], JudgedRanking]
-"""From the place of a query to its judged ranking."""
+Float64 = npt.NDArray[np.float64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32 | np.int64]
+
+_AT_ONCE = 1 << 19  # documents of a part: its arrays stay in the cache, and many parts feed all threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +57,14 @@ class JudgedValues:
         values: float64, shape (queries, measures); NaN where a query was skipped.
         nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
         unlabelled: labels → how many images of queries and corpus lack one of them.
+        relevance: by whom relevance is judged → int64, shape (queries, 3): the documents of each query that were looked
+            at, those that are relevant, and those that are both.
     """
 
     values: npt.NDArray[np.float64]
     nothing_relevant: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]
+    relevance: Mapping[str, Int64] = field(default_factory=dict)
 
 
 def judged_values(
@@ -60,8 +74,13 @@ def judged_values(
     qrels: Qrels | None,
     labels: ImageLabels | None,
     empty_ideal: EmptyIdeal,
+    of_images: Ranking | None = None,
 ) -> JudgedValues:
     """The value of every measure for every query of the ranking; a query without a list is scored as an empty one.
+
+    Args:
+        ranking, measures, qrels, labels, empty_ideal: as in `evaluate_judged`.
+        of_images: for measures with labels, the ranking of images, where the other is one of documents.
 
     Raises:
         InputError: a measure names labels that were not given, or needs judgements and there are none.
@@ -69,27 +88,55 @@ def judged_values(
     values = np.empty((len(ranking.queries), len(measures)), dtype=np.float64)
     nothing: dict[str, tuple[str, ...]] = {}
     unlabelled: dict[str, int] = {}
+    relevance: dict[str, Int64] = {}
     for source in dict.fromkeys(measure.labels for measure in measures):
-        depth = depth_of(measure for measure in measures if measure.labels == source)
-        judge = _judge(ranking, source, qrels, labels, unlabelled, depth)
-        _fill(values, measures, source, ranking, judge, nothing, 0.0 if empty_ideal == "zero" else np.nan)
-    return JudgedValues(values, nothing, unlabelled)
+        columns = [column for column, measure in enumerate(measures) if measure.labels == source]
+        asked = [measures[column] for column in columns]
+        judged = of_images if source and of_images is not None else ranking
+        judge = _judge(judged, source, qrels, labels)
+        if source:
+            unlabelled[", ".join(source)] = judge.unlabelled
+        told = _measured(judged, asked, judge, values, columns)
+        for threshold, counted in told.items():
+            name = ", ".join(source) if source else "judgements"
+            name = name if threshold == 1 else f"{name}, rel={threshold}"
+            empty = np.flatnonzero(counted[:, 1] == 0)
+            nothing[name], relevance[name] = tuple(map(ranking.queries.__getitem__, empty.tolist())), counted
+            for column, measure in zip(columns, asked, strict=True):
+                if _threshold(measure) == threshold:
+                    values[empty, column] = 0.0 if empty_ideal == "zero" else np.nan
+    return JudgedValues(values, nothing, unlabelled, relevance)
 
 
-def _judge(
-    ranking: Ranking,
-    source: tuple[str, ...],
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
-    unlabelled: dict[str, int],
-    depth: int | None,
-) -> Judge:
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Who says what is relevant.
+
+    Attributes:
+        pools, pool: of the queries; see `JudgedRankings`.
+        places: what was retrieved, as `grades` knows it.
+        grades: from the first and last of some queries, their part of ``places``, one ranking after the other, and the
+            lengths of the rankings, to the grade of each.
+        threads: how many gain; ``None`` for all.
+        unlabelled: how many images lack a label.
+    """
+
+    pools: Pools
+    pool: Int64
+    places: Places
+    grades: Callable[[int, int, Places, Int64], npt.NDArray[Any]]
+    threads: int | None = None
+    unlabelled: int = 0
+
+
+def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Qrels | None, labels: ImageLabels | None) -> _Judge:
     if source:
         if labels is None:
             raise InputError(
                 "no labels", column="labels", found="none", expected=f"the labels {', '.join(source)} of every image"
             )
-        return _judge_by_labels(ranking, source, labels, unlabelled)
+        by_labels = LabelGrades.of(labels, source, ranking.queries, ranking.corpus)
+        return _Judge(by_labels.pools, by_labels.pool, ranking.rows, by_labels.grades, unlabelled=by_labels.unlabelled)
     if qrels is None:
         raise InputError(
             "nothing says which documents are relevant",
@@ -97,67 +144,60 @@ def _judge(
             found="a measure without labels",
             expected="relevance judgements (qrels), or labels in the name of the measure, such as P@5(modality)",
         )
-    names = ranking.corpus
+    judgements, (all_names, retrieved) = qrels, ranking.retrieved
 
-    def judge(place: int) -> JudgedRanking:
-        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]][:depth]
-        return qrels.judged(ranking.queries[place], [names[row] for row in rows.tolist()])
+    def grades(first: int, last: int, places: Places, lengths: Int64) -> Int64:
+        names = map(all_names.__getitem__, places.tolist())
+        lists = (islice(names, length) for length in lengths.tolist())
+        return judgements.found(ranking.queries[first:last], lists)
 
-    return judge
-
-
-def _judge_by_labels(
-    ranking: Ranking, source: tuple[str, ...], labels: ImageLabels, unlabelled: dict[str, int]
-) -> Judge:
-    asked, held = labels.codes(source, ranking.queries, ranking.corpus)
-    own = own_rows(ranking.queries, ranking.corpus)
-    totals = np.bincount(held[held != UNLABELLED], minlength=int(asked.max(initial=0)) + 1)
-    images = dict(zip((*ranking.queries, *ranking.corpus), (*asked.tolist(), *held.tolist()), strict=True))
-    unlabelled[", ".join(source)] = sum(code == UNLABELLED for code in images.values())
-    grades_of_pool = np.array([1.0, 0.0])
-
-    def judge(place: int) -> JudgedRanking:
-        rows = ranking.rows[ranking.indptr[place] : ranking.indptr[place + 1]]
-        code, in_corpus = asked[place], own[place] >= 0
-        relevant = 0 if code == UNLABELLED else int(totals[code] - in_corpus)
-        grades = (held[rows] == code) & (code != UNLABELLED)
-        others = len(held) - int(in_corpus) - relevant
-        return JudgedRanking(grades.astype(np.float64), grades_of_pool, np.array([relevant, others]))
-
-    return judge
+    return _Judge(*qrels.pools(ranking.queries), retrieved, grades, threads=1)  # Python's dictionaries
 
 
-def _fill(
-    values: npt.NDArray[np.float64],
-    measures: Sequence[Measure],
-    source: tuple[str, ...],
-    ranking: Ranking,
-    judge: Judge,
-    nothing: dict[str, tuple[str, ...]],
-    empty: float,
-) -> None:
-    """The columns of the measures that one source of relevance judges."""
-    columns = []
-    for column, measure in enumerate(measures):
-        if measure.labels == source:
-            value = FAMILIES[measure.family].value
-            if value is None:
-                raise InputError("not a measure of a ranking", column="measures", found=str(measure))
-            threshold = int(measure.values.get(RELEVANT_FROM.name, 1))
-            columns.append((column, measure, value, measure.values, threshold))
-    thresholds = sorted({threshold for *_, threshold in columns})
-    without: dict[int, list[str]] = {threshold: [] for threshold in thresholds}
-    for place, query in enumerate(ranking.queries):
-        judged = judge(place)
-        for threshold in thresholds:
-            if not judged.relevant_total(threshold):
-                without[threshold].append(query)
-        for column, measure, value, options, threshold in columns:
-            found = judged.relevant_total(threshold)
-            values[place, column] = value(judged, measure.k, options) if found else empty
-    for threshold in thresholds:
-        name = ", ".join(source) if source else "judgements"
-        nothing[name if threshold == 1 else f"{name}, rel={threshold}"] = tuple(without[threshold])
+def _measured(
+    ranking: Ranking, measures: Sequence[Measure], judge: _Judge, values: Float64, columns: Sequence[int]
+) -> dict[int, Int64]:
+    """Fill in the columns of the measures that judge in one way; see `JudgedValues.relevance` for each threshold."""
+    families = [FAMILIES[measure.family] for measure in measures]
+    for family, measure in zip(families, measures, strict=True):
+        if family.values is None:
+            raise InputError("not a measure of a ranking", column="measures", found=str(measure))
+    depth = depth_of(measures)
+    lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
+    counted = {
+        threshold: np.stack([lengths, judge.pools.relevant(judge.pool, threshold), np.zeros_like(lengths)], axis=1)
+        for threshold in sorted({_threshold(measure) for measure in measures})
+    }
+    parts = list(blocks(lengths, _AT_ONCE))
+
+    def fill(part: int) -> None:
+        first, last = parts[part]
+        kept = lengths[first:last]
+        grades = judge.grades(first, last, _first_places(ranking.indptr, judge.places, first, last, kept), kept)
+        judged = JudgedRankings.of(grades, kept, judge.pools, judge.pool[first:last])
+        for column, family, measure in zip(columns, families, measures, strict=True):
+            if family.values is not None:
+                values[first:last, column] = family.values(judged, measure.k, measure.values)
+        for threshold, counts in counted.items():
+            counts[first:last, 2] = judged.count(judged.found(threshold).owners)
+
+    in_threads(fill, range(len(parts)), judge.threads)
+    return counted
+
+
+def _first_places(indptr: Int64, places: Places, first: int, last: int, lengths: Int64) -> Places:
+    """The first so many places of each of some queries, one ranking after the other."""
+    starts, ends = indptr[first:last], indptr[first + 1 : last + 1]
+    if np.array_equal(ends - starts, lengths):
+        return places[indptr[first] : indptr[last]]
+    skipped = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    chosen: Places = places[np.arange(len(skipped)) + skipped]
+    return chosen
+
+
+def _threshold(measure: Measure) -> int:
+    """The grade from which on there is something to find."""
+    return int(measure.values.get(RELEVANT_FROM.name, 1))
 
 
 def depth_of(measures: Iterable[Measure]) -> int | None:
@@ -190,8 +230,8 @@ def evaluate_judged(
             table with the columns query, document, and score or rank.
         measures: names such as ``AP``, ``nDCG@10`` and ``P@5,10,30(modality, organ)``.
         qrels: query → document → grade, for measures without labels. Their queries are the queries.
-        labels: what `ImageLabels.of` takes, for measures with labels. Without ``qrels`` its images are queries and
-            corpus, each left out of its own ranking.
+        labels: what `ImageLabels.of` takes, for measures with labels. Its images are the corpus, and without
+            ``qrels`` also the queries; each query is left out of its own ranking.
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does.
         threads, progress, checkpoint, keep_checkpoint: of a ranking that is made in blocks, as in
@@ -206,6 +246,8 @@ def evaluate_judged(
     >>> evaluation.means  # AP: (1/2) / 2
     {'AP': 0.25, 'P@2': 0.5}
     """
+    from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
+
     wanted = measures_named(measures)
     for measure in wanted:
         if measure.kind != "judged":
@@ -213,71 +255,87 @@ def evaluate_judged(
                 "not a measure of judged relevance", column="measures", found=str(measure),
                 expected=", ".join(family.name for family in FAMILIES.values() if family.kind == "judged"),
             )  # fmt: skip
-    from cuihop.evaluation.judged_blocks import judged_in_blocks, judging_depends
-
     missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
     judgements = None if qrels is None else Qrels.of(qrels)
     images = None if labels is None else ImageLabels.of(labels)
-    ranked = _ranking(ranking, judgements, images)
-    if isinstance(ranked, Ranking) and ranked.missing and missing == "error":
-        raise missing_rankings(ranked.missing)
-    depth = depth_of(wanted)
-    lengths = ranked.lengths
-    if isinstance(ranked, Ranking):
+    given = _ranking(ranking, judgements, images)
+    judging: Judging = {"qrels": judgements, "labels": images, "empty_ideal": empty_ideal}
+    if isinstance(given, RankingInBlocks):
+        job: dict[str, Any] = {"work": "judged evaluation", **judging_depends(wanted, **judging)}
+        job |= {} if checkpoint is None else given.depends
+        with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+            found, ranked = judged_in_blocks(given, wanted, **judging, threads=threads, progress=progress, saved=saved)
+    else:
         if checkpoint is not None:
             raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
-        found = judged_values(ranked, wanted, qrels=judgements, labels=images, empty_ideal=empty_ideal)
-    else:
-        job = {"work": "judged evaluation", "empty_ideal": empty_ideal, **judging_depends(wanted, judgements, images)}
-        job |= {} if checkpoint is None else ranked.depends
-        with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
-            found, ranked = judged_in_blocks(
-                ranked, wanted, qrels=judgements, labels=images, empty_ideal=empty_ideal, threads=threads,
-                progress=progress, saved=saved,
-            )  # fmt: skip
+        if given.missing and missing == "error":
+            raise missing_rankings(given.missing)
+        found, ranked = judged_values(given, wanted, **judging), given
     if missing == "skip":
         found.values[~ranked.listed] = np.nan
+    depth = depth_of(wanted)
     return JudgedEvaluation(
         measures=wanted,
         queries=ranked.queries,
         values=found.values,
-        retrieved=lengths if depth is None else np.minimum(lengths, depth),
-        counts=JudgedCounts(
-            queries=len(ranked.queries),
-            corpus=len(ranked.corpus),
-            self_retrieved=int(ranked.self_retrieved.sum()),
-            missing=ranked.missing,
-            unasked=ranked.unasked,
-            nothing_relevant=found.nothing_relevant,
-            unlabelled=found.unlabelled,
-        ),
+        retrieved=given.lengths if depth is None else np.minimum(given.lengths, depth),
+        # Telling different documents apart and hashing judgements takes longer than measuring.
+        counts=partial(_counts, ranked, found, missing, empty_ideal),
         release=None,
-        parameters={
-            "measures": [str(measure) for measure in wanted],
-            "missing": missing,
-            "empty_ideal": empty_ideal,
-            "qrels": None if judgements is None else judgements.source,
-            "labels": None if images is None else images.source,
-            "ranking": ranked.source,
-            "ties": ranked.ties,
-            "digests": {
-                "qrels": None if judgements is None else judgements.digest,
-                "labels": None if images is None else images.digest,
-            },
-        },
+        parameters=partial(_parameters, wanted, missing, empty_ideal, judgements, images, ranked),
         versions=versions("cuihop", "numpy"),
     )
 
 
+def _counts(ranked: Ranking, found: JudgedValues, missing: Missing, empty_ideal: EmptyIdeal) -> JudgedCounts:
+    counting = ranked.listed if missing == "skip" else np.ones_like(ranked.listed)
+    relevance = {}
+    for name, counted in found.relevance.items():
+        kept = counted[counting & (counted[:, 1] > 0) if empty_ideal == "skip" else counting]
+        relevance[name] = RelevanceCount(*kept.sum(axis=0).tolist())
+    return JudgedCounts(
+        queries=len(ranked.queries),
+        corpus=len(ranked.corpus),
+        self_retrieved=int(ranked.self_retrieved.sum()),
+        missing=ranked.missing,
+        unasked=ranked.unasked,
+        nothing_relevant=found.nothing_relevant,
+        unlabelled=found.unlabelled,
+        relevance=relevance,
+    )
+
+
+def _parameters(
+    measures: Sequence[Measure],
+    missing: Missing,
+    empty_ideal: EmptyIdeal,
+    qrels: Qrels | None,
+    labels: ImageLabels | None,
+    ranked: Ranking,
+) -> dict[str, Any]:
+    return {
+        "measures": [str(measure) for measure in measures],
+        "missing": missing,
+        "empty_ideal": empty_ideal,
+        "qrels": None if qrels is None else qrels.source,
+        "labels": None if labels is None else labels.source,
+        "ranking": ranked.source,
+        "ties": ranked.ties,
+        "digests": {
+            "qrels": None if qrels is None else qrels.digest,
+            "labels": None if labels is None else labels.digest,
+        },
+    }
+
+
 def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -> Ranking | RankingInBlocks:
     """The ranking of these queries."""
-    made = isinstance(ranking, Ranking | RankingInBlocks)
-    if not made and not isinstance(ranking, Mapping) and not is_table_object(ranking):
+    if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
     if qrels is None and labels is None:
         raise InputError("nothing says which documents are relevant", expected="qrels or labels")
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
-    if not isinstance(ranking, Ranking | RankingInBlocks | Mapping):
+    if not isinstance(ranking, Mapping | RankingInBlocks):
         return ranking_of_table(ArrowTable.of(ranking), queries, None if qrels is not None else queries, None, "name")
     if not isinstance(ranking, Ranking | RankingInBlocks):
         return Ranking.of(ranking, queries) if qrels is None else _open_ranking(ranking, queries)
@@ -291,11 +349,23 @@ def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -
     return ranking
 
 
+def _of_images(ranked: Ranking, labels: ImageLabels) -> Ranking | None:
+    """A ranking of documents as one of images: all that have labels can be retrieved, the query itself cannot."""
+    if type(ranked) is Ranking:
+        return None
+    corpus = tuple(dict.fromkeys((*labels.images, *ranked.corpus)))  # those without labels are refused later, in words
+    return Ranking.of({query: ranked[query] for query in ranked}, ranked.queries, corpus)
+
+
 def _open_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) -> Ranking:
     """Lists of documents that nothing else names; a query stays in its own list, as in `read_run`."""
-    corpus = tuple(dict.fromkeys(document for query in queries for document in lists.get(query, ())))
     kept = {query: lists[query] for query in queries if query in lists}
-    made = Ranking.of(kept, queries, corpus, keep_self=True)
+    for query, documents in kept.items():
+        if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
+            Ranking.of({query: documents}, [query], [*dict.fromkeys(documents)], keep_self=True)  # says what is wrong
+    names = list(chain.from_iterable(kept.values()))
+    owners = np.repeat(np.arange(len(queries)), [len(kept.get(query, ())) for query in queries])
     listed = np.array([query in kept for query in queries], dtype=np.bool_)
-    unasked = tuple(query for query in lists if query not in set(queries))
-    return Ranking(made.queries, made.corpus, made.indptr, made.rows, listed, made.self_retrieved, made.source, unasked)
+    known = set(queries)
+    unasked = tuple(query for query in lists if query not in known)
+    return OpenRanking.best_first(owners, np.arange(len(names)), queries, names, listed=listed, unasked=unasked)

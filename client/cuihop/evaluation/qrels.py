@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
-from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.evaluation.rankings import places_by_name
+from cuihop.measures.judged_rankings import Pools
 from cuihop.text_lines import decoded_lines, shown
 
 __all__ = ["LARGEST_GRADE", "Qrels"]
+
+Int64 = npt.NDArray[np.int64]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -126,31 +131,57 @@ class Qrels(Mapping[str, Mapping[str, int]]):
             raise InputError(
                 "not judgements", found=type(judgements).__name__, expected="query → document → grade, or a table"
             )
-        for query, documents in judgements.items():
-            grades = documents.values()
-            if set(map(type, grades)) <= {int} and max(grades, default=0) <= LARGEST_GRADE:
-                continue
-            for document, grade in documents.items():
-                if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:
-                    raise InputError(
-                        "not a grade",
-                        column=f"document {shown(document)} of query {shown(query)}",
-                        found=repr(grade),
-                        expected=f"a whole number up to {LARGEST_GRADE:,}",
-                    )
+        flat = list(chain.from_iterable(documents.values() for documents in judgements.values()))
+        if not set(map(type, flat)) <= {int} or max(flat, default=0) > LARGEST_GRADE:
+            _check_grades(judgements)
         if not judgements:
             raise InputError("there is no query with judgements", expected="at least one")
+        if set(map(type, flat)) <= {int}:
+            return cls({query: dict(documents) for query, documents in judgements.items()})
         return cls(
             {query: {d: int(grade) for d, grade in documents.items()} for query, documents in judgements.items()}
         )
 
     @cached_property
-    def _pools(self) -> dict[str, JudgedRanking]:
-        return {query: JudgedRanking.of([], list(documents.values())) for query, documents in self.grades.items()}
+    def _pools(self) -> Pools:
+        """The pool of each query, and in the last row one of nothing."""
+        flat = np.fromiter(
+            chain.from_iterable(documents.values() for documents in self.grades.values()), dtype=np.int64
+        )
+        owners = np.repeat(np.arange(len(self.grades)), [len(documents) for documents in self.grades.values()])
+        judged = flat >= 0
+        if not judged.all():
+            flat, owners = flat[judged], owners[judged]
+        levels = np.flatnonzero(np.bincount(flat, minlength=1))
+        of_grade = np.zeros(int(levels.max(initial=0)) + 1, dtype=np.int64)
+        of_grade[levels] = np.arange(len(levels))
+        shape = len(self.grades) + 1, len(levels)
+        counts = np.bincount(owners * len(levels) + of_grade[flat], minlength=shape[0] * shape[1])
+        return Pools(levels[::-1].astype(np.float64), counts.reshape(shape)[:, ::-1])
 
-    def judged(self, query: str, documents: list[str]) -> JudgedRanking:
-        """The ranking of a query as the judgements see it."""
-        judgements = self.grades.get(query, {})
-        pool = self._pools.get(query) or JudgedRanking.of([], [])
-        grades = np.array([judgements.get(document, np.nan) for document in documents], dtype=np.float64)
-        return JudgedRanking(grades, pool.pool_grades, pool.pool_counts)
+    def pools(self, queries: Sequence[str]) -> tuple[Pools, Int64]:
+        """What was judged: pools, and which of them is each query's; see `JudgedRankings`."""
+        places = places_by_name(tuple(self.grades))
+        pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
+        return self._pools, pool
+
+    def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
+        """The grades of what these queries retrieved, one ranking after the other; -1 where there is no judgement."""
+        nothing: Mapping[str, int] = {}
+        of_each = (
+            map(self.grades.get(query, nothing).get, documents, repeat(-1))
+            for query, documents in zip(queries, names, strict=True)
+        )
+        return np.fromiter(chain.from_iterable(of_each), dtype=np.int64)
+
+
+def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
+    for query, documents in judgements.items():
+        for document, grade in documents.items():
+            if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or grade > LARGEST_GRADE:
+                raise InputError(
+                    "not a grade",
+                    column=f"document {shown(document)} of query {shown(query)}",
+                    found=repr(grade),
+                    expected=f"a whole number up to {LARGEST_GRADE:,}",
+                )

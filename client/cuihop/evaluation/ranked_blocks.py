@@ -79,6 +79,11 @@ class RankingInBlocks:
             "queries of a block": self.nearest.step,
         }
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that the order depends on."""
+        return content_digest(dict(self.depends))
+
     @property
     def blocks(self) -> Sequence[slice]:
         """Places of the queries of each block."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +19,17 @@ from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.ranked_blocks import bytes_of_rank
 from cuihop.evaluation.ranking_arrays import ranking_of_row_numbers, vectors_in_blocks
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, checked_ties, places_by_name
+from cuihop.evaluation.rankings import OpenRanking, Ranking, Similarity, Ties, checked_ties, places_by_name
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.measures.dcg import checked_k
 from cuihop.text_lines import shown
 
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+_SPARSEST = 2  # a table of the lists may be so many times as large as they are
 _SCORES = "query → document → score"
 
 
@@ -60,23 +66,33 @@ def scored_ranking(
     ('c', 'b')
     """
     ties, depth = checked_ties(ties), None if depth is None else checked_k(depth)
-    checked = _checked(scores)
-    if queries is None:
-        if corpus is not None:
-            raise InputError("a corpus goes with queries", column="corpus", found="no queries")
-        asked = tuple(checked if qrels is None else qrels)
-        held = tuple(dict.fromkeys(name for names, _ in checked.values() for name in names))
-    else:
-        if qrels is not None:
-            raise InputError("queries or judgements say what the queries are", column="qrels", found="both")
-        asked = tuple(queries)
-        held = asked if corpus is None else tuple(corpus)
+    if queries is None and corpus is not None:
+        raise InputError("a corpus goes with queries", column="corpus", found="no queries")
+    if queries is not None and qrels is not None:
+        raise InputError("queries or judgements say what the queries are", column="qrels", found="both")
+    scored = _checked(scores)
+    asked = tuple(queries if queries is not None else scores if qrels is None else qrels)
     known = set(asked)
-    unasked = tuple(query for query in checked if query not in known)
+    unasked = tuple(query for query in scores if query not in known)
     if unasked and queries is not None:
         raise InputError("a ranking for no query", found=shown(unasked[0]), expected="one of the queries")
-    made = _ordered(checked, asked, held, depth, ties, keep_self=queries is None)
-    return dataclasses.replace(made, unasked=unasked)
+    order = _descending(scored, ties)
+    if asked != tuple(scores):
+        order, scored = _of_queries(order, scored, list(scores), asked)
+    listed = np.array([query in scores for query in asked], dtype=np.bool_)
+    owners = np.repeat(np.arange(len(asked)), scored.lengths)
+    if queries is not None:
+        held = asked if corpus is None else tuple(corpus)
+        rows = _rows(scored.names, held, scores)[order]
+        made = Ranking.from_flat(owners, rows, asked, held, depth=depth, source="scores")
+        return dataclasses.replace(made, listed=listed, ties=ties)
+    lengths = scored.lengths
+    if depth is not None:
+        order = order[np.arange(len(order)) - (np.cumsum(lengths) - lengths)[owners] < depth]
+        lengths = np.minimum(lengths, depth)
+    indptr = np.zeros(len(asked) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return OpenRanking(asked, scored.names, order, indptr, listed, "scores", unasked, ties)
 
 
 def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:
@@ -176,34 +192,41 @@ def _table(values: object, name: str, images: int) -> npt.NDArray[np.generic]:
     return table
 
 
-def _checked(
-    scores: Mapping[str, Mapping[str, float]],
-) -> dict[str, tuple[list[str], npt.NDArray[np.float64]]]:
-    """For each query its documents and their scores."""
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Scores, one list after the other."""
+
+    names: list[str]
+    values: npt.NDArray[np.float64]
+    lengths: Int64
+
+
+def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
+    """All documents and their scores."""
     if not isinstance(scores, Mapping):
         raise InputError("not scores", found=type(scores).__name__, expected=_SCORES)
-    found: dict[str, tuple[list[str], npt.NDArray[np.float64]]] = {}
     for query, documents in scores.items():
         if not isinstance(documents, Mapping):
             raise InputError(
                 "not scores", column=f"query {shown(str(query))}", found=shown(repr(documents)), expected=_SCORES
             )
-        if not {type(query), *map(type, documents)} <= {str}:
-            for name in (query, *documents):
-                if not isinstance(name, str):
-                    raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
-        listed = list(documents.values())
-        plain = set(map(type, listed)) <= {float}
-        values = np.array(listed if plain else [_number(score) for score in listed], dtype=np.float64)
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
-            document, score = list(documents.items())[int(wrong[0])]
-            raise InputError(
-                "not a score", column=f"document {shown(document)} of query {shown(query)}", found=shown(repr(score)),
-                expected="a finite number",
-            )  # fmt: skip
-        found[query] = list(documents), values
-    return found
+    names = list(chain.from_iterable(scores.values()))
+    if not {*map(type, scores), *map(type, names)} <= {str}:
+        for name in (*scores, *names):
+            if not isinstance(name, str):
+                raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
+    listed = list(chain.from_iterable(documents.values() for documents in scores.values()))
+    plain = set(map(type, listed)) <= {float}
+    values = np.array(listed if plain else [_number(score) for score in listed], dtype=np.float64)
+    lengths = np.fromiter(map(len, scores.values()), dtype=np.int64, count=len(scores))
+    if not np.isfinite(values).all():
+        wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+        query = list(scores)[int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))]
+        raise InputError(
+            "not a score", column=f"document {shown(names[wrong])} of query {shown(query)}",
+            found=shown(repr(listed[wrong])), expected="a finite number",
+        )  # fmt: skip
+    return _Scored(names, values, lengths)
 
 
 def _number(score: Any) -> float:
@@ -214,48 +237,61 @@ def _number(score: Any) -> float:
         return math.nan
 
 
-def _name_order(corpus: Sequence[str], ties: Ties) -> npt.NDArray[np.int64]:
-    """Where each name stands among equal scores."""
-    order = np.empty(len(corpus), dtype=np.int64)
-    order[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus))
-    return -order if ties == "trec" else order
+def _descending(scored: _Scored, ties: Ties) -> Int64:
+    """The places of each list by descending score, one list after the other."""
+    values, lengths = scored.values, scored.lengths
+    if ties == "trec":
+        with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
+            values = values.astype(np.float32).astype(np.float64)
+    starts = np.cumsum(lengths) - lengths
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    width = int(lengths.max(initial=0))
+    if width * len(lengths) <= _SPARSEST * len(values):
+        inside = np.arange(width) < lengths[:, np.newaxis]
+        table = np.full(inside.shape, np.inf)
+        table[inside] = -values
+        # Shorter lists end in places beyond them. Where a score became infinite, it has to stay before those.
+        kind: Literal["quicksort", "stable"] = "quicksort" if np.isfinite(values).all() else "stable"
+        order = (np.argsort(table, axis=1, kind=kind) + starts[:, np.newaxis])[inside]
+    else:
+        order = np.lexsort((-values, owners))
+    equal = np.flatnonzero((values[order[1:]] == values[order[:-1]]) & (owners[1:] == owners[:-1]))
+    if len(equal):
+        _by_name(order, equal, scored.names, ties)
+    return order
 
 
-def _ordered(
-    scores: Mapping[str, tuple[list[str], npt.NDArray[np.float64]]],
-    queries: Sequence[str],
-    corpus: Sequence[str],
-    depth: int | None,
-    ties: Ties,
-    *,
-    keep_self: bool,
-) -> Ranking:
+def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> None:
+    """Put equal scores in the order of their names.
+
+    Args:
+        order: places in ``names``; changed.
+        equal: where in ``order`` the next has the same score, ascending.
+        names, ties: of all documents; see `scored_ranking`.
+    """
+    first = np.concatenate(([True], np.diff(equal) > 1))
+    starts, ends = equal[first], equal[np.append(first[1:], True)] + 2
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        order[start:end] = sorted(order[start:end].tolist(), key=names.__getitem__, reverse=ties == "trec")
+
+
+def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], asked: Sequence[str]) -> tuple[Int64, _Scored]:
+    """The lists of these queries, in their order; one that was not given is empty."""
+    places = places_by_name(given)
+    chosen = np.array([places.get(query, -1) for query in asked], dtype=np.int64)
+    starts = np.cumsum(scored.lengths) - scored.lengths
+    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(asked), dtype=np.int64)
+    begin = np.where(chosen < 0, 0, starts[chosen]) if len(given) else lengths
+    skipped = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
+    return order[np.arange(len(skipped)) + skipped], dataclasses.replace(scored, lengths=lengths)
+
+
+def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapping[str, float]]) -> Int32:
+    """The places of the documents in the corpus."""
     places = places_by_name(corpus)
-    by_name: npt.NDArray[np.int64] | None = None  # made where scores are equal
-    lists: list[npt.NDArray[np.int32]] = []
-    lengths = np.zeros(len(queries), dtype=np.int64)
-    for place, query in enumerate(queries):
-        names, values = scores.get(query, ([], np.empty(0)))
-        try:
-            rows = np.array([places[name] for name in names], dtype=np.int32)
-        except KeyError as error:
-            raise InputError(
-                "not an image of the corpus", column=f"query {shown(query)}", found=shown(error.args[0])
-            ) from None
-        if ties == "trec":
-            with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
-                values = values.astype(np.float32).astype(np.float64)
-        order = np.argsort(-values, kind="stable")
-        descending = values[order]
-        if (descending[1:] == descending[:-1]).any():
-            by_name = _name_order(corpus, ties) if by_name is None else by_name
-            order = np.lexsort((by_name[rows], -values))
-        lists.append(rows[order])
-        lengths[place] = len(rows)
-    made = Ranking.from_flat(
-        np.repeat(np.arange(len(queries)), lengths),
-        np.concatenate(lists) if lists else np.empty(0, dtype=np.int32),
-        queries, corpus, depth=depth, source="scores", keep_self=keep_self,
-    )  # fmt: skip
-    listed = np.array([query in scores for query in queries], dtype=np.bool_)
-    return dataclasses.replace(made, listed=listed, ties=ties)
+    try:
+        return np.fromiter(map(places.__getitem__, names), dtype=np.int32, count=len(names))
+    except KeyError as error:
+        absent = error.args[0]
+        query = next(query for query, documents in scores.items() if absent in documents)
+        raise InputError("not an image of the corpus", column=f"query {shown(query)}", found=shown(absent)) from None

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +101,21 @@ class EvaluationCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class RelevanceCount:
+    """Documents of all queries that count: trec_eval's num_ret, num_rel and num_rel_ret.
+
+    Attributes:
+        retrieved: looked at: as many of each ranking as the deepest measure asks.
+        relevant: retrieved or not.
+        relevant_retrieved: both.
+    """
+
+    retrieved: int
+    relevant: int
+    relevant_retrieved: int
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedCounts:
     """What went into an evaluation against judgements or labels.
 
@@ -111,6 +126,7 @@ class JudgedCounts:
         unasked: queries of the ranking that have no judgements; they take no part.
         nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
         unlabelled: labels → how many images lack one of them.
+        relevance: by whom relevance is judged → documents of the queries that were not skipped.
     """
 
     queries: int
@@ -120,6 +136,7 @@ class JudgedCounts:
     unasked: tuple[str, ...]
     nothing_relevant: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]
+    relevance: Mapping[str, RelevanceCount]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -260,6 +277,28 @@ class Evaluation(MeasuredQueries):
             yield f"best {gain}", best
 
 
+Value = TypeVar("Value")
+
+
+class Later(Generic[Value]):
+    """A field of a dataclass that may be given as a function, which is called when somebody first asks."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._kept = f"_{name}"
+
+    def __get__(self, instance: object | None, owner: type) -> Value:
+        if instance is None:  # a dataclass asks for the default
+            raise AttributeError(self._kept)
+        held = instance.__dict__
+        if callable(held[self._kept]):
+            held[self._kept] = held[self._kept]()
+        value: Value = held[self._kept]
+        return value
+
+    def __set__(self, instance: object, value: Value | Callable[[], Value]) -> None:
+        instance.__dict__[self._kept] = value
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class JudgedEvaluation(MeasuredQueries):
     """The result of `cuihop.evaluation.evaluate_judged`.
@@ -268,7 +307,8 @@ class JudgedEvaluation(MeasuredQueries):
         retrieved: int64, shape (queries,): documents of its ranking that were looked at.
     """
 
-    counts: JudgedCounts
+    counts: Later[JudgedCounts] = Later()
+    parameters: Later[Mapping[str, Any]] = Later()
     retrieved: npt.NDArray[np.int64]
 
     def _account(self) -> Iterator[tuple[str, Any]]:
@@ -285,11 +325,12 @@ def checked_way(name: str, value: Way, allowed: Any) -> Way:
     return value
 
 
-def missing_rankings(queries: Sequence[str]) -> InputError:
+def missing_rankings(queries: Sequence[str], source: str = "memory") -> InputError:
     """The error about queries without a ranking."""
     more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
     return InputError(
         "queries without a ranking",
+        file=None if source == "memory" else source,
         found=f"{len(queries):,}: {', '.join(queries[:_SHOWN])}{more}",
         expected="a ranking for every query",
         advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",

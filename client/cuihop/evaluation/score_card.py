@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,13 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.rankings import places_by_name
 from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.score_card_file import FORMAT, score_card_content
 from cuihop.snapshot_format import replaced_file
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.text_lines import shown
 
 __all__ = ["ScoreCard"]
-
-FORMAT = 1
-_EXPECTED = "a score card: what cuihop evaluate --card writes"
 
 _RELEASE = ("digest", "sabs", "relations")
 _TIES = "ties"
@@ -75,13 +75,17 @@ class ScoreCard:
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
         return cls(str(named), plain, evaluation.queries, columns, counts, versions)
 
+    @property
+    def means(self) -> dict[str, float | None]:
+        """The mean of each measure over the queries that were not skipped; ``None`` where all were."""
+        return {name: _mean(column) for name, column in self.values.items()}
+
     def _content(self) -> dict[str, Any]:
         values = {name: [None if math.isnan(v) else v for v in column.tolist()] for name, column in self.values.items()}
-        means = {name: _mean(column) for name, column in self.values.items()}
         return {
             "score_card": FORMAT,
             "system": self.system,
-            "means": means,
+            "means": self.means,
             "conditions": dict(self.conditions),
             "counts": dict(self.counts),
             "versions": dict(self.versions),
@@ -114,42 +118,18 @@ class ScoreCard:
         """Read a card.
 
         Raises:
-            InputError: it is none, was written by a later format, or its content is not what its digest says.
+            InputError: it is none, has another format, a field is missing or wrong, or its content is not what its
+                digest says; names the file and the field.
         """
-        path = Path(path)
-        text = "".join(decoded_lines(path))
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            raise InputError(f"not JSON: {error}", file=path, expected=_EXPECTED) from None
-        if not isinstance(content, dict) or "score_card" not in content:
-            raise InputError("not a score card", file=path, expected=_EXPECTED)
-        if content["score_card"] != FORMAT:
-            raise InputError(
-                "a score card of another format", file=path, found=shown(repr(content["score_card"])),
-                expected=f"format {FORMAT}",
-            )  # fmt: skip
-        sealed = content.pop("sha256", None)
-        if sealed != content_digest(content):
-            raise InputError(
-                "the score card was changed after it was written", file=path, column="sha256",
-                found=shown(content_digest(content)), expected=shown(str(sealed)), advice="Evaluate the system again.",
-            )  # fmt: skip
+        content = score_card_content(Path(path))
+        columns = {name: np.array(column, dtype=np.float64) for name, column in content["values"].items()}  # null: NaN
         return cls(
-            content["system"],
-            content["conditions"],
-            tuple(content["queries"]),
-            {
-                name: np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-                for name, column in content["values"].items()
-            },
-            content["counts"],
-            content["versions"],
-            str(path),
-        )
+            content["system"], content["conditions"], tuple(content["queries"]), columns, content["counts"],
+            content["versions"], str(path),
+        )  # fmt: skip
 
-    def check_same_conditions(self, other: ScoreCard) -> None:
-        """Refuse to compare what was not measured alike.
+    def check_same_conditions(self, other: ScoreCard, called: tuple[str, str] | None = None) -> None:
+        """Refuse to compare what was not measured alike; ``called`` is what the message calls the two systems.
 
         Raises:
             InputError: conditions or queries differ; names every field that does, with both values.
@@ -162,9 +142,10 @@ class ScoreCard:
         if set(self.queries) != set(other.queries):
             differ.append("queries")
             told.append(f"queries: {_told_queries(self.queries, other.queries)}")
+        ours, theirs = called or (self.system, other.system)
         if differ:
             raise InputError(
-                f"the score cards of {self.system} and {other.system} do not match",
+                f"the score cards of {ours} and {theirs} do not match",
                 column=", ".join(differ),
                 found="; ".join(told),
                 expected="the same in both",
@@ -172,8 +153,11 @@ class ScoreCard:
 
     def column(self, measure: str, queries: Sequence[str]) -> npt.NDArray[np.float64]:
         """The values of a measure in the order of these queries."""
-        places = {query: place for place, query in enumerate(self.queries)}
-        return self.values[measure][[places[query] for query in queries]]
+        return self.values[measure][[self._places[query] for query in queries]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return places_by_name(self.queries)
 
 
 def _agree(name: str, ours: object, theirs: object) -> bool:

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from cuihop.errors import InputError
-from cuihop.evaluation.arrow_inputs import ranking_of_table
-from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
-from cuihop.evaluation.checkpoint import open_checkpoint
-from cuihop.evaluation.gain_levels import GainPart, gains_of
-from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.arrow_tables import Table
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
-from cuihop.evaluation.judged_blocks import judged_in_blocks, judging_depends
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import (
-    EmptyIdeal,
-    Evaluation,
-    EvaluationCounts,
-    IdentifierCount,
-    Missing,
-    checked_way,
-    missing_rankings,
-    versions,
-)
-from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.nn_iou import checked_lam, checked_n
+from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
+from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.measure import Measure
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
@@ -106,160 +86,8 @@ def evaluate(
     >>> evaluate(images, ranking, graph, measures="nn-CUI@1").means
     {'nn-CUI@1': 0.3333333333333333}
     """
-    wanted = measures_named(measures)
-    n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
-    missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
-    gains = gains_of([measure for measure in wanted if measure.kind != "judged"], n, lam)
-    if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
-        raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
-    images = ImageCollection.of(queries, corpus, graph, unknown)
-    given = _fitted(ranking, images)
-    if isinstance(given, Ranking) and given.missing and missing == "error":
-        raise missing_rankings(given.missing)
-    values = np.empty((len(images.queries), len(wanted)), dtype=np.float64)
-    others = [measure for measure in wanted if measure not in gains]
-    judgements = None if qrels is None else Qrels.of(qrels)
-    labelled = None if labels is None else ImageLabels.of(labels)
-    judging: dict[str, Any] = {"qrels": judgements, "labels": labelled, "empty_ideal": empty_ideal}
-    best = {gain.name: np.empty(len(images.queries), dtype=np.float64) for gain in gains.values()}
-    empty = 0.0 if empty_ideal == "zero" else np.nan
-    depth = min(depth_of(gains) or 0, len(images.corpus))
-    budget = MemoryBudget.of(memory)
-    budget.take("values of the queries", values.nbytes + sum(column.nbytes for column in best.values()))
-    job: dict[str, object] = {"work": "evaluation"}
-    if checkpoint is not None:
-        job |= {**images.depends(graph), "measures": list(map(str, gains))}
-        job |= {"n": n, "lambda": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal}
-        if isinstance(given, Ranking):
-            job |= {"content of ranking": given.digest}
-        else:
-            job |= {**given.depends, **judging_depends(others, judgements, labelled)}
-    with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
-        if isinstance(given, Ranking):
-            ranked, judged = given, judged_values(given, others, **judging)
-        else:
-            judged, ranked = judged_in_blocks(
-                given, others, **judging, head=depth, threads=threads, progress=progress, saved=saved
-            )
-        values[:, [wanted.index(measure) for measure in others]] = judged.values
-        for hops in sorted({gain.hops for gain in gains.values()}):
-            levels = sorted({gain for gain in gains.values() if gain.hops == hops}, key=lambda gain: gain.name)
-            part = GainPart(hops, levels, {m: gain for m, gain in gains.items() if gain in levels}, depth, empty, saved)
-            columns = [wanted.index(measure) for measure in part.measures]
-            index = images.index(graph, hops=hops, direction=direction, memory=budget.copy())
-            found = part.scored(index, images, ranked, threads, progress)
-            values[:, columns] = found[:, : len(columns)]
-            for level, gain in enumerate(levels, start=len(columns)):
-                best[gain.name][:] = found[:, level]
-    if missing == "skip":
-        values[~ranked.listed] = np.nan
-    looked_at = depth_of(wanted)
-    isolated = images.resolved.isolated
-    return Evaluation(
-        measures=wanted,
-        queries=images.query_names,
-        values=values,
-        best_gains=best,
-        concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
-        unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
-        retrieved=given.lengths if looked_at is None else np.minimum(given.lengths, looked_at),
-        counts=_counts(
-            images,
-            ranked,
-            given.lengths,
-            len(images.corpus) if looked_at is None else looked_at,
-            {
-                gain: tuple(images.query_names[q] for q in np.flatnonzero(largest == 0.0).tolist())
-                for gain, largest in best.items()
-            },
-            judged,
-        ),
-        release=None if graph is None else graph.release,
-        parameters={
-            "measures": [str(measure) for measure in wanted],
-            "n": n,
-            "lambda": lam,
-            "direction": direction,
-            "unknown": unknown,
-            "missing": missing,
-            "empty_ideal": empty_ideal,
-            "ideal": "the best K of the whole corpus, the query left out",
-            "qrels": None if judgements is None else judgements.source,
-            "labels": None if labelled is None else labelled.source,
-            "queries": images.queries.source,
-            "corpus": images.corpus.source,
-            "ranking": ranked.source,
-            "ties": ranked.ties,
-            "digests": {
-                "queries": images.queries.digest,
-                "corpus": images.corpus.digest,
-                "qrels": None if judgements is None else judgements.digest,
-                "labels": None if labelled is None else labelled.digest,
-            },
-        },
-        versions=versions("cuihop", "numpy", "numba"),
-    )
-
-
-def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
-    """The ranking of these very images, in their order."""
-    queries, corpus = images.query_names, images.corpus_names
-    if is_table_object(ranking):
-        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
-    if not isinstance(ranking, Mapping | RankingInBlocks):
-        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
-    if not isinstance(ranking, Ranking | RankingInBlocks):
-        return Ranking.of(ranking, queries, corpus)
-    if (ranking.queries, ranking.corpus) == (queries, corpus):
-        return ranking
-    raise InputError(
-        "the ranking is of other images, or of the same in another order",
-        found=f"{len(ranking.queries):,} queries, {len(ranking.corpus):,} images in the corpus",
-        expected=f"the {len(queries):,} queries and {len(corpus):,} images given, in their order",
-        advice="dict(ranking) is matched by the names of the images.",
-    )
-
-
-def _counts(
-    images: ImageCollection,
-    ranking: Ranking,
-    lengths: npt.NDArray[np.int64],
-    depth: int,
-    empty_ideal: Mapping[str, tuple[str, ...]],
-    judged: JudgedValues,
-) -> EvaluationCounts:
-    resolved = images.resolved
-    occurrences = images.occurrences()
-
-    def counted(identifiers: Iterable[str]) -> IdentifierCount:
-        found = tuple(identifiers)
-        return IdentifierCount(found, sum(occurrences[identifier] for identifier in found))
-
-    collections = [(images.queries, images.query_sets)]
-    if not images.one:
-        collections.append((images.corpus, images.corpus_sets))
-    total = occurrences.total()
-    in_corpus = images.own_rows >= 0
-    available = np.minimum(depth, len(images.corpus) - in_corpus)
-    return EvaluationCounts(
-        queries=len(images.queries),
-        corpus=len(images.corpus),
-        queries_in_corpus=int(in_corpus.sum()),
-        empty_queries=sum(not concepts for concepts in images.query_sets),
-        empty_corpus=sum(not concepts for concepts in images.corpus_sets),
-        identifiers=len(occurrences),
-        occurrences=total,
-        unknown=counted(resolved.unknown),
-        retired=counted(resolved.retired),
-        invalid=counted(resolved.invalid),
-        merged=counted(resolved.merged),
-        successors=dict(resolved.merged),
-        repeated=sum(concepts.repeated for concepts, _ in collections),
-        fused=total - sum(len(concepts) for _, sets in collections for concepts in sets),
-        self_retrieved=int(ranking.self_retrieved.sum()),
-        missing=ranking.missing,
-        short=int(((lengths < available) & ranking.listed).sum()),
-        empty_ideal=dict(empty_ideal),
-        nothing_relevant=judged.nothing_relevant,
-        unlabelled=judged.unlabelled,
-    )
+    return evaluate_rankings(
+        queries, [("", ranking)], graph, corpus=corpus, measures=measures, n=n, lam=lam, direction=direction,
+        unknown=unknown, missing=missing, empty_ideal=empty_ideal, qrels=qrels, labels=labels, progress=progress,
+        threads=threads, memory=memory, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint,
+    )[""]  # fmt: skip

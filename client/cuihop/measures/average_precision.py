@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, Found, JudgedRankings, share
 
-__all__ = ["FAMILY", "average_precision", "precision_sum"]
+__all__ = ["FAMILY", "average_precision", "precision_sums"]
 
 
-def precision_sum(relevant: npt.NDArray[np.bool_]) -> float:
-    """Σ P@m over the ranks m of relevant documents."""
-    ranks = np.flatnonzero(relevant) + 1
-    return float((np.arange(1, len(ranks) + 1) / ranks).sum())
+def precision_sums(rankings: JudgedRankings, found: Found, k: int | None) -> Float64:
+    """Σ P@m over the first K ranks m of relevant documents. Shape (queries,)."""
+    precisions = found.number / found.ranks
+    if k is None:
+        return rankings.sum(found.owners, precisions)
+    inside = found.ranks <= k
+    return rankings.sum(found.owners[inside], precisions[inside])
 
 
 def average_precision(ranking: JudgedRanking, k: int | None = None, *, rel: int = 1) -> float:
@@ -39,15 +40,15 @@ def average_precision(ranking: JudgedRanking, k: int | None = None, *, rel: int 
     >>> average_precision(ranking, 2)
     0.25
     """
-    relevant = ranking.relevant(rel)
-    if k is not None:
-        relevant = relevant[: checked_k(k)]
-    total = ranking.relevant_total(rel)
-    return precision_sum(relevant) / total if total else 0.0
+    return float(_values(ranking.alone(), None if k is None else checked_k(k), rel)[0])
+
+
+def _values(rankings: JudgedRankings, k: int | None, rel: int) -> Float64:
+    return share(precision_sums(rankings, rankings.found(rel), k), rankings.relevant(rel))
 
 
 FAMILY = Family(
     "AP", "average precision over all relevant; its mean is MAP", "judged", "optional", (RELEVANT_FROM,),
     spellings=("MAP",),
-    value=lambda ranking, k, options: average_precision(ranking, k, rel=relevant_from(options)),
+    values=lambda rankings, k, options: _values(rankings, k, relevant_from(options)),
 )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
 
 __all__ = ["FAMILY", "bpref"]
 
@@ -20,16 +21,17 @@ def bpref(ranking: JudgedRanking, *, rel: int = 1) -> float:
     >>> bpref(ranking)  # (1 + (1 − 1/2)) / 3
     0.5
     """
-    total = ranking.relevant_total(rel)
-    if not total:
-        return 0.0
-    before = np.cumsum(ranking.nonrelevant(rel))[ranking.relevant(rel)]
-    bound = min(total, ranking.nonrelevant_total(rel))
-    lost = np.minimum(before, total) / bound if bound else np.zeros(len(before))
-    return float((1.0 - lost).sum()) / total
+    return float(_values(ranking.alone(), rel)[0])
+
+
+def _values(rankings: JudgedRankings, rel: int) -> Float64:
+    found, total = rankings.found(rel), rankings.relevant(rel)
+    before = np.minimum(found.judged - found.number, total[found.owners])
+    lost = share(before, np.minimum(total, rankings.nonrelevant(rel))[found.owners])
+    return share(rankings.sum(found.owners, 1.0 - lost), total)
 
 
 FAMILY = Family(
     "bpref", "preference of relevant over judged not relevant", "judged", "none", (RELEVANT_FROM,),
-    value=lambda ranking, _, options: bpref(ranking, rel=relevant_from(options)),
+    values=lambda rankings, _, options: _values(rankings, relevant_from(options)),
 )  # fmt: skip

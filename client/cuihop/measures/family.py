@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from cuihop.errors import InputError
-from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings
 
 __all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue"]
 
@@ -59,8 +59,8 @@ class Family:
         cutoff: whether it has a K.
         options: in the order of printing.
         spellings: other names that are read.
-        value: for ``judged``: the value of one query, from its judged ranking, K and options.
-        threshold: for ``judged``: whether a query has anything to find depends on the option ``rel``.
+        values: for ``judged``: the value of each query, from the judged rankings, K and options.
+        error: whether the smaller values are the better ones.
     """
 
     name: str
@@ -69,7 +69,8 @@ class Family:
     cutoff: Cutoff = "none"
     options: tuple[Option, ...] = ()
     spellings: tuple[str, ...] = ()
-    value: Callable[[JudgedRanking, int | None, Mapping[str, OptionValue]], float] | None = None
+    values: Callable[[JudgedRankings, int | None, Mapping[str, OptionValue]], Float64] | None = None
+    error: bool = False
 
     def option(self, name: str) -> Option:
         """The option of this name or spelling.

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
-
-import numpy as np
-import numpy.typing as npt
+from typing import get_args
 
 from cuihop.errors import InputError
-from cuihop.measures.dcg import checked_k, cumulated_gains
+from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import Family, Option
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, Gain, JudgedRankings, discounted, share
 
 __all__ = ["FAMILY", "Gain", "graded_ndcg"]
-
-Gain: TypeAlias = Literal["linear", "exp"]
-"""``linear``: the grade itself (Järvelin and Kekäläinen 2002). ``exp``: 2^grade − 1 (Burges et al. 2005)."""
 
 
 def graded_ndcg(ranking: JudgedRanking, k: int | None = None, *, gain: Gain = "linear") -> float:
@@ -36,20 +31,19 @@ def graded_ndcg(ranking: JudgedRanking, k: int | None = None, *, gain: Gain = "l
     """
     if gain not in get_args(Gain):
         raise InputError("not a gain", column="gain", found=repr(gain), expected=" or ".join(get_args(Gain)))
+    return float(_values(ranking.alone(), None if k is None else checked_k(k), gain)[0])
+
+
+def _values(rankings: JudgedRankings, k: int | None, gain: Gain) -> Float64:
+    owners, ranks, grades = rankings.owners, rankings.ranks, rankings.grades
     if k is not None:
-        k = checked_k(k)
-    ideal = _dcg(ranking.ideal(k), gain)
-    return _dcg(ranking.grades[:k], gain) / ideal if ideal > 0 else 0.0
-
-
-def _dcg(grades: npt.NDArray[np.float64], gain: Gain) -> float:
-    gains = np.fmax(grades, 0.0)  # NaN, which is no judgement, gains 0
-    if gain == "exp":
-        gains = np.exp2(gains) - 1.0
-    return float(cumulated_gains(gains)[-1]) if len(gains) else 0.0
+        inside = ranks <= k
+        owners, ranks, grades = owners[inside], ranks[inside], grades[inside]
+    ideal = rankings.pools.ideal(k, gain)[rankings.pool]
+    return share(rankings.sum(owners, discounted(grades, ranks, gain)), ideal)
 
 
 FAMILY = Family(
     "nDCG", "DCG / IDCG over judged grades", "judged", "optional", (Option.of_words("gain", *get_args(Gain)),),
-    value=lambda ranking, k, options: graded_ndcg(ranking, k, gain="exp" if options["gain"] == "exp" else "linear"),
+    values=lambda rankings, k, options: _values(rankings, k, "exp" if options["gain"] == "exp" else "linear"),
 )  # fmt: skip

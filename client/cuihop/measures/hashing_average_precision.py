@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from cuihop.measures.average_precision import precision_sum
+from cuihop.measures.average_precision import precision_sums
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
+from cuihop.measures.precision import relevant_at_k
 
 __all__ = ["FAMILY", "hashing_average_precision"]
 
@@ -15,7 +17,7 @@ def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -
 
     One relevant image at rank 1 scores 1, however many more there are to be found: read it beside recall. The ranking
     is usually one of binary codes by Hamming distance, or of real codes by d = K/2 · (1 − cos): see
-    `cuihop.evaluation.codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
+    `cuihop.evaluation.binary_codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
 
     Args:
         ranking: one query's.
@@ -31,12 +33,14 @@ def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -
     >>> hashing_average_precision(ranking, 1)
     1.0
     """
-    relevant = ranking.relevant(rel)[: checked_k(k)]
-    found = int(relevant.sum())
-    return precision_sum(relevant) / found if found else 0.0
+    return float(_values(ranking.alone(), checked_k(k), rel)[0])
+
+
+def _values(rankings: JudgedRankings, k: int, rel: int) -> Float64:
+    return share(precision_sums(rankings, rankings.found(rel), k), relevant_at_k(rankings, k, rel))
 
 
 FAMILY = Family(
     "mAP", "average precision over the relevant among the first p (hashing)", "judged", "needed", (RELEVANT_FROM,),
-    value=lambda ranking, k, options: hashing_average_precision(ranking, k or 0, rel=relevant_from(options)),
+    values=lambda rankings, k, options: _values(rankings, k or 0, relevant_from(options)),
 )  # fmt: skip

@@ -93,5 +93,5 @@ def branching_of(codes: Iterable[str]) -> Branching:
 
 FAMILY = Family(
     "IRMA", "hierarchical error of IRMA codes", "code",
-    options=(Option("b", "a whole number, 1 or more", whole(1)),),
+    options=(Option("b", "a whole number, 1 or more", whole(1)),), error=True,
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.measures.judged_rankings import JudgedRankings, Pools
 
 __all__ = ["JudgedRanking"]
 
@@ -53,28 +54,7 @@ class JudgedRanking:
         distinct, counts = np.unique(judged, return_counts=True)
         return cls(retrieved, distinct[::-1], counts[::-1].astype(np.int64))
 
-    def relevant(self, threshold: float = 1) -> npt.NDArray[np.bool_]:
-        """Whether each retrieved document is relevant, in ranking order."""
-        found: npt.NDArray[np.bool_] = self.grades >= threshold  # NaN is not
-        return found
-
-    def nonrelevant(self, threshold: float = 1) -> npt.NDArray[np.bool_]:
-        """Whether each retrieved document is judged not relevant; one without a judgement is neither."""
-        found: npt.NDArray[np.bool_] = (self.grades >= 0) & (self.grades < threshold)
-        return found
-
-    def relevant_total(self, threshold: float = 1) -> int:
-        """How many documents are relevant, retrieved or not: R."""
-        return int(self.pool_counts[self.pool_grades >= threshold].sum())
-
-    def nonrelevant_total(self, threshold: float = 1) -> int:
-        """How many documents are judged not relevant, retrieved or not: N."""
-        return int(self.pool_counts[(self.pool_grades >= 0) & (self.pool_grades < threshold)].sum())
-
-    def ideal(self, k: int | None = None) -> Float64:
-        """The k largest positive grades of all judged documents, descending; all of them without k."""
-        positive = self.pool_grades > 0
-        counts = self.pool_counts[positive]
-        if k is not None:
-            counts = np.clip(k - (np.cumsum(counts) - counts), 0, counts)
-        return np.repeat(self.pool_grades[positive], counts)
+    def alone(self) -> JudgedRankings:
+        """The rankings of which this is the only one."""
+        pools = Pools(self.pool_grades, self.pool_counts[np.newaxis])
+        return JudgedRankings.of(self.grades, np.array([len(self.grades)]), pools, np.zeros(1, dtype=np.int64))

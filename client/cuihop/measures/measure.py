@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from cuihop.errors import InputError
 from cuihop.measures.dcg import checked_k
-from cuihop.measures.family import Family, Kind, OptionValue
+from cuihop.measures.family import RELEVANT_FROM, Family, Kind, OptionValue
 from cuihop.measures.registry import FAMILIES, family_named
 
-__all__ = ["Measure", "measures_named"]
+__all__ = ["Measure", "label_parts", "measures_named"]
+
+_MOST_JOINED = 10  # counting their grades takes 2^labels passes
 
 _NAMED = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*)"  # the family
@@ -27,7 +29,8 @@ class Measure:
     Attributes:
         family: the name of its family.
         k: the cut-off; ``None`` for the whole ranking, and for measures without ranks.
-        labels: images that agree in all of these labels are relevant; none: relevance judgements decide.
+        labels: images that agree in all of these labels are relevant. One text with +, ``modality+organ``: the number
+            of these labels in which an image agrees is its grade. None: relevance judgements decide.
         options: name and value of the options that were given and are not the default, in the order of the family.
 
     >>> str(Measure("nnCUI", 10, options=(("lambda", 0.2), ("n", 2))))
@@ -42,6 +45,7 @@ class Measure:
     def __post_init__(self) -> None:
         found = family_named(self.family)
         _check_cutoff(found, self.k)
+        object.__setattr__(self, "labels", tuple("+".join(_joined(label)) for label in self.labels))
         _check_labels(found, self.labels)
         given = [found.checked(name, value) for name, value in self.options]
         names = [name for name, _ in given]
@@ -53,6 +57,7 @@ class Measure:
             for option in found.options
             if option.name in values and values[option.name] != option.default
         )
+        _check_threshold(found, self.labels, values)
         object.__setattr__(self, "family", found.name)
         object.__setattr__(self, "options", kept)
 
@@ -130,5 +135,40 @@ def _check_labels(family: Family, labels: tuple[str, ...]) -> None:
             f"{family.name} takes no labels", column="measures", found=", ".join(labels),
             expected=", ".join(f"{option.name}=…" for option in family.options) or "no option",
         )  # fmt: skip
-    if len(set(labels)) < len(labels) or not all(labels) or any(set(label) & set(",()=") for label in labels):
+    names = [name for label in labels for name in _joined(label)]
+    if len(set(names)) < len(names) or not all(names) or any(set(name) & set(",()=") for name in names):
         raise InputError("not labels", column="measures", found=repr(labels), expected="names of columns, each once")
+    if len(labels) > 1 and len(names) > len(labels):
+        raise InputError(
+            "labels joined by + and by commas", column="measures", found=", ".join(labels),
+            expected=f"{', '.join(names)}: relevant is what agrees in all; or {'+'.join(names)}: the grade is the "
+            "number of labels that agree",
+        )  # fmt: skip
+    if len(names) > _MOST_JOINED and len(labels) == 1:
+        raise InputError(
+            "too many labels joined by +", column="measures", found=f"{len(names)}", expected=f"{_MOST_JOINED} at most"
+        )
+
+
+def _joined(label: str) -> list[str]:
+    return [name.strip() for name in label.split("+")]
+
+
+def label_parts(labels: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The labels in parts: the grade of an image is the number of parts in all of whose labels it agrees.
+
+    >>> label_parts(("modality", "organ")), label_parts(("modality+organ",))
+    ([('modality', 'organ')], [('modality',), ('organ',)])
+    """
+    joined = _joined(labels[0])
+    return [(name,) for name in joined] if len(joined) > 1 else [labels]
+
+
+def _check_threshold(family: Family, labels: tuple[str, ...], options: Mapping[str, OptionValue]) -> None:
+    rel = options.get(RELEVANT_FROM.name)
+    if labels and rel is not None and int(rel) > len(label_parts(labels)):
+        raise InputError(
+            f"no image has this grade by {', '.join(labels)}", column="measures",
+            found=f"{family.name} with {RELEVANT_FROM.name}={rel}",
+            expected=f"{RELEVANT_FROM.name} of {len(label_parts(labels))} at most",
+        )  # fmt: skip

@@ -5,8 +5,9 @@ from __future__ import annotations
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, Int64, JudgedRankings
 
-__all__ = ["FAMILY", "precision_at_k"]
+__all__ = ["FAMILY", "precision_at_k", "relevant_at_k"]
 
 
 def precision_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
@@ -29,11 +30,20 @@ def precision_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     >>> precision_at_k(ranking, 10)
     0.2
     """
-    k = checked_k(k)
-    return int(ranking.relevant(rel)[:k].sum()) / k
+    return float(_values(ranking.alone(), checked_k(k), rel)[0])
+
+
+def relevant_at_k(rankings: JudgedRankings, k: int, rel: int) -> Int64:
+    """How many of the first K are relevant. Shape (queries,)."""
+    found = rankings.found(rel)
+    return rankings.count(found.owners[found.ranks <= k])
+
+
+def _values(rankings: JudgedRankings, k: int, rel: int) -> Float64:
+    return relevant_at_k(rankings, k, rel) / k
 
 
 FAMILY = Family(
     "P", "precision: relevant among the first K / K", "judged", "needed", (RELEVANT_FROM,),
-    value=lambda ranking, k, options: precision_at_k(ranking, k or 0, rel=relevant_from(options)),
+    values=lambda rankings, k, options: _values(rankings, k or 0, relevant_from(options)),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
 
 __all__ = ["FAMILY", "r_precision"]
 
@@ -16,11 +17,15 @@ def r_precision(ranking: JudgedRanking, *, rel: int = 1) -> float:
     >>> r_precision(JudgedRanking.of([1, 0, 1], pool=[1, 0, 1, 0]))
     0.5
     """
-    total = ranking.relevant_total(rel)
-    return int(ranking.relevant(rel)[:total].sum()) / total if total else 0.0
+    return float(_values(ranking.alone(), rel)[0])
+
+
+def _values(rankings: JudgedRankings, rel: int) -> Float64:
+    found, total = rankings.found(rel), rankings.relevant(rel)
+    return share(rankings.count(found.owners[found.ranks <= total[found.owners]]), total)
 
 
 FAMILY = Family(
     "Rprec", "precision at R, the number of relevant", "judged", "none", (RELEVANT_FROM,),
-    value=lambda ranking, _, options: r_precision(ranking, rel=relevant_from(options)),
+    values=lambda rankings, _, options: _values(rankings, relevant_from(options)),
 )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
+from cuihop.measures.precision import relevant_at_k
 
 __all__ = ["FAMILY", "recall_at_k"]
 
@@ -17,12 +19,14 @@ def recall_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     >>> recall_at_k(JudgedRanking.of([1, 0, 2], pool=[1, 0, 2, 1, 1]), 2)
     0.25
     """
-    k = checked_k(k)
-    total = ranking.relevant_total(rel)
-    return int(ranking.relevant(rel)[:k].sum()) / total if total else 0.0
+    return float(_values(ranking.alone(), checked_k(k), rel)[0])
+
+
+def _values(rankings: JudgedRankings, k: int, rel: int) -> Float64:
+    return share(relevant_at_k(rankings, k, rel), rankings.relevant(rel))
 
 
 FAMILY = Family(
     "R", "recall: relevant among the first K / all relevant", "judged", "needed", (RELEVANT_FROM,),
-    value=lambda ranking, k, options: recall_at_k(ranking, k or 0, rel=relevant_from(options)),
+    values=lambda rankings, k, options: _values(rankings, k or 0, relevant_from(options)),
 )  # fmt: skip

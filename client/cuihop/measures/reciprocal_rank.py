@@ -6,6 +6,7 @@ import numpy as np
 
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import Float64, JudgedRankings
 
 __all__ = ["FAMILY", "reciprocal_rank"]
 
@@ -18,11 +19,18 @@ def reciprocal_rank(ranking: JudgedRanking, *, rel: int = 1) -> float:
     >>> reciprocal_rank(JudgedRanking.of([0, None, 1], pool=[0, 1]))
     0.3333333333333333
     """
-    ranks = np.flatnonzero(ranking.relevant(rel))
-    return 1.0 / (int(ranks[0]) + 1) if len(ranks) else 0.0
+    return float(_values(ranking.alone(), rel)[0])
+
+
+def _values(rankings: JudgedRankings, rel: int) -> Float64:
+    found = rankings.found(rel)
+    first = found.number == 1
+    values = np.zeros(len(rankings.pool), dtype=np.float64)
+    values[found.owners[first]] = 1.0 / found.ranks[first]
+    return values
 
 
 FAMILY = Family(
     "RR", "one over the rank of the first relevant; its mean is MRR", "judged", "none", (RELEVANT_FROM,),
-    value=lambda ranking, _, options: reciprocal_rank(ranking, rel=relevant_from(options)),
+    values=lambda rankings, _, options: _values(rankings, relevant_from(options)),
 )  # fmt: skip

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.baselines import rows_by_nn_iou
+from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.relevance_index import Progress, Scores
 from cuihop.study.numbers import Number, mean_of
 from cuihop.study.setup import DEPTH, Setup, Telling
+from cuihop.study.unfinished import Unfinished
 
 __all__ = ["HOPS", "LAMBDAS", "SUBSETS", "ablation"]
 
@@ -27,14 +31,17 @@ SUBSETS = {
 """Two readings of “where IoU and nn-IoU exhibit inconsistent performance”."""
 
 Rows = npt.NDArray[np.int32]
+Hits = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
 
 
-def ablation(setup: Setup, telling: Telling) -> Iterator[Number]:
+def ablation(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator[Number]:
     """P@30 by each label, for each n and λ, on the queries where IoU and nn-IoU (n, λ of the study) disagree.
 
     The queries are the same for all n and λ, so that the lines of one label can be compared. A query for which
     nothing is relevant is left out, or counts 0, as in the tables.
+
+    All λ of one n take one pass: |A ∩ B|, |rel| and |A ∪ B| do not depend on λ. n = 0 takes none: it is λ = 0.
 
     Raises:
         InputError: there are no labels.
@@ -42,27 +49,19 @@ def ablation(setup: Setup, telling: Telling) -> Iterator[Number]:
     if setup.labels is None:
         raise InputError("the ablation needs labels", column="labels", found="none", expected="a label of every image")
     images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
-    depth = min(DEPTH, len(images.corpus))
-
-    def top(n: int, lams: Sequence[float]) -> Rows:
-        progress = telling(f"ablation, n = {n}")
-        return rows_by_nn_iou(
-            images, setup.graph, depth, n, lams, setup.direction, threads=setup.threads, progress=progress
-        )
-
-    (by_iou,), (by_nn_iou,) = top(0, [0.0]), top(setup.n, [setup.lam])
-    others = (np.sort(by_iou, axis=1) != np.sort(by_nn_iou, axis=1)).any(axis=1)
     judges = {labels: _Judge(setup.labels, labels, images.query_names) for labels in setup.label_sets}
-    subsets = {
-        labels: dict(zip(SUBSETS, (others, judge.hits(by_iou) != judge.hits(by_nn_iou)), strict=True))
-        for labels, judge in judges.items()
+    passes = {
+        n: _pass(n, images, list(judges.values()), setup, telling(f"ablation, n = {n}"), unfinished)
+        for n in sorted({*HOPS, setup.n} - {0})
     }
+    by_iou = passes[HOPS[1]]
     nothing = 0.0 if setup.empty_ideal == "zero" else np.nan
+    subsets = [_subsets(place, by_iou, passes.get(setup.n), setup.lam) for place in range(len(judges))]
     for n in HOPS:
-        for lam, rows in zip(LAMBDAS, top(n, LAMBDAS), strict=True):
-            for labels, judge in judges.items():
-                values = judge.precision(rows, nothing)
-                for subset, where in subsets[labels].items():
+        for lam in LAMBDAS:
+            for place, (labels, judge) in enumerate(judges.items()):
+                values = judge.precision((passes[n].hits[lam] if n else by_iou.hits[0.0])[place], nothing)
+                for subset, where in subsets[place].items():
                     value, queries = mean_of(values[where].tolist())
                     name = f"P@{DEPTH}({', '.join(labels)})"
                     yield Number("ablation", "nn-IoU", name, n, lam, subset, value, queries)
@@ -72,17 +71,78 @@ class _Judge:
     """Which images agree with a query in some labels."""
 
     def __init__(self, labels: ImageLabels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
-        self._codes, _ = labels.codes(names, images, images)
+        self._codes = labels.codes(names)[labels.rows(images)]
         known = self._codes[self._codes != UNLABELLED]
         alike = np.bincount(known, minlength=int(self._codes.max(initial=0)) + 1)
         self._relevant = (self._codes != UNLABELLED) & (alike[self._codes] > 1)  # another one beside the query
 
-    def hits(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """How many of the images of each query are relevant."""
-        agree = (self._codes[rows] == self._codes[:, np.newaxis]) & (rows >= 0)
-        found: npt.NDArray[np.int64] = np.where(self._relevant, agree.sum(axis=1), 0)
+    def hits(self, rows: Rows, queries: npt.NDArray[np.int64]) -> Hits:
+        """How many of the images of some queries are relevant."""
+        agree = (self._codes[rows] == self._codes[queries, np.newaxis]) & (rows >= 0)
+        found: Hits = np.where(self._relevant[queries], agree.sum(axis=1), 0)
         return found
 
-    def precision(self, rows: Rows, nothing: float) -> Values:
+    def precision(self, hits: Hits, nothing: float) -> Values:
         """P@K of each query; ``nothing`` where nothing is relevant."""
-        return np.where(self._relevant, self.hits(rows) / DEPTH, nothing)
+        return np.where(self._relevant, hits / DEPTH, nothing)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What all rankings of one n give.
+
+    Attributes:
+        hits: λ → int64, shape (label sets, queries): relevant images among the first 30.
+        others: bool, shape (queries,): whether the λ of the study retrieves other images than λ = 0.
+    """
+
+    hits: Mapping[float, Hits]
+    others: npt.NDArray[np.bool_]
+
+
+def _subsets(place: int, by_iou: _Pass, by_nn_iou: _Pass | None, lam: float) -> Mapping[str, npt.NDArray[np.bool_]]:
+    """Subset → bool, shape (queries,), for one set of labels. Without a pass, nn-IoU is IoU: n = 0."""
+    iou = by_iou.hits[0.0][place]
+    if by_nn_iou is None:
+        return dict.fromkeys(SUBSETS, np.zeros(len(iou), dtype=np.bool_))
+    return dict(zip(SUBSETS, (by_nn_iou.others, iou != by_nn_iou.hits[lam][place]), strict=True))
+
+
+def _pass(
+    n: int, images: ImageCollection, judges: Sequence[_Judge], setup: Setup, progress: Progress, unfinished: Unfinished
+) -> _Pass:
+    """All λ of one n, that of the study among them."""
+    lams = [*LAMBDAS, *({setup.lam} - {*LAMBDAS})]
+    depth = min(DEPTH, len(images.corpus))
+    own = images.own_rows
+    found = np.empty((len(images.queries), 1 + len(lams) * len(judges)), dtype=np.int64)
+    memory = MemoryBudget.of(setup.memory)
+    memory.take("values of the queries", found.nbytes)
+    index = images.index(setup.graph, hops=n, direction=setup.direction, memory=memory)
+    job = {
+        "work": "ablation", **images.depends(setup.graph), "n": n, "λ": lams, "direction": setup.direction,
+        "content of labels": None if setup.labels is None else setup.labels.digest, "labels": list(setup.label_sets),
+        "λ of the study": setup.lam, "unknown": setup.unknown,
+    }  # fmt: skip
+    options = unfinished.options(f"ablation {n}")
+    with open_checkpoint(options["checkpoint"], job, keep=True) as saved:
+        done = [] if saved is None else saved.finished
+        for block in done:
+            found[block.queries] = block.values
+
+        def receive(scores: Scores) -> None:
+            here = scores.queries
+            tops = [scores.best_others(level, own[here])[1] for level in range(len(lams))]
+            first, second = (np.sort(tops[lams.index(lam)], axis=1) for lam in (0.0, setup.lam))
+            others = (first != second).any(axis=1)
+            hits = [judge.hits(rows, here) for rows in tops for judge in judges]
+            found[here] = np.stack([others.astype(np.int64), *hits], axis=1)
+            if saved is not None:
+                saved.add(FinishedBlock(0, scores.block, here, found[here].astype(np.float64)))
+
+        index.score(
+            lams, depth + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive,
+            threads=setup.threads, progress=progress, done={block.number for block in done},
+        )  # fmt: skip
+    hits = found[:, 1:].T.reshape(len(lams), len(judges), -1)
+    return _Pass(dict(zip(lams, hits, strict=True)), found[:, 0] > 0)

@@ -3,36 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.study.intervals import Interval, intervals
 from cuihop.study.numbers import Number
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
 from cuihop.study.setup import Setup, Telling
+from cuihop.study.unfinished import Unfinished
 
-__all__ = ["cross_evaluation", "numbers_of"]
+__all__ = ["CrossEvaluation", "cross_evaluation"]
 
-
-def cross_evaluation(setup: Setup, telling: Telling) -> dict[str, Evaluation]:
-    """Name of a ranking → what it scores under every measure of the study."""
-    found = {
-        name: evaluate(
-            setup.images, ranking, setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
-            empty_ideal=setup.empty_ideal, threads=setup.threads, progress=telling(f"evaluated {name}"),
-            **setup.of_concepts,
-        )
-        for name, ranking in rankings(setup, telling)
-    }  # fmt: skip
-    return {name: found[name] for name in names_of(setup)}
+NN_IOU, IOU = "nn-IoU", "IoU"
 
 
-def numbers_of(evaluations: Mapping[str, Evaluation], setup: Setup) -> Iterator[Number]:
-    """Each mean of each ranking."""
-    for name, evaluation in evaluations.items():
-        for place, measure in enumerate(evaluation.measures):
-            depends = name in ("nn-IoU", SHUFFLED) or measure.family == "nn-CUI"
-            n, lam = (setup.n, setup.lam) if depends else (None, None)
-            scored = int((~np.isnan(evaluation.values[:, place])).sum())
-            yield Number("tables", name, str(measure), n, lam, "all", evaluation.means[str(measure)], scored)
+@dataclass(frozen=True)
+class CrossEvaluation:
+    """What every ranking scores under every measure.
+
+    Attributes:
+        evaluations: name of a ranking → its evaluation.
+        rankings: those by IoU and nn-IoU.
+        means: (ranking, measure) → the confidence interval of the mean.
+        differences: measure → that of the mean difference of nn-IoU from IoU.
+    """
+
+    evaluations: Mapping[str, Evaluation]
+    rankings: Mapping[str, Ranking]
+    means: Mapping[tuple[str, str], Interval | None] = field(default_factory=dict)
+    differences: Mapping[str, Interval | None] = field(default_factory=dict)
+
+    def numbers(self, setup: Setup) -> Iterator[Number]:
+        """Each mean of each ranking."""
+        for name, evaluation in self.evaluations.items():
+            for place, measure in enumerate(evaluation.measures):
+                depends = name in (NN_IOU, SHUFFLED) or measure.family == "nn-CUI"
+                n, lam = (setup.n, setup.lam) if depends else (None, None)
+                scored = int((~np.isnan(evaluation.values[:, place])).sum())
+                low, high = self.means[name, str(measure)] or (None, None)
+                yield Number(
+                    "tables", name, str(measure), n, lam, "all", evaluation.means[str(measure)], scored, low, high
+                )
+
+
+def cross_evaluation(setup: Setup, telling: Telling, unfinished: Unfinished) -> CrossEvaluation:
+    """Rank the images in every way, and evaluate each ranking."""
+    kept: dict[str, Ranking] = {}
+
+    def each() -> Iterator[tuple[str, Ranking]]:
+        for name, ranking in rankings(setup, telling, unfinished):
+            if name in (IOU, NN_IOU):
+                kept[name] = ranking
+            yield name, ranking
+
+    found = evaluate_rankings(
+        setup.images, each(), setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
+        empty_ideal=setup.empty_ideal, progress=telling("evaluated queries"), **unfinished.options("evaluation"),
+        **setup.of_concepts,
+    )  # fmt: skip
+    evaluations = {name: found[name] for name in names_of(setup)}
+    measures = [str(measure) for measure in setup.measures]
+    differences = evaluations[NN_IOU].values - evaluations[IOU].values
+    columns = np.concatenate([*(each.values for each in evaluations.values()), differences], axis=1)
+    bounds = iter(intervals(columns, setup.seed, telling("resampled")))
+    means = {(name, measure): next(bounds) for name in evaluations for measure in measures}
+    return CrossEvaluation(evaluations, kept, means, {measure: next(bounds) for measure in measures})

@@ -12,7 +12,7 @@ from cuihop.csv_text import csv_text
 
 __all__ = ["COLUMNS", "Number", "mean_of", "write_numbers"]
 
-COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries")
+COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Number:
         subset: which queries count.
         value: the mean over them; ``None`` where there are none.
         queries: how many.
+        low, high: the confidence interval of the mean, where there is one.
     """
 
     part: str
@@ -37,6 +38,8 @@ class Number:
     subset: str
     value: float | None
     queries: int
+    low: float | None = None
+    high: float | None = None
 
     def plain(self) -> dict[str, str | int | float | None]:
         """Column → value, in the order of `COLUMNS`."""

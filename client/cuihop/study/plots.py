@@ -1,4 +1,7 @@
-"""The figures of a study, as PNG and SVG. Colours are those of Okabe and Ito; markers and dashes differ too."""
+"""The figures of a study, as PNG, SVG and PDF: text of 8 points at the width of a page of the paper (LNCS, 122 mm).
+
+Colours are those of Okabe and Ito, and greys for what needs no model; markers and dashes differ too, for print in grey.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,23 @@ from typing import TYPE_CHECKING, Any
 from cuihop.evaluation.result import Evaluation
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
+from cuihop.study.difference import Difference
 from cuihop.study.numbers import Number
+from cuihop.study.rankings import BASELINES
 from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_plots", "plot_ablation", "plot_costs", "plot_gains", "plot_precision"]
+__all__ = ["check_plots", "plot_ablation", "plot_costs", "plot_differences", "plot_gains", "plot_precision"]
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_GREYS = ("#000000", "#5A5A5A", "#949494")
+_OF_HOPS = ("#0072B2", "#009E73", "#D55E00")  # blue, green and red, as in the paper's Fig. 3
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 _DASHES = ("-", "--", "-.", ":")
-_COLUMN, _PAGE = 3.5, 7.2  # inches: one column and both columns of a paper
+_COLUMN, _PAGE = 3.5, 4.8  # inches
 _STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -33,8 +40,11 @@ _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "grid.color": "#dddddd",
     "grid.linewidth": 0.6,
-    "lines.linewidth": 1.2,
+    "lines.linewidth": 1.1,
     "legend.frameon": False,
+    "legend.columnspacing": 1.2,
+    "legend.handlelength": 2.4,
+    "pdf.fonttype": 42,  # letters stay letters
     "svg.hashsalt": "cuihop",  # the same figure is the same file
     "svg.fonttype": "none",
 }
@@ -56,7 +66,7 @@ def check_plots() -> None:
 
 @contextmanager
 def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure of panels side by side, saved as PNG and SVG when the block ends."""
+    """A figure of panels side by side, saved in each form when the block ends."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -68,6 +78,7 @@ def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tu
         yield figure, axes
         figure.savefig(path.with_suffix(".png"), dpi=_DOTS_AN_INCH)
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
 
 
 def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], setup: Setup) -> None:
@@ -96,18 +107,48 @@ def _lines_by_k(
     value: Callable[[Evaluation, int, int], float | None],
 ) -> None:
     places = range(len(CUT_OFFS))
-    with _figure(path, len(titles), _PAGE, 2.6) as (figure, axes):
+    with _figure(path, len(titles), _PAGE, 2.7) as (figure, axes):
         for panel, (axis, title) in enumerate(zip(axes, titles, strict=True)):
             for name, look in _told_apart(list(evaluations)):
                 found = [value(evaluations[name], panel, k) for k in CUT_OFFS]
                 axis.plot(places, _drawn(found), **look)
-            axis.set_title(title)
-            axis.set_xticks(places, [str(k) for k in CUT_OFFS])
-            axis.set_xlim(-0.25, len(CUT_OFFS) - 0.75)
-            axis.set_xlabel("K (images)")
+            _by_k(axis, title)
             axis.set_ylim(bottom=0)
+            if panel:
+                axis.sharey(axes[0])
         axes[0].set_ylabel(label)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+        _legend(figure, axes[0])
+
+
+def _by_k(axis: Axes, title: str) -> None:
+    axis.set_title(title)
+    axis.set_xticks(range(len(CUT_OFFS)), [str(k) for k in CUT_OFFS])
+    axis.set_xlim(-0.3, len(CUT_OFFS) - 0.7)
+    axis.set_xlabel("K (images)")
+
+
+def _legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
+    """What the lines are, below the panels and never over them."""
+    handles, names = axis.get_legend_handles_labels()
+    widest = max(map(len, names))
+    columns = 4 if widest <= 14 else 3 if widest <= 22 else 2
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), columns), title=title)
+
+
+def plot_differences(path: Path, differences: Sequence[Difference], setup: Setup) -> None:
+    """P@K of nn-IoU less that of IoU by K, with confidence intervals, a panel for each set of labels."""
+    with _figure(path, len(setup.label_sets), _PAGE, 2.0) as (_, axes):
+        for axis, labels in zip(axes, setup.label_sets, strict=True):
+            found = [each for each in differences if each.labels == labels]
+            means = [100 * each.difference for each in found]
+            below = [mean - 100 * each.interval[0] for mean, each in zip(means, found, strict=True)]
+            above = [100 * each.interval[1] - mean for mean, each in zip(means, found, strict=True)]
+            places = [CUT_OFFS.index(each.k) for each in found]
+            axis.axhline(0, color="#000000", linewidth=0.8)
+            bars = [[max(0.0, length) for length in lengths] for lengths in (below, above)]
+            axis.errorbar(places, means, bars, fmt="s", color=_COLOURS[1], markersize=4, capsize=3)
+            _by_k(axis, " & ".join(labels))
+        axes[0].set_ylabel("nn-IoU − IoU, P@K\n(percentage points)")
 
 
 def plot_ablation(path: Path, numbers: Sequence[Number], subset: str, setup: Setup) -> None:
@@ -117,16 +158,17 @@ def plot_ablation(path: Path, numbers: Sequence[Number], subset: str, setup: Set
     with _figure(path, len(panels), _PAGE, 2.5) as (figure, axes):
         for axis, labels in zip(axes, panels, strict=True):
             measure = f"P@{DEPTH}({', '.join(labels)})"
-            for (_, look), n in zip(_told_apart([f"n = {n}" for n in HOPS]), HOPS, strict=True):
+            for (_, look), n, colour in zip(_told_apart([f"n = {n}" for n in HOPS]), HOPS, _OF_HOPS, strict=True):
                 found = [values[subset, measure, n, lam].value for lam in LAMBDAS]
                 line = _drawn([None if v is None else 100 * v for v in found])
-                axis.plot(LAMBDAS, line, **look)
+                axis.plot(LAMBDAS, line, **{**look, "color": colour, "markersize": look["markersize"] - 1.5})
             queries = values[subset, measure, 0, 0.0].queries
             axis.set_title(f"{' & '.join(labels)}\n{queries:,} queries")
             axis.set_xlabel("λ")
-            axis.set_xticks(LAMBDAS[::2])
+            axis.set_xticks(LAMBDAS[::5], [f"{lam:g}" for lam in LAMBDAS[::5]])
+            axis.set_xticks(LAMBDAS, minor=True)
         axes[0].set_ylabel(f"P@{DEPTH} (%)")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", title=f"queries with\n{subset}")
+        _legend(figure, axes[0], f"queries with {subset} by IoU and nn-IoU")
 
 
 def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
@@ -135,12 +177,13 @@ def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
         (axis,) = axes
         names = [f"{cost.measure}\n{cost.way}" for cost in costs]
         colours = [_COLOURS[0] if "compiled" in cost.way else _COLOURS[1] for cost in costs]
-        bars = axis.barh(names, [cost.seconds for cost in costs], color=colours)
+        hatches = ["" if "compiled" in cost.way else "////" for cost in costs]
+        bars = axis.barh(names, [cost.seconds for cost in costs], color=colours, hatch=hatches, edgecolor="white")
         axis.bar_label(bars, [seconds_told(cost.seconds) for cost in costs], padding=2)
         axis.set_xscale("log")
         seconds = [cost.seconds for cost in costs]
         axis.set_xlim(min(seconds) / 3, max(seconds) * 50)  # room for the figures beside the bars
-        axis.set_xlabel("seconds per query image")
+        axis.set_xlabel("seconds per query image (logarithmic)")
         axis.invert_yaxis()
         axis.grid(visible=False, axis="y")
 
@@ -155,8 +198,9 @@ def seconds_told(seconds: float) -> str:
 
 def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each name and how its line looks. Markers grow smaller, so that lines that meet are all seen."""
-    looks = zip(cycle(_COLOURS), cycle(_MARKERS), cycle(_DASHES), strict=True)
-    for place, (name, (colour, marker, dash)) in enumerate(zip(names, looks, strict=False)):
+    colours, greys = cycle(_COLOURS), cycle(_GREYS)
+    for place, (name, marker, dash) in enumerate(zip(names, cycle(_MARKERS), cycle(_DASHES), strict=False)):
+        colour = next(greys if name in BASELINES else colours)
         size = max(3.0, 5.5 - place / 2)
         yield name, {"label": name, "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,37 +13,65 @@ from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Ranking, read_ranking
 from cuihop.study.setup import DEPTH, Setup, Telling
+from cuihop.study.unfinished import Unfinished
 
-__all__ = ["RANDOM", "SHUFFLED", "names_of", "ranked_by", "rankings"]
+__all__ = ["BASELINES", "OWN", "RANDOM", "SHUFFLED", "names_of", "ranked_by", "rankings"]
 
 SHUFFLED = "nn-IoU, shuffled"
 RANDOM = "random"
 _BY: dict[str, Relevance] = {"IoU": "iou", "nn-IoU": "nn-iou", "BM": "bm"}
-_BASELINES = ("TF-IDF", SHUFFLED, RANDOM)
+_IN_BLOCKS = ("iou", "nn-iou")  # the others are kept when they are whole
+BASELINES = ("TF-IDF", SHUFFLED, RANDOM)
+"""What needs neither images nor a model."""
+
+
+OWN = (*_BY, *BASELINES)
+"""The names of rankings that every study has."""
 
 
 def names_of(setup: Setup) -> tuple[str, ...]:
     """The names of all rankings: relevance measures, embeddings, baselines."""
-    return (*_BY, *setup.embeddings, *_BASELINES)
+    return (*_BY, *setup.embeddings, *BASELINES)
 
 
-def ranked_by(by: Relevance, setup: Setup, telling: Telling, images: ImageConcepts | None = None) -> Ranking:
-    """The most relevant images for each query; of the study's images, or of others."""
+def ranked_by(
+    by: Relevance, setup: Setup, telling: Telling, images: ImageConcepts | None = None, **work: Any
+) -> Ranking:
+    """The most relevant images for each query; of the study's images, or of others.
+
+    Args:
+        by, setup, telling, images: as elsewhere.
+        work: a checkpoint, if there is one.
+    """
+    options = {"threads": setup.threads, "memory": setup.memory, **work}
     return top_k(
         setup.images if images is None else images, setup.graph, DEPTH, by=by, n=setup.n, lam=setup.lam,
-        threads=setup.threads, progress=telling(f"ranked by {by}"), **setup.of_concepts,
+        progress=telling(f"ranked by {by}"), **options, **setup.of_concepts,
     )  # fmt: skip
 
 
-def rankings(setup: Setup, telling: Telling) -> Iterator[tuple[str, Ranking]]:
+def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator[tuple[str, Ranking]]:
     """Each ranking with its name. Files come first, so that what is wrong with one is told at once."""
+
+    def by(name: str, relevance: Relevance, images: ImageConcepts | None = None) -> tuple[str, Ranking]:
+        blocks = unfinished.options(f"ranking {name}", keep=False) if relevance in _IN_BLOCKS else {}
+        return name, unfinished.ranking(name, lambda: ranked_by(relevance, setup, telling, images, **blocks))
+
     for name, path in setup.embeddings.items():
-        yield name, read_ranking(path, tuple(setup.images), depth=DEPTH)
-    for name, by in _BY.items():
-        yield name, ranked_by(by, setup, telling)
-    yield "TF-IDF", ranked_by("tf-idf", setup, telling)
-    yield SHUFFLED, ranked_by("nn-iou", setup, telling, shuffled(setup.images, setup.seed))
-    yield RANDOM, random_ranking(setup.images, DEPTH, seed=setup.seed)
+        yield name, unfinished.ranking(name, partial(_read, name, path, setup, telling))
+    for name, relevance in _BY.items():
+        yield by(name, relevance)
+    yield by("TF-IDF", "tf-idf")
+    yield by(SHUFFLED, "nn-iou", shuffled(setup.images, setup.seed))
+    drawn = partial(random_ranking, setup.images, DEPTH, seed=setup.seed, memory=setup.memory)
+    yield RANDOM, unfinished.ranking(RANDOM, drawn)
+
+
+def _read(name: str, path: Path, setup: Setup, telling: Telling) -> Ranking:
+    progress = telling(f"read {name}")
+    found = read_ranking(path, tuple(setup.images), depth=DEPTH, memory=setup.memory)
+    progress(len(found), len(found))
+    return found
 
 
 def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+
+import numpy as np
 
 from cuihop.evaluation.result import Evaluation, IdentifierCount
 from cuihop.graph import Release
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
+from cuihop.study.cross_evaluation import CrossEvaluation
+from cuihop.study.difference import NearConcepts
+from cuihop.study.intervals import RESAMPLES
 from cuihop.study.plots import seconds_told
 from cuihop.study.published import COST, SOURCE
 from cuihop.study.rankings import RANDOM, SHUFFLED
 from cuihop.study.setup import DEPTH, Setup
-from cuihop.study.tables import Table
+from cuihop.study.tables import Table, marked
+from cuihop.study.unfinished import file_digest
 
 __all__ = ["cost_report", "cost_table", "report"]
 
 
 def report(
-    setup: Setup, first: Evaluation | None, account: Sequence[str], tables: Sequence[Table], figures: Sequence[str],
-    *, comparable: bool,
+    setup: Setup, found: CrossEvaluation | None, near: NearConcepts | None, account: Sequence[str],
+    tables: Sequence[Table], figures: Sequence[str], *, comparable: bool,
 ) -> Iterator[str]:  # fmt: skip
     """The lines of the report. They hold no time, path of the output, or name of a machine.
 
     Args:
         setup: what was studied.
-        first: an evaluation of it, which knows what went in; ``None`` where the tables were left out.
+        found, near: what every ranking scores, and what nn-IoU has to work with; ``None`` where the tables were left
+            out.
         account: what went in, in plain words.
         tables: in their order. figures: names of those that were drawn, without their suffix.
         comparable: whether the published figures stand among the tables.
@@ -38,6 +43,7 @@ def report(
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
         "`cuihop-study.json` and, where cost was measured, `cost.md`."
     )
+    first = None if found is None else next(iter(found.evaluations.values()))
     yield "## What went in"
     yield "\n".join(_conditions(setup, first))
     yield from (["\n".join(f"- {line}" for line in account)] if account else [])
@@ -45,7 +51,11 @@ def report(
         yield _coverage(first)
     for table in tables:
         yield table.markdown().rstrip()
-        yield from (f"![{table.caption}]({name}.png)" for name in figures if name == table.name)
+        yield from (f"![{marked(table.caption)}]({name}.png)" for name in figures if name == table.name)
+        if table.name == "precision" and found is not None:
+            yield from _alike(found, setup)
+        if table.name == "near" and near is not None:
+            yield _linked(near, setup)
     yield "## How to read it"
     yield "\n".join(f"- {line}" for line in _explained(setup, comparable))
 
@@ -61,7 +71,10 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
             if setup.labels is None
             else (("labels", f"{setup.labels.source}, content SHA-256 {setup.labels.digest}"),)
         ),
-        *((f"embeddings {name}", f"{path}, file SHA-256 {_digest(path)}") for name, path in setup.embeddings.items()),
+        *(
+            (f"embeddings {name}", f"{path}, file SHA-256 {file_digest(path)}")
+            for name, path in setup.embeddings.items()
+        ),
         *_release(release),
         ("n, λ", f"{setup.n}, {setup.lam}"),
         ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[setup.direction]),
@@ -70,12 +83,7 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
         ("seed", str(setup.seed)),
         *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
     ):
-        yield f"| {name} | {value.replace('|', '&#124;')} |"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        yield f"| {marked(name)} | {marked(value)} |"
 
 
 def _release(release: Release) -> Iterator[tuple[str, str]]:
@@ -101,6 +109,34 @@ def _coverage(evaluation: Evaluation) -> str:
     )
 
 
+def _alike(found: CrossEvaluation, setup: Setup) -> Iterator[str]:
+    """Label sets that cannot be told apart here."""
+    measures = {labels: [m for m in setup.measures if m.labels == labels] for labels in setup.label_sets}
+    for place, labels in enumerate(setup.label_sets):
+        for others in setup.label_sets[place + 1 :]:
+            columns = [[setup.measures.index(m) for m in measures[each]] for each in (labels, others)]
+            values = [(each.values[:, columns[0]], each.values[:, columns[1]]) for each in found.evaluations.values()]
+            if all(
+                np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values
+            ):
+                yield (
+                    f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
+                    "value under every ranking: on these images they are one result, not two."
+                )
+
+
+def _linked(near: NearConcepts, setup: Setup) -> str:
+    def share(part: int, whole: int) -> str:
+        return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
+
+    return (
+        f"Only concepts that have another concept of these images within n = {setup.n} can ever earn λ: "
+        f"{share(near.linked, near.concepts)} distinct ones, and {share(near.linked_occurrences, near.occurrences)} of "
+        f"all that the images hold, {near.occurrences / near.queries:.1f} for each image. “Near concepts an image” "
+        "is the mean |rel| of a query and one of its first K images."
+    )
+
+
 def _times(kind: IdentifierCount) -> int:
     return kind.occurrences
 
@@ -115,6 +151,12 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
         f"images, then ranked by nn-IoU. {RANDOM}: chance. All three need no image and no model."
     )
     if setup.labels is not None:
+        yield (
+            "Whether nn-IoU and IoU differ by more than chance: p is how often so large a difference would come of "
+            f"exchanging the two at random in each query ({RESAMPLES:,} times), adjusted for the number of measures. "
+            "The interval is what resampling the queries gives. Intervals of all means, made in the same way, stand "
+            "in `numbers.csv` (`low`, `high`: 95 %)."
+        )
         yield (
             "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
             "from concepts, an image's label is the set of its manual concepts of that kind, as `docs/measures.md` "
@@ -141,11 +183,11 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
 def cost_table(costs: Sequence[Cost]) -> Table:
     """Seconds per query, each way."""
     return Table(
-        "cost", f"Time per query image, ranking of {DEPTH}", "measure, way", [("", 4)],
-        ["seconds", "", "queries timed", "largest difference"],
+        "cost", f"Time per query image, ranking of {DEPTH}", "measure, way", [("", 3)],
+        ["time", "queries timed", "largest difference"],
         [
             (f"{cost.measure}, {cost.way}",
-             [f"{cost.seconds:.3g}", seconds_told(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}"])
+             [seconds_told(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}" if cost.difference else "0"])
             for cost in costs
         ],
     )  # fmt: skip
@@ -154,13 +196,14 @@ def cost_table(costs: Sequence[Cost]) -> Table:
 def cost_report(costs: Sequence[Cost], setup: Setup, machine: str, *, figure: bool) -> Iterator[str]:
     """The lines of the report on cost."""
     yield "# Cost per query image"
-    yield machine
+    yield marked(machine)
     yield cost_table(costs).markdown().rstrip()
     yield from (["![Seconds per query image](cost.png)"] if figure else [])
     yield (
         f"Corpus: {len(setup.images):,} images; n = {setup.n}, λ = {setup.lam}. Compiled: all queries, the index and "
         "the graph's answers included, files not. Plain Python: the paper's Algorithms 1 and 2 with sets, on a sample "
-        "of queries; neighbours prepared once in a dictionary, or a question to the graph for each pair of concepts. "
+        "of queries; *offline*: neighbours prepared once in a dictionary, and a share of that counted to each query; "
+        "*on the fly*: a question to the graph for each pair of concepts. "
         "The last column is the largest difference of a query's value from the compiled one."
     )
     yield COST

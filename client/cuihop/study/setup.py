@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.graph import ConceptGraph, Direction
@@ -38,8 +39,9 @@ class Setup:
         embeddings: name of a system → its embeddings, or its ranking in any form that `read_ranking` knows.
         n, lam: of nn-IoU, but for the ablation.
         direction, unknown, empty_ideal: as in `cuihop.evaluation.evaluate`.
-        seed: of the random ranking, the shuffled sets and the queries that are timed.
-        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+        seed: of everything drawn by chance: the random ranking, the shuffled sets, resampling, the queries timed.
+        threads: how many; without it, as many as the process has cores. memory: what each piece of work may take
+            beside what was read. The numbers depend on neither.
     """
 
     images: ImageConcepts
@@ -53,6 +55,20 @@ class Setup:
     empty_ideal: EmptyIdeal = "skip"
     seed: int = 0
     threads: int | None = None
+    memory: int | str = DEFAULT_MEMORY
+
+    def __post_init__(self) -> None:
+        """Refuse before any work what is wrong with the labels.
+
+        Raises:
+            InputError: a label's name cannot stand in a measure, or an image has no row.
+        """
+        MemoryBudget.of(self.memory)
+        if self.labels is not None:
+            images = tuple(self.images)
+            self.labels.rows(images)
+            for labels in dict.fromkeys(measure.labels for measure in self.measures if measure.labels):
+                self.labels.codes(labels)
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,21 @@ import numpy as np
 
 from cuihop.evaluation.result import Evaluation
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.cross_evaluation import IOU, NN_IOU
+from cuihop.study.difference import Difference, NearConcepts
 from cuihop.study.numbers import Number
 from cuihop.study.published import PRECISION, SOURCE
 from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
 
-__all__ = ["Table", "ablation_tables", "gain_table", "precision_table", "published_table"]
+__all__ = [
+    "Table",
+    "ablation_tables",
+    "difference_table",
+    "gain_table",
+    "near_table",
+    "precision_table",
+    "published_table",
+]
 
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -23,7 +34,16 @@ _LATEX = {
     "λ": r"$\lambda$",
     "µ": r"$\mu$",
     "–": "--",
+    "−": "$-$",
+    "∩": r"$\cap$",
+    "∪": r"$\cup$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "×": r"$\times$",
 }
+_MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
 
 @dataclass(frozen=True)
@@ -51,16 +71,16 @@ class Table:
         owners = [title for title, span in self.groups for _ in range(span)]
         heads = [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
         lines = [
-            f"**{self.caption}**",
+            f"**{marked(self.caption)}**",
             "",
             _piped([self.corner, *heads]),
-            _piped(["---", *("---:" for _ in heads)]),
+            "| --- |" + " ---: |" * len(heads),
             *(_piped([title, *cells]) for title, cells in self.rows),
         ]
         return "\n".join(lines) + "\n"
 
     def latex(self) -> str:
-        r"""A table environment; the document needs ``\usepackage{booktabs}``."""
+        r"""A table environment; the document needs ``\usepackage{booktabs}``. Ten columns fit 122 mm, as in LNCS."""
         spans, rules, start = [], [], 2
         for title, span in self.groups:
             spans.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(title)}}}")
@@ -71,6 +91,8 @@ class Table:
             "% needs \\usepackage{booktabs}",
             r"\begin{table}",
             r"\centering",
+            r"\footnotesize",
+            r"\setlength{\tabcolsep}{3pt}",
             rf"\caption{{{_escaped(self.caption)}}}",
             rf"\label{{tab:{self.name}}}",
             rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
@@ -89,14 +111,54 @@ class Table:
 def precision_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
     """P@K in per cent for each ranking, by each set of labels."""
     columns = [(labels, k) for labels in setup.label_sets for k in CUT_OFFS]
+    return Table(
+        "precision",
+        f"Precision@K (%) of rankings by each relevance, by labels. Queries: {_queries_told(evaluations, setup)}",
+        "ranking by",
+        [(" & ".join(labels), len(CUT_OFFS)) for labels in setup.label_sets], [f"@{k}" for _, k in columns],
+        [(name, [_percent(_precision(e, labels, k)) for labels, k in columns]) for name, e in evaluations.items()],
+    )  # fmt: skip
+
+
+def _queries_told(evaluations: Mapping[str, Evaluation], setup: Setup) -> str:
+    """How many queries count by each set of labels."""
     first = next(iter(evaluations.values()))
     scored = (~np.isnan(first.values)).sum(axis=0).tolist()
     queries = {measure.labels: count for measure, count in zip(first.measures, scored, strict=True)}
-    told = "; ".join(f"{' & '.join(labels)}: {queries[labels]:,}" for labels in setup.label_sets)
+    return "; ".join(f"{' & '.join(labels)}: {queries[labels]:,}" for labels in setup.label_sets)
+
+
+def difference_table(found: Sequence[Difference]) -> Table:
+    """Each P@K of nn-IoU less that of IoU, in points, and whether that is more than chance."""
     return Table(
-        "precision", f"Precision@K (%) of rankings by each relevance, by labels. Queries: {told}", "ranking by",
-        [(" & ".join(labels), len(CUT_OFFS)) for labels in setup.label_sets], [f"@{k}" for _, k in columns],
-        [(name, [_percent(_precision(e, labels, k)) for labels, k in columns]) for name, e in evaluations.items()],
+        "difference",
+        "P@K (%) of the ranking by nn-IoU less that by IoU: 95 % confidence interval (paired bootstrap), p of the "
+        "paired randomisation test, adjusted by Holm, and queries for which nn-IoU is better and worse",
+        "measure", [("", 5), ("queries", 2)],
+        [IOU, NN_IOU, "difference", "interval", "p", "better", "worse"],
+        [
+            (
+                f"P@{each.k}, {' & '.join(each.labels)}",
+                [
+                    _percent(each.iou), _percent(each.nn_iou), _points(each.difference),
+                    f"{_points(each.interval[0])} to {_points(each.interval[1])}", f"{each.p_holm:.4f}",
+                    f"{each.better:,}", f"{each.worse:,}",
+                ],
+            )
+            for each in found
+        ],
+    )  # fmt: skip
+
+
+def near_table(found: NearConcepts, setup: Setup) -> Table:
+    """What nn-IoU has to work with."""
+    rows = [("queries with other images than by IoU (%)", [_percent(found.others[k]) for k in CUT_OFFS])]
+    for name in (IOU, NN_IOU):
+        rows.append((f"near concepts an image, by {name}", [f"{found.near[name, k]:.3f}" for k in CUT_OFFS]))
+        rows.append((f"images with a near concept, by {name} (%)", [_percent(found.having[name, k]) for k in CUT_OFFS]))
+    return Table(
+        "near", f"What nn-IoU (n = {setup.n}, λ = {setup.lam}) changes among the first K images", "",
+        [("", len(CUT_OFFS))], [f"@{k}" for k in CUT_OFFS], rows,
     )  # fmt: skip
 
 
@@ -123,7 +185,9 @@ def published_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Tabl
             rows.append((f"{name}, here", [_percent(_precision(here, found[labels], k)) for labels, k in columns]))
         rows.append((f"{name}, published", [f"{value:.2f}" for labels in figures for value in figures[labels]]))
     return Table(
-        "published", f"Precision@K (%) here, and as published ({SOURCE}, Table 1)", "ranking by",
+        "published",
+        f"Precision@K (%) here, and as published ({SOURCE}, Table 1). Queries here: "
+        f"{_queries_told(evaluations, setup)}; published: not told", "ranking by",
         [(" & ".join(labels), len(CUT_OFFS)) for labels in PRECISION["IoU"]], [f"@{k}" for _, k in columns], rows,
     )  # fmt: skip
 
@@ -161,9 +225,22 @@ def _fraction(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
+def _points(value: float) -> str:
+    """A difference of shares in hundredths, signed; what is rounded to nothing has no sign."""
+    told = f"{100 * value:+.2f}"
+    return "0.00" if told in ("+0.00", "-0.00") else told.replace("-", "−")
+
+
+def marked(text: str) -> str:
+    """The text as Markdown shows it: signs that mean something there are escaped."""
+    return _MARKDOWN.sub(r"\\\1", text)
+
+
 def _piped(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(marked, cells)) + " |"
 
 
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    """For LaTeX; n and λ as in formulas."""
+    plain = "".join(_LATEX.get(sign, sign) for sign in text)
+    return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)

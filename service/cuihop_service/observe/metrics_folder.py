@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -16,17 +17,24 @@ FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where `prometheus_client` looks for the folder. It must be set before a worker starts."""
 
 _NOBODY = "0"  # the process that what the dead have counted is credited to
+_PREFIX = "cuihop-metrics-"
+_HELD = "held"  # a file locked as long as the process lives that made the folder
 
 
 class MetricsFolder:
-    """Made by whoever starts the workers, before the first one.
+    """Made by whoever starts the workers, before the first one. Folders that killed services left are removed then.
 
     Args:
         parent: where; None for the folder for temporary files.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="cuihop-metrics-", dir=parent))
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        making = self.path / f"{_HELD}.new"
+        self._held = making.open("a")
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+        making.rename(self.path / _HELD)  # never there without its lock
+        _remove_abandoned(self.path.parent)
         os.environ[FOLDER_VARIABLE] = str(self.path)
 
     def forget(self, process: int) -> None:
@@ -54,6 +62,15 @@ class MetricsFolder:
         """End the account."""
         os.environ.pop(FOLDER_VARIABLE, None)
         shutil.rmtree(self.path, ignore_errors=True)
+        self._held.close()
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the folders of services that were killed; those of others' accounts are left, as they cannot be opened."""
+    for held in parent.glob(f"{_PREFIX}*/{_HELD}"):
+        with contextlib.suppress(OSError), held.open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(held.parent, ignore_errors=True)
 
 
 @contextmanager

@@ -328,3 +328,28 @@ def test_workers_that_come_and_go_leave_no_more_files(folder: MetricsFolder) -> 
     folder.forget(999_999)  # never counted: nothing to close
     last = Worker(1, 0)
     assert value(last.told(), "cuihop_answer_seconds_count", **COUNT) == 10
+
+
+def test_what_a_killed_service_left_is_removed_by_the_next_and_a_living_ones_folder_stays(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from cuihop_service.observe.metrics_folder import MetricsFolder\n"
+        "kept = MetricsFolder(Path(sys.argv[1])); print(kept.path, flush=True); sys.stdin.read()"
+    )
+    left: list[Path] = []
+    services = []
+    for _ in range(2):
+        service = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert service.stdout is not None
+        left.append(Path(service.stdout.readline().strip()))
+        services.append(service)
+    assert all(folder.is_dir() for folder in left)
+    services[0].kill()
+    services[0].communicate()
+    MetricsFolder(tmp_path).remove()
+    assert [folder.is_dir() for folder in left] == [False, True]
+    services[1].kill()
+    services[1].communicate()
+    MetricsFolder(tmp_path).remove()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,226 @@
+"""The systems that ``cuihop compare`` is given: score cards, and rankings that are evaluated alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cuihop.cli.graph_option import opened_graph
+from cuihop.cli.output import note, progress
+from cuihop.errors import ConceptError, InputError, OutputError
+from cuihop.evaluation.array_file import is_array
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
+from cuihop.evaluation.result import Evaluation, JudgedEvaluation, missing_rankings
+from cuihop.evaluation.score_card import ScoreCard
+from cuihop.evaluation.score_card_file import is_score_card
+from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.measures import Measure
+
+__all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which conditions every ranking is evaluated: the options of the command line.
+
+    Attributes:
+        measures: what to measure.
+        concepts, corpus, qrels, labels, label_concepts: files. graph: its address.
+        corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
+        ties, similarity: how files are read.
+        of_concepts: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
+    """
+
+    measures: tuple[Measure, ...]
+    concepts: Path | None
+    graph: str | None
+    corpus: Path | None
+    corpus_embeddings: Sequence[str]
+    qrels: Path | None
+    labels: Path | None
+    label_concepts: Path | None
+    ties: Ties
+    similarity: Similarity | None
+    of_concepts: Mapping[str, Any]
+    of_queries: Mapping[str, Any]
+    work: Mapping[str, Any]
+
+
+def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
+    """Names and files, from NAME=FILE, or from FILE alone, which has no name.
+
+    Raises:
+        typer.BadParameter: a name or a file is missing, or a file stands twice.
+    """
+    found: list[tuple[str | None, Path]] = []
+    for text in given:
+        name, equals, file = (part.strip() for part in text.partition("="))
+        if not equals or Path(text).exists():  # a file's own name may hold =
+            found.append((None, Path(text)))
+        elif name and file:
+            found.append((name, Path(file)))
+        else:
+            raise typer.BadParameter(f"{option}: {text!r} is neither FILE nor NAME=FILE")
+        if any(path.resolve() == found[-1][1].resolve() for _, path in found[:-1]):
+            raise typer.BadParameter(f"{option}: {str(found[-1][1])!r} is given twice")
+    return found
+
+
+def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | Path]:
+    """Name of each system → its card, or the file of its ranking.
+
+    A system is called as the command line says, or else as its card does, or else as its file, without folder and
+    suffix.
+
+    Raises:
+        typer.BadParameter: two systems have one name, or there are fewer than two.
+        InputError: a file cannot be read, or is a card with faults.
+    """
+    found: dict[str, ScoreCard | Path] = {}
+    for name, path in named_files(given, "SYSTEM"):
+        system = ScoreCard.read(path) if is_score_card(path) else path
+        own = system.system if isinstance(system, ScoreCard) else Path(path.name.removesuffix(".gz")).stem
+        if (name or own) in found:
+            raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
+        found[name or own] = system
+    if len(found) < 2:
+        raise typer.BadParameter("two or more systems are needed")
+    return found
+
+
+def evaluations_of(
+    files: Mapping[str, Path], conditions: Conditions
+) -> dict[str, Evaluation] | dict[str, JudgedEvaluation]:
+    """Every ranking, evaluated under the same conditions; what they share is read and computed once.
+
+    Raises:
+        typer.BadParameter: options do not go together.
+        CuihopError: what `cuihop evaluate` raises.
+    """
+    arrays = {name for name, path in files.items() if is_array(path)}
+    if conditions.similarity is not None and not arrays:
+        raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
+    corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
+    if conditions.labels is not None and conditions.label_concepts is not None:
+        raise typer.BadParameter("give either --labels or --label-concepts")
+    if conditions.concepts is None:
+        return _by_judgements(files, arrays, conditions)
+    return _by_concepts(files, arrays, corpus_embeddings, conditions)
+
+
+def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path]:
+    """Name of a system of embeddings → the embeddings of the corpus."""
+    found: dict[str, Path] = {}
+    for name, path in named_files(given, "--corpus-embeddings"):
+        if name is None and len(arrays) == 1:
+            (name,) = arrays
+        if name not in arrays or name in found:
+            told = ", ".join(sorted(arrays)) or "none is given"
+            raise typer.BadParameter(f"--corpus-embeddings takes NAME=FILE, once for a NumPy array; arrays: {told}")
+        found[name] = path
+    return found
+
+
+def _by_judgements(files: Mapping[str, Path], arrays: set[str], conditions: Conditions) -> dict[str, JudgedEvaluation]:
+    """Without concepts, and so without a graph."""
+    if conditions.corpus is not None or conditions.corpus_embeddings:
+        raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
+    for measure in conditions.measures:
+        if measure.kind == "concepts":
+            raise InputError(
+                "a measure of concepts without concepts", column="measures", found=str(measure),
+                expected="the concepts of the images: --concepts FILE",
+            )  # fmt: skip
+    qrels, labels = _relevance(conditions)
+    if qrels is None and labels is None:
+        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
+    depth = depth_of(conditions.measures)
+
+    def read(name: str, path: Path) -> Ranking | RankingInBlocks:
+        if qrels is not None:
+            return read_run(path, tuple(qrels), depth=depth, ties=conditions.ties)
+        images = () if labels is None else labels.images
+        return read_ranking_in_blocks(
+            path, images, depth=depth, ties=conditions.ties,
+            similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
+        )  # fmt: skip
+
+    found: dict[str, JudgedEvaluation] = {}
+    for name, path in files.items():
+        ranking = read(name, path)
+        if isinstance(ranking, Ranking) and ranking.missing and conditions.of_queries["missing"] == "error":
+            raise missing_rankings(ranking.missing, ranking.source)  # which of the systems it is
+        found[name] = evaluate_judged(ranking, conditions.measures, qrels=qrels, labels=labels, **conditions.of_queries)
+    return found
+
+
+def _by_concepts(
+    files: Mapping[str, Path], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions
+) -> dict[str, Evaluation]:
+    if conditions.graph is None and any(measure.family == "nn-CUI" for measure in conditions.measures):
+        raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
+    queries = ImageConcepts.read(Path(conditions.concepts or ""))
+    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus)
+    qrels, labels = _relevance(conditions)
+    names, held = tuple(queries), None if corpus is None else tuple(corpus)
+    depth = depth_of(conditions.measures)
+
+    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
+        for name, path in files.items():
+            yield (
+                name,
+                read_ranking_in_blocks(
+                    path, names, held, depth=depth,
+                    corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
+                    similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
+                ),
+            )  # fmt: skip
+
+    opened = None if conditions.graph is None else opened_graph(conditions.graph)
+    try:
+        with progress() as bar:
+            task = bar.add_task("evaluated queries", total=None)
+            return evaluate_rankings(
+                queries, rankings(), opened, corpus=corpus, measures=conditions.measures, qrels=qrels, labels=labels,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                **conditions.of_concepts, **conditions.of_queries, **conditions.work,
+            )  # fmt: skip
+    except ConceptError:
+        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
+        raise
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def _relevance(conditions: Conditions) -> tuple[Qrels | None, ImageLabels | None]:
+    qrels = None if conditions.qrels is None else Qrels.read(conditions.qrels)
+    if conditions.label_concepts is not None:
+        return qrels, ImageLabels.of_concepts(ImageConcepts.read(conditions.label_concepts))
+    return qrels, None if conditions.labels is None else ImageLabels.read(conditions.labels)
+
+
+def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:
+    """A file for each card, called as its system.
+
+    Raises:
+        OutputError: the folder cannot be made, a name cannot be that of a file, or a file not be written.
+    """
+    for name in cards:
+        if Path(name).name != name or "\0" in name:
+            raise OutputError(f"{folder}: no score card can be called {name!r}; NAME=FILE gives another name")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: not a folder for score cards: {error.strerror or error}") from error
+    for name, card in cards.items():
+        card.write(folder / f"{name}.json")

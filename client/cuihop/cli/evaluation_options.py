@@ -1,0 +1,129 @@
+"""The options of an evaluation, declared once: what `cuihop evaluate` and `cuihop compare` share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuihop.cli.work import WORK_PANEL
+from cuihop.evaluation.rankings import Similarity, Ties
+from cuihop.evaluation.result import EmptyIdeal, Missing
+from cuihop.measures.resolution import Unknown
+
+__all__ = [
+    "FILES_PANEL",
+    "MEASURES_PANEL",
+    "ConceptsOption",
+    "CorpusEmbeddingsOption",
+    "CorpusOption",
+    "EmptyIdealOption",
+    "HopsOption",
+    "LabelConceptsOption",
+    "LabelsOption",
+    "MeasuresOption",
+    "MissingOption",
+    "OptionalGraphOption",
+    "QrelsOption",
+    "SimilarityOption",
+    "ThreadsOption",
+    "TiesOption",
+    "UnknownOption",
+]
+
+FILES_PANEL = "Files"
+MEASURES_PANEL = "Measures"
+
+ConceptsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.", rich_help_panel=FILES_PANEL
+    ),
+]
+OptionalGraphOption = Annotated[
+    str | None,
+    typer.Option(
+        "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=FILES_PANEL, show_default=False,
+        help="The graph, where a measure needs one: path of a snapshot, or bolt://HOST:PORT.",
+    ),
+]  # fmt: skip
+CorpusOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--corpus", help="Concepts of the images that can be retrieved; the queries themselves if not given.",
+        rich_help_panel=FILES_PANEL,
+    ),
+]  # fmt: skip
+CorpusEmbeddingsOption = Annotated[
+    Path | None,
+    typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.", rich_help_panel=FILES_PANEL),
+]
+QrelsOption = Annotated[
+    Path | None,
+    typer.Option("--qrels", help="Relevance judgements for AP, nDCG@K, …: TREC, Parquet.", rich_help_panel=FILES_PANEL),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels", help="Labels, for P@K(label), …: CSV or Parquet, image and a column for each label.",
+        rich_help_panel=FILES_PANEL,
+    ),
+]  # fmt: skip
+LabelConceptsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--label-concepts", rich_help_panel=FILES_PANEL,
+        help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ.",
+    ),
+]  # fmt: skip
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure", "-m", help="By name, several K with commas; may be repeated. cuihop measures lists them.",
+        show_default="nn-CUI@5,10,30", rich_help_panel=MEASURES_PANEL,
+    ),
+]  # fmt: skip
+HopsOption = Annotated[
+    int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.", rich_help_panel=MEASURES_PANEL)
+]
+UnknownOption = Annotated[
+    Unknown,
+    typer.Option(
+        "--unknown", help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves.",
+        rich_help_panel=MEASURES_PANEL,
+    ),
+]  # fmt: skip
+MissingOption = Annotated[
+    Missing,
+    typer.Option(
+        "--missing", help="Queries without a ranking: refuse, score 0, or skip.", rich_help_panel=MEASURES_PANEL
+    ),
+]
+EmptyIdealOption = Annotated[
+    EmptyIdeal,
+    typer.Option(
+        "--empty-ideal", rich_help_panel=MEASURES_PANEL,
+        help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip.",
+    ),
+]  # fmt: skip
+TiesOption = Annotated[
+    Ties,
+    typer.Option(
+        "--ties", rich_help_panel=MEASURES_PANEL,
+        help="Equal scores: by name ascending, or as trec_eval (single precision, name descending).",
+    ),
+]  # fmt: skip
+SimilarityOption = Annotated[
+    Similarity | None,
+    typer.Option(
+        "--similarity", rich_help_panel=MEASURES_PANEL, show_default="cosine for floating point",
+        help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+    ),
+]  # fmt: skip
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=WORK_PANEL
+    ),
+]

@@ -1,0 +1,112 @@
+"""What labels say of the images of a ranking: whether they agree with the query, or in how many labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.measures.judged_rankings import Pools
+from cuihop.measures.measure import label_parts
+
+__all__ = ["LabelGrades"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+_NOBODY = -2  # the code of a query without a label: that of no image
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGrades:
+    """The grade of an image is the number of parts in which it agrees with the query; a part is one label or several.
+
+    Attributes:
+        asked: for each part the code of each query, int32, shape (queries,).
+        held: for each part the code of each image of the corpus, int32, shape (corpus,).
+        pools, pool: the grades of all other images of the corpus; see `cuihop.measures.judged_rankings.JudgedRankings`.
+        unlabelled: how many images of queries and corpus lack one of the labels.
+    """
+
+    asked: Sequence[Int32]
+    held: Sequence[Int32]
+    pools: Pools
+    pool: Int64
+    unlabelled: int
+
+    @classmethod
+    def of(
+        cls, labels: ImageLabels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]
+    ) -> LabelGrades:
+        """By the labels in the name of a measure.
+
+        Args:
+            labels: of all images.
+            source: `Measure.labels`.
+            queries, corpus: the images; a query that the corpus holds is left out of its own pool.
+
+        Raises:
+            InputError: there is no such label, or an image has no row.
+        """
+        parts = label_parts(source)
+        codes = [labels.codes(part) for part in parts]
+        asking, holding = labels.rows(queries), labels.rows(corpus)
+        present = np.zeros(len(codes[0]), dtype=np.bool_)
+        present[holding] = True
+        # Queries that agree in everything, and in whether the corpus holds them, share a pool.
+        kinds = present[asking].astype(np.int64)
+        for code in codes:
+            kinds = np.unique(kinds * (int(code.max(initial=0)) + 2) + code[asking] + 1, return_inverse=True)[1]
+        first = np.unique(kinds, return_index=True)[1]
+        pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
+        lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
+        present[asking] = True
+        asked = [np.where(code == UNLABELLED, np.int32(_NOBODY), code)[asking] for code in codes]
+        return cls(asked, [code[holding] for code in codes], pools, kinds, int((present & lacking).sum()))
+
+    def grades(
+        self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64
+    ) -> npt.NDArray[np.uint8]:
+        """The grades of what some queries retrieved.
+
+        Args:
+            first, last: the queries.
+            rows: places in the corpus, one ranking after the other; lengths: of the rankings.
+        """
+        found = np.zeros(len(rows), dtype=np.uint8)
+        for asked, held in zip(self.asked, self.held, strict=True):
+            found += held[rows] == np.repeat(asked[first:last], lengths)
+        return found
+
+
+def _pools(
+    labels: ImageLabels,
+    parts: Sequence[tuple[str, ...]],
+    asking: Int64,
+    holding: Int64,
+    in_corpus: npt.NDArray[np.bool_],
+) -> Pools:
+    """How many images agree with each query in all parts, in all but one, ….
+
+    Those that agree in exactly g parts are counted by inclusion and exclusion over those that agree in some parts at
+    least, which are counted by their codes: no query is compared with an image.
+    """
+    most = len(parts)
+    exactly = np.zeros((len(asking), most + 1), dtype=np.int64)
+    for size in range(1, most + 1):
+        at_least = np.zeros(len(asking), dtype=np.int64)
+        for some in combinations(parts, size):
+            codes = labels.codes([name for part in some for name in part])
+            held = codes[holding]
+            totals = np.bincount(held[held != UNLABELLED], minlength=int(codes.max(initial=0)) + 1)
+            asked = codes[asking]
+            at_least += np.where(asked == UNLABELLED, 0, totals[asked] - in_corpus)
+        for grade in range(1, size + 1):
+            exactly[:, most - grade] += (-1) ** (size - grade) * comb(size, grade) * at_least
+    exactly[:, most] = len(holding) - in_corpus - exactly.sum(axis=1)
+    return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)

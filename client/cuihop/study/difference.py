@@ -1,0 +1,172 @@
+"""Does nn-IoU differ from IoU by more than chance, and how much is there that it could change?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.paired_tests import holm, randomisation_tests
+from cuihop.evaluation.relevance_index import Scores
+from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
+from cuihop.study.intervals import RESAMPLES, Interval
+from cuihop.study.numbers import Number
+from cuihop.study.setup import CUT_OFFS, DEPTH, Setup, Telling
+
+__all__ = ["Difference", "NearConcepts", "differences", "near_concepts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """P@K of rankings by nn-IoU and by IoU, query by query.
+
+    Attributes:
+        measure: by its name. labels, k: of it.
+        iou, nn_iou, difference: the means, and that of nn-IoU less IoU.
+        interval: 95 % confidence, paired bootstrap.
+        p: two-sided, of the randomisation test. p_holm: adjusted for all of these measures.
+        better, worse, same: queries for which nn-IoU scores more, less, the same.
+    """
+
+    measure: str
+    labels: tuple[str, ...]
+    k: int
+    iou: float
+    nn_iou: float
+    difference: float
+    interval: Interval
+    p: float
+    p_holm: float
+    better: int
+    worse: int
+    same: int
+
+
+def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[Difference]:
+    """One for each P@K that any query has a value of."""
+    iou, nn_iou = found.evaluations[IOU], found.evaluations[NN_IOU]
+    tested = []
+    for place, measure in enumerate(iou.measures):
+        interval = found.differences[str(measure)]
+        means = iou.means[str(measure)], nn_iou.means[str(measure)]
+        if measure.family == "P" and measure.k and interval is not None and None not in means:
+            values = nn_iou.values[:, place] - iou.values[:, place]
+            tested.append((measure, values[~np.isnan(values)], interval))
+    progress = telling("tested nn-IoU against IoU")
+    p_values: list[float] = []
+    for _, some in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
+        columns = np.stack([values for _, values, _ in some], axis=1)
+        p_values += randomisation_tests(columns, resamples=RESAMPLES, seed=setup.seed, threads=setup.threads)
+        progress(len(p_values), len(tested))
+    return [
+        Difference(
+            str(measure), measure.labels, measure.k or 0, iou.means[str(measure)] or 0.0,
+            nn_iou.means[str(measure)] or 0.0, math.fsum(values) / len(values), interval, p, adjusted,
+            int((values > 0).sum()), int((values < 0).sum()), int((values == 0).sum()),
+        )
+        for (measure, values, interval), p, adjusted in zip(tested, p_values, holm(p_values), strict=True)
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NearConcepts:
+    """How much there is that nn-IoU counts and IoU does not.
+
+    Attributes:
+        concepts: distinct concepts of the images. linked: those of them that have another of them within n hops.
+        occurrences: how many concepts all images have together. linked_occurrences: of linked concepts.
+        others: K → the share of queries whose first K images by IoU and by nn-IoU are not the same, in whatever order.
+        near: (ranking, K) → the mean |rel| of a query and one of its first K images.
+        having: (ranking, K) → the share of these pairs with |rel| > 0.
+        queries: how many.
+    """
+
+    concepts: int
+    linked: int
+    occurrences: int
+    linked_occurrences: int
+    others: dict[int, float]
+    near: dict[tuple[str, int], float]
+    having: dict[tuple[str, int], float]
+    queries: int
+
+    def numbers(self, setup: Setup) -> Iterator[Number]:
+        """Each of them in long form."""
+
+        def number(ranking: str, measure: str, value: float) -> Number:
+            return Number("near", ranking, measure, setup.n, setup.lam, "all", value, self.queries)
+
+        for k, share in self.others.items():
+            yield number(NN_IOU, f"other images than by IoU@{k}", share)
+        for (ranking, k), mean in self.near.items():
+            yield number(ranking, f"near concepts@{k}", mean)
+            yield number(ranking, f"images with near concepts@{k}", self.having[ranking, k])
+
+
+def near_concepts(found: CrossEvaluation, setup: Setup, telling: Telling) -> NearConcepts:
+    """Count what nn-IoU adds: among the concepts of the images, and in what both rankings retrieve."""
+    images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
+    held = [sorted(concepts - images.resolved.isolated) for concepts in images.query_sets]
+    known = sorted({concept for concepts in held for concept in concepts})
+    linked = _linked(known, setup)
+    everything = np.arange(len(images.queries))
+    tops = {name: found.rankings[name].top(DEPTH, everything) for name in (IOU, NN_IOU)}
+    rel = _rel(images, np.concatenate(list(tops.values()), axis=1), setup, telling)
+    others: dict[int, float] = {}
+    near: dict[tuple[str, int], float] = {}
+    having: dict[tuple[str, int], float] = {}
+    for k in CUT_OFFS:
+        first, second = (np.sort(rows[:, :k], axis=1) for rows in tops.values())
+        others[k] = float((first != second).any(axis=1).mean())
+        for place, (name, rows) in enumerate(tops.items()):
+            there = rows[:, :k] >= 0
+            counts = rel[:, place * DEPTH : place * DEPTH + k][there]
+            near[name, k] = float(counts.mean()) if len(counts) else 0.0
+            having[name, k] = float((counts > 0).mean()) if len(counts) else 0.0
+    return NearConcepts(
+        len({concept for concepts in images.query_sets for concept in concepts}),
+        len(linked),
+        sum(map(len, images.query_sets)),
+        sum(len(linked.intersection(concepts)) for concepts in held),
+        others,
+        near,
+        having,
+        len(images.queries),
+    )
+
+
+def _linked(known: Sequence[str], setup: Setup) -> set[str]:
+    """The concepts that have another of them within n hops, from here to there or from there to here."""
+    if not known or setup.n == 0:
+        return set()
+    pack = setup.graph.pack(known, hops=setup.n, direction=setup.direction)
+    owners = np.repeat(np.arange(len(known)), np.diff(pack.indptr))
+    apart = pack.indices != owners
+    return {known[place] for place in np.union1d(owners[apart], pack.indices[apart]).tolist()}
+
+
+def _rel(images: ImageCollection, rows: npt.NDArray[np.int32], setup: Setup, telling: Telling) -> npt.NDArray[np.int64]:
+    """|rel| of each query and each of some images: same shape as ``rows``; 0 where there is none."""
+    found = np.zeros(rows.shape, dtype=np.int64)
+    sizes = np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64)
+    memory = MemoryBudget.of(setup.memory)
+    memory.take("rankings", rows.nbytes + found.nbytes)
+    index = images.index(setup.graph, hops=setup.n, direction=setup.direction, memory=memory)
+
+    def receive(scores: Scores) -> None:
+        iou, most = scores.asked_gains  # λ = 0 and λ = 1
+        both = sizes[scores.queries, np.newaxis] + sizes[rows[scores.queries]]
+        union = both - np.rint(iou * both / (1 + iou))  # |A ∪ B| = |A| + |B| - |A ∩ B|
+        found[scores.queries] = np.rint((most - iou) * union)
+
+    index.score(
+        [0.0, 1.0], 1, lambda places: rows[places], receive, depth=rows.shape[1], threads=setup.threads,
+        progress=telling("counted near concepts"),
+    )  # fmt: skip
+    return found

@@ -1,0 +1,162 @@
+"""Confidence intervals, the test of nn-IoU against IoU, and what there is for nn-IoU to gain, by plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cuihop.evaluation.baselines import Relevance, top_k
+from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.paired_tests import holm, randomisation_tests
+from cuihop.evaluation.relevance_index import Progress
+from cuihop.evaluation.whole_collection import evaluate
+from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
+from cuihop.study.difference import differences, near_concepts
+from cuihop.study.intervals import intervals
+from cuihop.study.literal import rel
+from cuihop.study.setup import CUT_OFFS, Setup
+from cuihop.study.unfinished import Unfinished
+from example_graph import EDGES, UNKNOWN, example_graph
+
+CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
+IMAGES = 70
+
+
+def quiet(what: str) -> Progress:
+    return lambda done, total: None
+
+
+def silent(done: int, total: int) -> None:
+    """Nobody is told."""
+
+
+@pytest.fixture(scope="module", params=[(1, 0.5), (2, 0.3), (0, 0.5)], ids=str)
+def setup(request: pytest.FixtureRequest) -> Setup:
+    draw = np.random.default_rng(11)
+    names = [f"i{place:02}" for place in range(IMAGES)]
+    sets = {name: frozenset(draw.choice(CONCEPTS, draw.integers(0, 6), replace=False).tolist()) for name in names}
+    labels = ImageLabels({
+        "modality": {name: str(draw.choice(["CT", "MRI"])) for name in names},
+        "organ": {name: str(draw.choice(["head", "chest", ""])) for name in names},
+    })  # fmt: skip
+    n, lam = request.param
+    return Setup(ImageConcepts(sets), example_graph(), labels, n=n, lam=lam, unknown="isolated", threads=1, seed=5)
+
+
+@pytest.fixture(scope="module")
+def cross(setup: Setup) -> CrossEvaluation:
+    return cross_evaluation(setup, quiet, Unfinished(None, setup))
+
+
+def test_an_interval_is_that_of_the_percentile_bootstrap() -> None:
+    draw = np.random.default_rng(2)
+    values = np.stack([draw.random(80), draw.integers(0, 2, 80).astype(float)], axis=1)
+    found = intervals(values, 4, silent)
+    for column, interval in zip(values.T, found, strict=True):
+        other = stats.bootstrap((column,), np.mean, method="percentile", n_resamples=10_000, rng=1).confidence_interval
+        assert interval == pytest.approx((other.low, other.high), abs=0.01)
+
+
+def test_intervals_are_drawn_over_the_queries_that_have_a_value() -> None:
+    draw = np.random.default_rng(3)
+    some = np.where(np.arange(60) < 20, np.nan, draw.normal(5, 1, 60))
+    values = np.stack([some, np.full(60, np.nan), np.full(60, 0.25)], axis=1)
+    first, nothing, constant = intervals(values, 0, silent)
+    assert nothing is None
+    assert constant == (0.25, 0.25)
+    kept = some[20:]
+    error = kept.std(ddof=1) / np.sqrt(len(kept))
+    assert first == pytest.approx((kept.mean() - 1.96 * error, kept.mean() + 1.96 * error), abs=0.05)
+
+
+def test_one_seed_gives_one_interval_whatever_else_is_resampled() -> None:
+    values = np.random.default_rng(0).random((50, 3))
+    alone = intervals(values[:, 1:2], 9, silent)
+    assert intervals(values, 9, silent)[1:2] == alone
+    assert intervals(values[:, 1:2], 8, silent) != alone
+
+
+def test_the_interval_of_a_difference_is_paired() -> None:
+    """Two systems that differ by the same in every query differ by just that in every resample."""
+    values = np.random.default_rng(1).random((40, 1))
+    first, _ = intervals(np.concatenate([values + 0.125 - values, values], axis=1), 0, silent)
+    assert first == pytest.approx((0.125, 0.125))
+
+
+def test_every_mean_lies_in_its_interval(cross: CrossEvaluation, setup: Setup) -> None:
+    for number in cross.numbers(setup):
+        assert (number.value is None) == (number.low is None) == (number.high is None)
+        if number.value is not None and number.low is not None and number.high is not None:
+            assert number.low - 1e-9 <= number.value <= number.high + 1e-9
+
+
+def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation, setup: Setup) -> None:
+    found = differences(cross, setup, quiet)
+    assert [each.measure for each in found] == [
+        f"P@{k}({labels})" for labels in ("modality", "organ", "modality, organ") for k in CUT_OFFS
+    ]
+    values = {}
+    for by in ("iou", "nn-iou"):
+        ranking = top_k(setup.images, setup.graph, 30, by=by, n=setup.n, lam=setup.lam, unknown="isolated")
+        measured = evaluate(
+            setup.images, ranking, setup.graph, measures=[each.measure for each in found], labels=setup.labels,
+            unknown="isolated", empty_ideal="skip",
+        )  # fmt: skip
+        values[by] = measured.values
+    p_values = []
+    for place, each in enumerate(found):
+        iou, nn_iou = (column[~np.isnan(column)] for column in (values["iou"][:, place], values["nn-iou"][:, place]))
+        assert (each.iou, each.nn_iou) == pytest.approx((iou.mean(), nn_iou.mean()))
+        assert each.difference == pytest.approx(nn_iou.mean() - iou.mean(), abs=1e-12)
+        assert each.interval[0] <= each.difference <= each.interval[1]
+        assert (each.better, each.worse, each.same) == tuple(
+            int(np.sum(sign(nn_iou, iou))) for sign in (np.greater, np.less, np.equal)
+        )
+        p_values += randomisation_tests((nn_iou - iou)[:, np.newaxis], seed=5)
+    assert [each.p for each in found] == p_values
+    assert [each.p_holm for each in found] == holm(p_values)
+    if setup.n == 0:
+        assert {(each.difference, each.p) for each in found} == {(0.0, 1.0)}
+    else:
+        assert min(p_values) < 1.0
+
+
+def test_what_there_is_to_gain_is_counted_as_algorithm_1_says(cross: CrossEvaluation, setup: Setup) -> None:
+    found = near_concepts(cross, setup, quiet)
+    graph = setup.graph
+
+    def near(a: str, b: str) -> bool:
+        if a == b or UNKNOWN in (a, b):
+            return a == b
+        return graph.distance(a, b, max_hops=setup.n) is not None
+
+    images = setup.images
+    held = {concept for concepts in images.values() for concept in concepts}
+    linked = {a for a in held if any(a != b and near(a, b) for b in held)}
+    assert (found.concepts, found.linked) == (len(held), len(linked))
+    assert found.occurrences == sum(map(len, images.values()))
+    assert found.linked_occurrences == sum(len(linked & concepts) for concepts in images.values())
+    ways: list[tuple[str, Relevance]] = [("IoU", "iou"), ("nn-IoU", "nn-iou")]
+    lists = {
+        name: dict(top_k(images, graph, 30, by=by, n=setup.n, lam=setup.lam, unknown="isolated")) for name, by in ways
+    }
+    for k in CUT_OFFS:
+        differing = sum(set(lists["IoU"][q][:k]) != set(lists["nn-IoU"][q][:k]) for q in images)
+        assert found.others[k] == pytest.approx(differing / IMAGES)
+        for name, ranked in lists.items():
+            sizes = [len(rel(images[q], images[image], near)) for q in images for image in ranked[q][:k]]
+            assert found.near[name, k] == pytest.approx(sum(sizes) / len(sizes))
+            assert found.having[name, k] == pytest.approx(sum(size > 0 for size in sizes) / len(sizes))
+    assert (found.linked > 0) == (found.near["nn-IoU", 30] > 0) == (setup.n > 0)
+
+
+def test_hops_of_one_direction_link_both_their_ends(setup: Setup) -> None:
+    child, parent = EDGES[0]
+    images = ImageConcepts({"a": frozenset({child}), "b": frozenset({parent}), "c": frozenset()})
+    few = replace(setup, images=images, labels=None, n=1, direction="up")
+    found = near_concepts(cross_evaluation(few, quiet, Unfinished(None, few)), few, quiet)
+    assert (found.concepts, found.linked, found.linked_occurrences) == (2, 2, 2)
