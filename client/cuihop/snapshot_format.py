@@ -204,8 +204,11 @@ def replaced_file(path: Path, *, expected_bytes: int | None = None) -> Iterator[
     """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
 
     Raises:
-        OutputError: the operating system refused; says what, where, and for a full disk how much was needed.
+        OutputError: the operating system refused; says what, where, and for a full disk how much was needed. Or
+            ``path`` is no file: it would be replaced by one, which of ``/dev/null`` nobody wants.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OutputError(f"{path}: not written: a device or a pipe, and not a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         with temporary.open("xb") as file:

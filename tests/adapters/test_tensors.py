@@ -1,7 +1,8 @@
 """Tensors of other libraries go wherever arrays go. PyArrow's speak DLPack; torch's are tested where torch is there.
 
 torch comes for Linux with a gigabyte of CUDA, too much for a dependency of the tests. A stand-in over a tensor of
-PyArrow does what torch's documentation says of ``detach``, ``cpu``, ``float``, ``byte`` and ``__dlpack__``.
+PyArrow does what torch's documentation says of ``detach``, ``cpu``, ``float``, ``byte`` and ``__dlpack__``. (With
+Debian's torch 1.13.0 on the path, these tests passed on 2026-11-21.)
 """
 
 from __future__ import annotations
@@ -177,6 +178,16 @@ def test_other_arguments_that_do_not_fit() -> None:
 
     with pytest.raises(InputError, match=r"Unsupported device.*copied to the processor's memory"):
         numpy_array(Elsewhere(), "embeddings")
+
+    class OfTorchsMetaDevice(StandIn):
+        def detach(self) -> StandIn:
+            return self
+
+        def cpu(self) -> StandIn:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+    with pytest.raises(InputError, match=r"embeddings.*no data!"):
+        numpy_array(OfTorchsMetaDevice(VALUES), "embeddings")
 
 
 def test_no_library_of_tensors_and_no_peer_is_imported() -> None:

@@ -123,6 +123,16 @@ def test_distances_of_any_length_keep_their_order(length: int) -> None:
     assert nearest_first == [f"image {place:03}" for place in range(1, length + 1)]
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 6, 7, 10, 26, 27, 28, 40])
+def test_a_hop_more_weighs_less_whatever_the_names(length: int) -> None:
+    # Weights that were no whole numbers would be rounded, and hops with them: then names would decide.
+    chain = [f"C{number:07}" for number in range(length + 2)]
+    graph = SnapshotGraph.of(list(pairwise(chain[:-1])), concepts=chain)
+    images = {f"image {length + 1 - place:03}": concept for place, concept in enumerate(chain)}  # the last has no path
+    ranking = top_k(images, graph, length + 1, by="bm")[f"image {length + 1:03}"]
+    assert list(ranking) == [f"image {length + 1 - place:03}" for place in range(1, length + 2)]
+
+
 def test_more_concepts_than_memory_allows_are_refused() -> None:
     concepts = [f"C{number:07}" for number in range(3_000)]
     graph = SnapshotGraph.of(list(pairwise(concepts)))

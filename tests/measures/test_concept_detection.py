@@ -219,7 +219,7 @@ def test_the_irma_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
         ("1 31", "1", ("--branching", "2"), 3, "predictions, line 1: wrong number of columns"),
         ("1 31", "", ("--branching", "2"), 3, "predictions: the file holds no image"),
         ("1 41", "1 31", ("--codes", "truth"), 0, ""),
-        ("1 41", "1 31", ("--codes", "predictions-codes"), 3, "line 1, column 2: no code of the hierarchy begins so"),
+        ("1 41", "1 31", ("--codes", "predictions-codes"), 3, "line 1, column 2: not in the code book"),
         ("1 41", "1 31", ("--codes", "empty"), 3, "the file holds no code"),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
+from cuihop.evaluation.irma_codes import evaluate_irma
 from cuihop.measures import irma_error
 from cuihop.measures.irma_error import branching_of
 
@@ -65,3 +68,13 @@ def test_labels_are_counted_per_beginning() -> None:
 def test_codes_and_branching_that_are_none(correct: str, predicted: str, branching: int | tuple[int, ...]) -> None:
     with pytest.raises(InputError):
         irma_error(correct, predicted, branching)
+
+
+def test_a_correct_code_that_the_code_book_does_not_have(tmp_path: Path) -> None:
+    # Without 3187, four labels would be counted as three; and a book with old line ends is one line.
+    for name, text in (("truth", "a 318a\nb 3187\n"), ("predicted", "a 318*\nb 3187\n"), ("codes", "318a\r3187\r")):
+        (tmp_path / name).write_bytes(text.encode())
+    with pytest.raises(InputError, match=r"truth, line 2, column 2: not in the code book; found '3187'"):
+        evaluate_irma(tmp_path / "truth", tmp_path / "predicted", codes=tmp_path / "codes")
+    (tmp_path / "codes").write_text("318a\n3187\n")
+    assert evaluate_irma(tmp_path / "truth", tmp_path / "predicted", codes=tmp_path / "codes").counts.right == 1

@@ -33,14 +33,14 @@ def numpy_array(values: object, name: str) -> npt.NDArray[Any]:
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError("values are masked", column=name, found="a masked array", expected="a number in every place")
-    for step in ("detach", "cpu", "toarray"):  # the first two of torch, the last of SciPy
-        if callable(method := getattr(values, step, None)) and not isinstance(values, np.ndarray):
-            values = method()
-    # What torch does not hand over by DLPack (bool: up to 2.0), in types that it does.
-    widen = {"torch.bfloat16": "float", "torch.bool": "byte"}.get(str(getattr(values, "dtype", "")))
-    if widen is not None:
-        values = getattr(values, widen)()
     try:
+        for step in ("detach", "cpu", "toarray"):  # the first two of torch, the last of SciPy
+            if callable(method := getattr(values, step, None)) and not isinstance(values, np.ndarray):
+                values = method()
+        # What torch does not hand over by DLPack (bool: up to 2.0), in types that it does.
+        widen = {"torch.bfloat16": "float", "torch.bool": "byte"}.get(str(getattr(values, "dtype", "")))
+        if widen is not None:
+            values = getattr(values, widen)()
         found = _exchanged(values)
         if found.dtype.kind == "V" and found.dtype.names is None:  # the bfloat16 of ml_dtypes, which JAX uses
             found = found.astype(np.float32)

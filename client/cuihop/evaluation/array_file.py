@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.text_lines import check_not_a_pipe
 
 __all__ = ["ArrayFile", "Rows", "content_of_rows", "is_array"]
 
@@ -128,6 +129,7 @@ def is_array(path: Path) -> bool:
     Raises:
         InputError: it cannot be read, is named ``.npy`` and is none, or holds vectors in a form that is not read.
     """
+    check_not_a_pipe(path)
     try:
         with path.open("rb") as file:
             found = file.read(_HEAD)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.text_lines import shown
+from cuihop.text_lines import check_not_a_pipe, shown
 
 __all__ = ["ArrowTable", "Table", "is_table_file", "is_table_object"]
 
@@ -27,7 +27,12 @@ _TEXT = "text"
 
 
 def is_table_file(path: Path) -> bool:
-    """Whether a file is a Parquet, Arrow or Feather one, by its content or by its name."""
+    """Whether a file is a Parquet, Arrow or Feather one, by its content or by its name.
+
+    Raises:
+        InputError: it is a pipe.
+    """
+    check_not_a_pipe(path)
     if path.suffix.lower() in _SUFFIXES:
         return True
     try:

@@ -130,6 +130,8 @@ class ImageLabels:
     def of(cls, labels: object) -> ImageLabels:
         """From name of a label → image → value, or a table or DataFrame: first the images, then a column for each.
 
+        ``None`` and NaN are no label.
+
         Raises:
             InputError: it is neither, an image stands twice, or columns have different images.
         """
@@ -148,7 +150,7 @@ class ImageLabels:
             raise InputError(
                 "not labels of images", found=type(labels).__name__, expected="label → image → value, or a DataFrame"
             )
-        columns = {str(name): {image: str(value) for image, value in c.items()} for name, c in labels.items()}
+        columns = {str(name): {image: _text(value) for image, value in c.items()} for name, c in labels.items()}
         if len({frozenset(column) for column in columns.values()}) > 1:
             raise InputError("labels of different images", expected="every label for the same images")
         return cls(columns)
@@ -240,6 +242,12 @@ def _both(ours: Int32, theirs: Int32) -> Int32:
     codes = np.full(len(ours), UNLABELLED, dtype=np.int32)
     codes[known] = np.unique(pairs, return_inverse=True)[1]
     return codes
+
+
+def _text(value: object) -> str:
+    """The value as text; empty for a missing one."""
+    missing = value is None or (isinstance(value, float | np.floating) and np.isnan(value))
+    return "" if missing else str(value)
 
 
 def _checked_header(fields: list[str], path: Path, line: int) -> list[str]:

@@ -73,8 +73,8 @@ class IrmaCodes:
         return cls(axes, lines, str(path))
 
 
-def read_code_book(path: str | Path) -> list[Branching]:
-    """The number of labels after each beginning, for each axis, from a file of all codes: one in each line.
+def read_code_book(path: str | Path) -> list[tuple[str, ...]]:
+    """For each axis all its codes, from a file of them: one in each line.
 
     What stands behind a code, such as its meaning, is not used.
 
@@ -96,7 +96,7 @@ def read_code_book(path: str | Path) -> list[Branching]:
         codes.append(code)
     if not codes:
         raise InputError("the file holds no code", file=path, expected="one code in each line")
-    return [branching_of(axis) for axis in zip(*codes, strict=True)]
+    return list(zip(*codes, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,8 @@ def evaluate_irma(
     Args:
         truth: image and correct code, every position specified.
         predictions: of the same images and axes; may hold ``*``.
-        codes: all codes of the hierarchy: b_i is counted in it. branching: instead, one b for every position.
+        codes: all codes of the hierarchy, the correct ones among them: b_i is counted in it.
+        branching: instead, one b for every position.
         missing_wrong: an image without a prediction is all wrong instead of an error.
 
     Raises:
@@ -152,11 +153,16 @@ def evaluate_irma(
     true, predicted = IrmaCodes.read(truth), IrmaCodes.read(predictions)
     _check_images(true, predicted, missing_wrong)
     count = len(next(iter(true.axes.values())))
-    labels: Sequence[Branching | int] = [branching or 0] * count if codes is None else read_code_book(str(codes))
-    if len(labels) != count:
-        raise InputError(
-            "the code book has other axes", file=codes, found=f"{len(labels)}", expected=f"{count}, as in {true.source}"
-        )
+    labels: Sequence[Branching | int] = [branching or 0] * count
+    if codes is not None:
+        book = read_code_book(codes)
+        if len(book) != count:
+            raise InputError(
+                "the code book has other axes", file=codes, found=f"{len(book)}",
+                expected=f"{count}, as in {true.source}",
+            )  # fmt: skip
+        _check_known(true, book, codes)
+        labels = [branching_of(axis) for axis in book]
     errors = np.ones((len(true.axes), count), dtype=np.float64)
     for row, (image, correct) in enumerate(true.axes.items()):
         for axis, own in enumerate(correct):
@@ -201,6 +207,18 @@ def _error(correct: str, predicted: str, labels: Branching | int, true: IrmaCode
             error.problem, file=true.source, line=true.lines[image], column=2, found=error.found,
             expected=error.expected,
         ) from None  # fmt: skip
+
+
+def _check_known(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str | Path) -> None:
+    """Refuse a code book without a correct code: it would tell too few possible labels."""
+    known = [frozenset(axis) for axis in book]
+    for image, code in true.axes.items():
+        for own, axis in zip(code, known, strict=True):
+            if own not in axis and WILDCARD not in own:
+                raise InputError(
+                    "not in the code book", file=true.source, line=true.lines[image], column=2, found=shown(own),
+                    expected=f"a code of {codes}",
+                )  # fmt: skip
 
 
 def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) -> None:

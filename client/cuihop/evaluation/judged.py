@@ -270,7 +270,9 @@ def evaluate_judged(
             raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
         if given.missing and missing == "error":
             raise missing_rankings(given.missing)
-        found, ranked = judged_values(given, wanted, **judging), given
+        by_labels = images if any(measure.labels for measure in wanted) else None
+        of_images = None if by_labels is None else _of_images(given, by_labels)
+        found, ranked = judged_values(given, wanted, **judging, of_images=of_images), given
     if missing == "skip":
         found.values[~ranked.listed] = np.nan
     depth = depth_of(wanted)

@@ -77,9 +77,8 @@ def evaluate_rankings(
     computed once, not once a ranking.
 
     Args:
-        queries, graph, corpus, measures, n, lam, direction, unknown, missing, empty_ideal, qrels, labels, progress,
-            threads, memory, checkpoint, keep_checkpoint: as in `cuihop.evaluation.evaluate`. Judged blocks of the n-th
-            ranking that is made in blocks go into a file of their own, the checkpoint's name and ``.n``.
+        queries, graph, corpus: as in `cuihop.evaluation.evaluate`, and everything else. Judged blocks of the n-th
+            ranking that is made in blocks go into a file of their own: the name of the checkpoint, and ``.n``.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
 
@@ -104,6 +103,8 @@ def evaluate_rankings(
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
     judgements = None if qrels is None else Qrels.of(qrels)
+    query_names, corpus_names = frozenset(images.query_names), frozenset(images.corpus_names)
+    judged_others = None if judgements is None else judgements.of_others(query_names & corpus_names)
     labelled = None if labels is None else ImageLabels.of(labels)
     others = [measure for measure in wanted if measure not in gains]
     depth = min(depth_of(gains) or 0, len(images.corpus))
@@ -115,7 +116,7 @@ def evaluate_rankings(
                 "two rankings of one name", column="rankings", found=shown(name), expected="each name once"
             )
         ranking = _fitted(given, images)
-        judging: Judging = {"qrels": judgements, "labels": labelled, "empty_ideal": empty_ideal}
+        judging: Judging = {"qrels": judged_others, "labels": labelled, "empty_ideal": empty_ideal}
         if isinstance(ranking, RankingInBlocks):
             job: dict[str, Any] = {"work": "judged evaluation", **judging_depends(others, **judging), "head": depth}
             job |= {} if checkpoint is None else ranking.depends
@@ -190,6 +191,8 @@ def evaluate_rankings(
     }
     deepest = depth_of(wanted)
     counted = _counts(images, made.keywords["best_gains"])
+    if judgements is not None:
+        counted = dataclasses.replace(counted, judged_elsewhere=judgements.elsewhere(query_names, corpus_names))
     evaluations: dict[str, Evaluation] = {}
     for (name, system), of_system in zip(systems.items(), values, strict=True):
         ranking, judged = system.ranking, system.judged
@@ -236,7 +239,10 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     lengths = np.minimum(ranking.lengths, depth)
     ranks = np.arange(len(ranking.rows)) - np.repeat(ranking.indptr[:-1], ranking.lengths)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return dataclasses.replace(ranking, indptr=indptr, rows=ranking.rows[ranks < depth])
+    return Ranking(
+        ranking.queries, ranking.corpus, indptr, ranking.rows[ranks < depth], ranking.listed, ranking.self_retrieved,
+        ranking.source, ranking.unasked, ranking.ties,
+    )  # fmt: skip
 
 
 def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
