@@ -4,8 +4,9 @@
 
     image_concepts     concept files → image → concepts
     arrow_tables       Parquet, Arrow and Feather; arrow_inputs: concepts, rankings, judgements, labels from them
-    rankings           rankings, and which file holds what: ranking_text, ranking_arrays, embeddings, binary_codes
-    baselines          rankings made here: by IoU, by nn-IoU, at random
+    rankings           rankings, and which file holds what: ranking_text, ranking_arrays, array_file
+    ranked_blocks      rankings made block by block, by nearest_vectors of embeddings and by binary_codes; judged_blocks
+    baselines          rankings made here: by IoU and nn-IoU, gain_rows: by BM and TF-IDF, at random
     image_collection   queries and corpus, their concepts resolved on a graph
     concept_sets       their distinct concept sets, numbered
     relevance_index    nn-IoU of every query with every image, exactly
