@@ -35,6 +35,7 @@ MODULES = {
         "cuihop.evaluation.result",
         "cuihop.evaluation.score_card",
         "cuihop.evaluation.judged",
+        "cuihop.evaluation.judged_result",
         "cuihop.evaluation.qrels",
         "cuihop.evaluation.image_labels",
         "cuihop.evaluation.comparison",

@@ -31,8 +31,9 @@ from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, table
 from cuihop.cli.work import MemoryOption
 from cuihop.evaluation.comparison import Comparison, compare
+from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
-from cuihop.evaluation.result import Evaluation, JudgedEvaluation
+from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.measures import measures_named
 from cuihop.study.comparison_tables import comparison_tables, write_tables

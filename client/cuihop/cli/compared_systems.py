@@ -15,11 +15,13 @@ from cuihop.errors import ConceptError, InputError, OutputError
 from cuihop.evaluation.array_file import is_array
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.judged_result import JudgedEvaluation
+from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
-from cuihop.evaluation.result import Evaluation, JudgedEvaluation, missing_rankings
+from cuihop.evaluation.result import Evaluation, missing_rankings
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.score_card_file import is_score_card
 from cuihop.evaluation.several_rankings import evaluate_rankings

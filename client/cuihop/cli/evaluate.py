@@ -35,13 +35,15 @@ from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.judged_result import JudgedEvaluation
+from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
 from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import Evaluation, JudgedEvaluation
+from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.whole_collection import evaluate
 from cuihop.graph import ConceptGraph

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cuihop.cli.output import console, counted, direction_told, table
-from cuihop.evaluation.result import Evaluation, IdentifierCount, JudgedEvaluation
+from cuihop.evaluation.judged_result import JudgedEvaluation
+from cuihop.evaluation.result import Evaluation, IdentifierCount
 
 __all__ = ["account_of", "show_evaluation"]
 

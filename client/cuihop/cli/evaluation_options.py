@@ -67,7 +67,7 @@ QrelsOption = Annotated[
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
-        "--labels", help="Labels, for P@K(label), …: CSV or Parquet, image and a column for each label.",
+        "--labels", help="Labels, for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each.",
         rich_help_panel=FILES_PANEL,
     ),
 ]  # fmt: skip

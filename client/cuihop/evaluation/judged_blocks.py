@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import JudgedValues, judged_values
+from cuihop.evaluation.judged_values import JudgedValues, judged_values
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks, bytes_of_rank
 from cuihop.evaluation.rankings import Ranking

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,6 @@ __all__ = [
     "Evaluation",
     "EvaluationCounts",
     "IdentifierCount",
-    "JudgedCounts",
-    "JudgedEvaluation",
     "MeasuredQueries",
     "Missing",
 ]
@@ -100,45 +98,6 @@ class EvaluationCounts:
     nothing_relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
     judged_elsewhere: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceCount:
-    """Documents of all queries that count: trec_eval's num_ret, num_rel and num_rel_ret.
-
-    Attributes:
-        retrieved: looked at: as many of each ranking as the deepest measure asks.
-        relevant: retrieved or not.
-        relevant_retrieved: both.
-    """
-
-    retrieved: int
-    relevant: int
-    relevant_retrieved: int
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedCounts:
-    """What went into an evaluation against judgements or labels.
-
-    Attributes:
-        queries: those that were judged; corpus: documents that can be, or were, retrieved.
-        self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
-        missing: queries without a ranking, scored 0 or skipped.
-        unasked: queries of the ranking that have no judgements; they take no part.
-        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
-        unlabelled: labels → how many images lack one of them.
-        relevance: by whom relevance is judged → documents of the queries that were not skipped.
-    """
-
-    queries: int
-    corpus: int
-    self_retrieved: int
-    missing: tuple[str, ...]
-    unasked: tuple[str, ...]
-    nothing_relevant: Mapping[str, tuple[str, ...]]
-    unlabelled: Mapping[str, int]
-    relevance: Mapping[str, RelevanceCount]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -256,7 +215,7 @@ class MeasuredQueries:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation(MeasuredQueries):
-    """The result of `cuihop.evaluation.evaluate`.
+    """The result of `cuihop.evaluate`.
 
     Attributes:
         best_gains: for each gain, the largest of any other image, float64, shape (queries,).
@@ -277,44 +236,6 @@ class Evaluation(MeasuredQueries):
         yield "retrieved", self.retrieved
         for gain, best in self.best_gains.items():
             yield f"best {gain}", best
-
-
-Value = TypeVar("Value")
-
-
-class Later(Generic[Value]):
-    """A field of a dataclass that may be given as a function, which is called when somebody first asks."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._kept = f"_{name}"
-
-    def __get__(self, instance: object | None, owner: type) -> Value:
-        if instance is None:  # a dataclass asks for the default
-            raise AttributeError(self._kept)
-        held = instance.__dict__
-        if callable(held[self._kept]):
-            held[self._kept] = held[self._kept]()
-        value: Value = held[self._kept]
-        return value
-
-    def __set__(self, instance: object, value: Value | Callable[[], Value]) -> None:
-        instance.__dict__[self._kept] = value
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class JudgedEvaluation(MeasuredQueries):
-    """The result of `cuihop.evaluation.evaluate_judged`.
-
-    Attributes:
-        retrieved: int64, shape (queries,): documents of its ranking that were looked at.
-    """
-
-    counts: Later[JudgedCounts] = Later()
-    parameters: Later[Mapping[str, Any]] = Later()
-    retrieved: npt.NDArray[np.int64]
-
-    def _account(self) -> Iterator[tuple[str, Any]]:
-        yield "retrieved", self.retrieved
 
 
 Way = TypeVar("Way", bound=str)

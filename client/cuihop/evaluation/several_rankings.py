@@ -19,8 +19,8 @@ from cuihop.evaluation.checkpoint import open_checkpoint
 from cuihop.evaluation.gain_levels import GainPart, gains_of
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
+from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
@@ -47,7 +47,7 @@ __all__ = ["RankingLike", "evaluate_rankings"]
 Float64 = npt.NDArray[np.float64]
 
 RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table
-"""What `cuihop.evaluation.evaluate` takes for a ranking."""
+"""What `cuihop.evaluate` takes for a ranking."""
 
 
 def evaluate_rankings(
@@ -71,13 +71,13 @@ def evaluate_rankings(
     checkpoint: str | Path | None = None,
     keep_checkpoint: bool = False,
 ) -> dict[str, Evaluation]:
-    """Measure how well each of several rankings orders a corpus: `cuihop.evaluation.evaluate` of each, bit for bit.
+    """Measure how well each of several rankings orders a corpus: `cuihop.evaluate` of each, bit for bit.
 
     Images, identifiers, the graph's neighbourhoods, judgements and the ideal of the whole corpus are read and
     computed once, not once a ranking.
 
     Args:
-        queries, graph, corpus: as in `cuihop.evaluation.evaluate`, and everything else. Judged blocks of the n-th
+        queries, graph, corpus: as in `cuihop.evaluate`, and everything else. Judged blocks of the n-th
             ranking that is made in blocks go into a file of their own: the name of the checkpoint, and ``.n``.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
@@ -86,8 +86,8 @@ def evaluate_rankings(
         Name of a system → its evaluation, in the order given.
 
     Raises:
-        InputError: as `cuihop.evaluation.evaluate`; two systems have one name, or there is none.
-        ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
+        InputError: as `cuihop.evaluate`; two systems have one name, or there is none.
+        ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
 
     >>> images = {"x": "C0042449", "y": "C0042449", "z": "C0018670"}
     >>> systems = {"good": {"x": ["y", "z"]}, "bad": {"x": ["z", "y"]}}

@@ -25,7 +25,7 @@ def cui_at_k(
         corpus: image → its concepts; the queries themselves without it.
 
     Raises:
-        InputError: see `cuihop.evaluation.evaluate`, which also gives the values per query.
+        InputError: see `cuihop.evaluate`, which also gives the values per query.
 
     >>> images = {"a": "C0000001;C0000002", "b": "C0000001", "c": "C0000001;C0000002"}
     >>> round(cui_at_k(images, {"a": ["c"], "b": ["a"], "c": ["b"]}, k=1), 6)

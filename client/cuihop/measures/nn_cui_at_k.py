@@ -37,7 +37,7 @@ def nn_cui_at_k(
         corpus: image → its concepts; the queries themselves without it.
 
     Raises:
-        InputError, ConceptError: see `cuihop.evaluation.evaluate`, which also gives the values per query.
+        InputError, ConceptError: see `cuihop.evaluate`, which also gives the values per query.
     """
     from cuihop.evaluation.whole_collection import evaluate
     from cuihop.measures.measure import Measure
