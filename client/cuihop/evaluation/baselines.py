@@ -51,16 +51,16 @@ def top_k(
     The query itself is left out. Images without any gain take the last places, in the order of their names.
 
     Args:
-        queries, corpus: as in `cuihop.evaluation.evaluate`.
+        queries, corpus: as in `cuihop.evaluate`.
         graph: who knows the distances; ``iou`` and ``tf-idf`` need none.
         k: how many.
         by: the gain.
         n, lam: of nn-IoU.
         direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
-            `cuihop.evaluation.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
+            `cuihop.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
 
     Raises:
-        InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
+        InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
     """
     if by not in get_args(Relevance):
         raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
@@ -154,10 +154,10 @@ def random_ranking(
     It depends on the names of the images and on the seed, not on the order of the files.
 
     Args:
-        queries, corpus: as in `cuihop.evaluation.evaluate`.
+        queries, corpus: as in `cuihop.evaluate`.
         k: how many.
         seed: a whole number of at least 0; the same gives the same.
-        memory: as in `cuihop.evaluation.evaluate`.
+        memory: as in `cuihop.evaluate`.
 
     Raises:
         InputError: k or the seed is out of its range.

@@ -95,7 +95,7 @@ def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k
     """The ranking that row numbers give: what nearest-neighbour libraries return.
 
     Args:
-        queries, corpus: as in `cuihop.evaluation.evaluate`.
+        queries, corpus: as in `cuihop.evaluate`.
         rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
             end. Any array or tensor.
         k: keep so many images of each query; all without it.
@@ -128,7 +128,7 @@ def embedding_ranking(
     As `read_ranking` on a file that holds the array. Larger similarity first, then the image whose name comes first.
 
     Args:
-        queries, corpus: as in `cuihop.evaluation.evaluate`.
+        queries, corpus: as in `cuihop.evaluate`.
         embeddings: shape (queries, dimensions): one row for each image, in their order. Any array or tensor: of torch
             also one that requires gradients, lies on a device, or is bfloat16.
         k: how many.

@@ -254,7 +254,7 @@ class MeasuredQueries:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation(MeasuredQueries):
-    """The result of `cuihop.evaluation.evaluate`.
+    """The result of `cuihop.evaluate`.
 
     Attributes:
         best_gains: for each gain, the largest of any other image, float64, shape (queries,).
@@ -301,7 +301,7 @@ class Later(Generic[Value]):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class JudgedEvaluation(MeasuredQueries):
-    """The result of `cuihop.evaluation.evaluate_judged`.
+    """The result of `cuihop.evaluation.judged.evaluate_judged`.
 
     Attributes:
         retrieved: int64, shape (queries,): documents of its ranking that were looked at.

@@ -45,7 +45,7 @@ __all__ = ["RankingLike", "evaluate_rankings"]
 Float64 = npt.NDArray[np.float64]
 
 RankingLike: TypeAlias = Ranking | Mapping[str, Sequence[str]] | Table
-"""What `cuihop.evaluation.evaluate` takes for a ranking."""
+"""What `cuihop.evaluate` takes for a ranking."""
 
 
 def evaluate_rankings(
@@ -69,14 +69,14 @@ def evaluate_rankings(
     checkpoint: str | Path | None = None,
     keep_checkpoint: bool = False,
 ) -> dict[str, Evaluation]:
-    """Measure how well each of several rankings orders a corpus: `cuihop.evaluation.evaluate` of each, bit for bit.
+    """Measure how well each of several rankings orders a corpus: `cuihop.evaluate` of each, bit for bit.
 
     Images, identifiers, the graph's neighbourhoods, judgements and the ideal of the whole corpus are read and
     computed once, not once a ranking.
 
     Args:
         queries, graph, corpus, measures, n, lam, direction, unknown, missing, empty_ideal, qrels, labels, progress,
-            threads, memory, checkpoint, keep_checkpoint: as in `cuihop.evaluation.evaluate`.
+            threads, memory, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
 
@@ -84,8 +84,8 @@ def evaluate_rankings(
         Name of a system → its evaluation, in the order given.
 
     Raises:
-        InputError: as `cuihop.evaluation.evaluate`; two systems have one name, or there is none.
-        ConceptError, LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`.
+        InputError: as `cuihop.evaluate`; two systems have one name, or there is none.
+        ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
 
     >>> images = {"x": "C0042449", "y": "C0042449", "z": "C0018670"}
     >>> systems = {"good": {"x": ["y", "z"]}, "bad": {"x": ["z", "y"]}}

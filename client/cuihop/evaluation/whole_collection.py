@@ -62,7 +62,7 @@ def evaluate(
             counted and listed.
         missing: what becomes of a query without a ranking.
         empty_ideal: what becomes of a query for which IDCG is 0 or nothing is relevant; counted either way.
-        qrels, labels: as in `cuihop.evaluation.evaluate_judged`; queries and corpus are still those given here.
+        qrels, labels: as in `cuihop.evaluation.judged.evaluate_judged`; queries and corpus are still those given here.
         progress: called with the queries done and all queries.
         threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
         memory: what the work may take beside what was given: bytes, or a text such as ``500MB``. The numbers do not

@@ -38,7 +38,7 @@ class Setup:
         labels: of the images, if there are any.
         embeddings: name of a system → its embeddings, or its ranking in any form that `read_ranking` knows.
         n, lam: of nn-IoU, but for the ablation.
-        direction, unknown, empty_ideal: as in `cuihop.evaluation.evaluate`.
+        direction, unknown, empty_ideal: as in `cuihop.evaluate`.
         seed: of everything drawn by chance: the random ranking, the shuffled sets, resampling, the queries timed.
         threads: how many; without it, as many as the process has cores. memory: what each piece of work may take
             beside what was read. The numbers depend on neither.
