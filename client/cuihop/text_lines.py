@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import gzip
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from cuihop.errors import InputError
 
-__all__ = ["check_not_a_pipe", "decoded", "decoded_lines", "raw_lines", "shown", "whole_text"]
+__all__ = ["check_not_a_pipe", "columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown", "whole_text"]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to look through
 _SHOWN = 60
 
 
@@ -36,10 +38,33 @@ def raw_lines(path: Path) -> Iterator[bytes]:
     Raises:
         InputError: the file cannot be opened or read, is a pipe, or its gzip stream is damaged or ends early.
     """
-    line = 0
-    with _telling(path, lambda: line + 1), _opened(path) as file:
-        for line, raw in enumerate(file, start=1):
-            yield raw.removeprefix(_BYTE_ORDER_MARK) if line == 1 else raw
+    for _, lines in line_blocks(path):
+        yield from lines
+
+
+def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """The lines as `raw_lines` gives them, many at once, each time with the number of the first of them.
+
+    Raises:
+        InputError: as `raw_lines`; the lines before the fault come first.
+    """
+    first, lines = 1, list[bytes]()
+    with _telling(path, lambda: first + len(lines)), _opened(path) as file:
+        ended = False
+        while not ended:
+            lines, fault = [], None
+            try:
+                lines.extend(islice(file, _LINES_A_BLOCK))  # keeps what was read before a fault
+            except (EOFError, OSError, zlib.error) as error:
+                fault = error
+            if lines and first == 1:
+                lines[0] = lines[0].removeprefix(_BYTE_ORDER_MARK)
+            ended = not lines
+            if lines:
+                yield first, lines
+            if fault is not None:
+                raise fault
+            first += len(lines)
 
 
 def whole_text(path: Path, most: int) -> str:
@@ -86,6 +111,23 @@ def _telling(path: Path, line: Callable[[], int | None] = lambda: None) -> Itera
         raise InputError("no such file", file=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def columns(lines: list[bytes], count: int, wanted: Sequence[int]) -> list[list[bytes]] | None:
+    """Some columns, from 0, of lines that all have so many fields, separated by white space.
+
+    ``None`` where a line has more or fewer. Much faster than splitting line by line: one call splits them all.
+    """
+    text = b"".join(lines)
+    if b"\0" in text or not lines:
+        return None
+    fields = text.replace(b"\n", b" \0 ").split()
+    if not text.endswith(b"\n"):
+        fields.append(b"\0")
+    width = count + 1
+    if len(fields) != width * len(lines) or fields[count::width].count(b"\0") != len(lines):
+        return None
+    return [fields[place::width] for place in wanted]
 
 
 def decoded_lines(path: Path) -> Iterator[str]:

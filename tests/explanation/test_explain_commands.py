@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop_server import running_service
 from example_graph import example_graph
 from program_run import Run
+from shared_data import ROOT
 
 IMAGES = {
     "query": "C0042449;C0018670",
@@ -79,6 +81,33 @@ def test_a_pair_as_json_is_the_explanation(run: Run) -> None:
         IMAGES["query"], IMAGES["near"], example_graph(), 2, 0.2, "up", titles=("query", "near")
     ).as_dict()
     assert json.loads(done.out) == {**told, "sensitivity": None, "picture": None}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pair", "images.csv", "query", "old", "--sensitivity", "--hubs", "1"),
+        ("query", "images.csv", "query", "--above", "near", "--below", "far", "--ranking", "run.txt", "--sensitivity",
+         "--hubs", "1"),
+    ],
+    ids=["pair", "query"],
+)  # fmt: skip
+def test_every_key_of_the_json_stands_in_the_documentation(run: Run, arguments: tuple[str, ...]) -> None:
+    page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
+    found = set(_keys(json.loads(run(*arguments, "--json").out)))
+    assert len(found) > 30
+    assert {key for key in found if f"`{key}`" not in page} == set()
+
+
+def _keys(value: object) -> Iterator[str]:
+    """All keys, but for retired identifiers that stand for others."""
+    if isinstance(value, dict):
+        yield from value
+        for key, held in value.items():
+            yield from () if key == "merged" else _keys(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _keys(held)
 
 
 def test_a_pair_over_a_service_is_the_same(run: Run) -> None:

@@ -8,8 +8,10 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from scipy import stats
 
 from cuihop.cli import main
 from cuihop.errors import InputError
+from cuihop.evaluation import comparison
 from cuihop.evaluation.comparison import compare
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.paired_tests import (
@@ -326,6 +329,47 @@ def test_three_systems_are_three_pairs_and_are_adjusted_together() -> None:
     found = compare([card(BAD, "1"), card(GOOD, "2"), card(other, "3")], ["AP"])
     assert [(d.a, d.b) for d in found.differences] == [("1", "2"), ("1", "3"), ("2", "3")]
     assert [d.p_holm for d in found.differences] == holm([d.p_randomisation for d in found.differences])
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(st.data())
+def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_make_no_difference(
+    data: st.DataObject,
+) -> None:
+    queries = [f"q{place}" for place in range(data.draw(st.integers(1, 30)))]
+    values = st.lists(
+        st.sampled_from([0.0, 0.1, 0.2, 0.7, 1.0, math.nan]), min_size=len(queries), max_size=len(queries)
+    )
+    columns = {name: dict(zip(queries, [0.5, *data.draw(values)[1:]], strict=True)) for name in "abc"}
+
+    def made(order: list[str]) -> dict[str, ScoreCard]:
+        return {
+            name: ScoreCard(name, {}, tuple(order), {"AP": np.array([of[q] for q in order])}, {}, {})
+            for name, of in columns.items()
+        }
+
+    first = compare(made(queries), resamples=200, seed=7)
+    again = compare(made(data.draw(st.permutations(queries))), resamples=200, seed=7, threads=1)
+    assert again.differences == first.differences
+    with mock.patch.object(comparison, "_CELLS_AT_ONCE", 1):
+        alone = compare(made(queries), resamples=200, seed=7)
+    turned = compare(dict(reversed(made(queries).items())), resamples=200, seed=7)
+    for ours, theirs in zip(first.differences, alone.differences, strict=True):
+        assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+        assert replace(ours, low=0, high=0) == replace(theirs, low=0, high=0)
+    for ours in first.differences:
+        (theirs,) = [d for d in turned.differences if {d.a, d.b} == {ours.a, ours.b}]
+        assert (ours.wins, ours.ties, ours.losses) == (theirs.losses, theirs.ties, theirs.wins)
+        assert (ours.p_randomisation, ours.p_bootstrap) == (theirs.p_randomisation, theirs.p_bootstrap)
+        assert (ours.low, ours.high) == pytest.approx((-theirs.high, -theirs.low), abs=1e-12)
+
+
+def test_values_that_differ_by_rounding_are_a_tie() -> None:
+    def made(name: str, value: float) -> ScoreCard:
+        return ScoreCard(name, {}, ("q1", "q2"), {"AP": np.array([value, 0.5])}, {}, {})
+
+    (only,) = compare([made("a", 0.1 + 0.2), made("b", 0.3)], resamples=10).differences
+    assert (only.wins, only.ties, only.losses, only.p_randomisation, only.effect) == (0, 2, 0, 1.0, None)
 
 
 # The command

@@ -402,3 +402,34 @@ def test_the_measures_are_listed(run: Run) -> None:
     assert code == 0
     assert {"nn-CUI@K", "AP[@K]", "bpref", "BM", "F1", "IRMA"} <= listed
     assert "nn-CUI@K" in run("measures")[1]
+
+
+# Judgements of images whose concepts are known
+
+
+def test_what_a_query_is_worth_to_itself_is_left_out_with_the_query() -> None:
+    images = {"a": "C0042449", "b": "C0005847", "c": "C0018670"}
+    qrels = {"a": {"a": 1, "b": 1}, "b": {"a": 1}, "c": {"a": 0}}
+    ranking = {"a": ["a", "b"], "b": ["a"], "c": ["a"]}
+    found = evaluate(images, ranking, None, measures=["AP", "R@1"], qrels=qrels)
+    assert found.values.tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+    assert found.counts.judged_elsewhere == 0
+    alone = evaluate_judged(ranking, ["AP", "R@1"], qrels=qrels)  # nothing says what a query is: it stays
+    assert alone.values.tolist() == [[1.0, 0.5], [1.0, 1.0], [0.0, 0.0]]
+
+
+def test_a_query_that_the_corpus_does_not_hold_is_judged_as_it_stands() -> None:
+    qrels = {"q": {"q": 1, "x": 1}}
+    found = evaluate({"q": "C0042449"}, {"q": ["x"]}, None, corpus={"x": "C0042449"}, measures="AP", qrels=qrels)
+    assert found.values.tolist() == [[0.5]]
+    assert found.counts.judged_elsewhere == 1
+
+
+def test_judgements_of_other_images_are_counted_and_told(run: Run) -> None:
+    Path("mixed.qrels").write_text("a 0 b 1\na 0 elsewhere 1\nunknown 0 a 1\nunknown 0 b 0\n")
+    code, out, _ = run(
+        "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "--ranking", "by_name.run", "--measure", "AP"
+    )
+    assert code == 0
+    assert "3 judgements of images that are not here: relevant ones are never found" in " ".join(out.split())
+    assert "AP 0.1667 3" in " ".join(out.split())  # a: (1/1) / 2; nothing is relevant to b and c

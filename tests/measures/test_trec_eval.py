@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranking_in_memory import scored_ranking
 from cuihop.evaluation.rankings import read_run
-from cuihop.measures import JudgedRanking, bpref
+from cuihop.measures import JudgedRanking, bpref, measures_named
 from shared_data import shared
 
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG"}
@@ -37,6 +38,12 @@ def published(name: str) -> dict[tuple[str, str], str]:
     lines = gzip.decompress(shared(f"trec_eval/{name}").read_bytes()).decode().splitlines()
     rows = [line.split() for line in lines]
     return {(measure, query): value for measure, query, value in rows if ours(measure)}
+
+
+def counted(name: str) -> dict[str, int]:
+    """How many documents of all queries were retrieved, are relevant, and both."""
+    rows = [line.split() for line in gzip.decompress(shared(f"trec_eval/{name}").read_bytes()).decode().splitlines()]
+    return {row[0]: int(row[2]) for row in rows if row[1] == "all" and row[0] in ("num_ret", "num_rel", "num_rel_ret")}
 
 
 def ours(name: str) -> str | None:
@@ -85,37 +92,57 @@ def test_the_published_outputs(
         else:
             found = result.values[result.queries.index(query), columns[names[name]]]
         assert f"{found:.4f}" == value, (name, query)
+    if output != "out.test.meas_params.gz":  # which lists no counts
+        source = "judgements" if threshold == 1 else f"judgements, rel={threshold}"
+        counts = result.counts.relevance[source]
+        told = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
+        assert told == counted(output)
 
 
 documents = st.sampled_from([f"d{i}" for i in range(12)])
-# No grade below 0: pytrec_eval crashes on them. The published output with qrels.rel_level has grades of -1.
-grades = st.dictionaries(documents, st.integers(0, 4), min_size=1)
-# Scores that single precision cannot tell apart are ties of trec_eval.
-scores = st.dictionaries(documents, st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-12, 1e30]), min_size=1)
+grades = st.dictionaries(documents, st.sampled_from([-2, -1, 0, 0, 1, 2, 3, 4]), min_size=1)
+# Scores that single precision cannot tell apart are ties of trec_eval. An empty list, and none at all, are worth 0.
+scores = st.none() | st.dictionaries(documents, st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-12, 1e30]))
+
+BY_NAME = {
+    "map": "AP", "Rprec": "Rprec", "bpref": "bpref", "recip_rank": "RR", "ndcg": "nDCG", "P_1": "P@1", "P_3": "P@3",
+    "P_20": "P@20", "recall_2": "R@2", "recall_20": "R@20", "map_cut_2": "AP@2", "ndcg_cut_1": "nDCG@1",
+    "ndcg_cut_3": "nDCG@3", "ndcg_cut_20": "nDCG@20",
+}  # fmt: skip
+ASKED = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P.1,3,20", "recall.2,20", "map_cut.2", "ndcg_cut.1,3,20"}
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.lists(st.tuples(grades, scores), min_size=1, max_size=3), st.integers(1, 3))
+@given(st.lists(st.tuples(grades, scores), min_size=1, max_size=4), st.integers(1, 3))
 def test_trec_eval_itself_on_random_runs(
-    queries: list[tuple[dict[str, int], dict[str, float]]], threshold: int
+    queries: list[tuple[dict[str, int], dict[str, float] | None]], threshold: int
 ) -> None:
     qrels = {f"q{i}": judged for i, (judged, _) in enumerate(queries)}
-    run = {f"q{i}": scored for i, (_, scored) in enumerate(queries)}
-    asked = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P.1,3,20", "recall.2,20", "map_cut.2", "ndcg_cut.1,3,20"}
-    expected = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=threshold).evaluate(run)
-    names = {
-        "map": "AP", "Rprec": "Rprec", "bpref": "bpref", "recip_rank": "RR", "ndcg": "nDCG", "P_1": "P@1", "P_3": "P@3",
-        "P_20": "P@20", "recall_2": "R@2", "recall_20": "R@20", "map_cut_2": "AP@2", "ndcg_cut_1": "nDCG@1",
-        "ndcg_cut_3": "nDCG@3", "ndcg_cut_20": "nDCG@20",
-    }  # fmt: skip
-    ours = {name: own if "nDCG" in own else f"{own}(rel={threshold})" for name, own in names.items()}
-    ranking = {
-        query: sorted(sorted(found, reverse=True), key=lambda d: -np.float32(found[d])) for query, found in run.items()
-    }
-    result = evaluate_judged(ranking, ours.values(), qrels=qrels)
-    for name, own in zip(ours, result.measures, strict=True):
-        column = result.values[:, result.measures.index(own)].tolist()
-        assert column == pytest.approx([expected[q][name] for q in result.queries], abs=1e-12), name
+    run = {f"q{i}": scored for i, (_, scored) in enumerate(queries) if scored is not None}
+    names = {name: own if "nDCG" in own else f"{own}(rel={threshold})" for name, own in BY_NAME.items()}
+    exponential = {"ndcg": "nDCG(gain=exp)", "ndcg_cut_3": "nDCG@3(gain=exp)"}
+    hashing = f"mAP@3(rel={threshold})"
+    ranking = scored_ranking(run, qrels=qrels, ties="trec")
+    given_as_lists = evaluate_judged(dict(ranking), [*names.values(), hashing], qrels=qrels, missing="zero")
+    result = evaluate_judged(ranking, [*names.values(), *exponential.values(), hashing], qrels=qrels, missing="zero")
+    assert np.array_equal(given_as_lists.values[:, :-1], result.values[:, : len(names)])
+    # pytrec_eval crashes on grades below 0, which are no judgements, and leaves out queries without any other.
+    judged = {query: {d: grade for d, grade in of.items() if grade >= 0} for query, of in qrels.items()}
+    raised = {query: {d: 2**grade - 1 for d, grade in of.items()} for query, of in judged.items()}
+    listed = {query: found for query, found in run.items() if found}
+    for theirs, asked, own in ((judged, ASKED, names), (raised, {"ndcg", "ndcg_cut.3"}, exponential)):
+        known = {query: of for query, of in theirs.items() if of}
+        expected = pytrec_eval.RelevanceEvaluator(known, asked, relevance_level=threshold).evaluate(listed)
+        for name, measure in own.items():
+            column = result.values[:, [str(m) for m in result.measures].index(str(measures_named(measure)[0]))]
+            values = [expected.get(query, {}).get(name, 0.0) for query in result.queries]
+            assert column.tolist() == pytest.approx(values, abs=1e-12), name
+    for row, query in enumerate(result.queries):
+        hits = [qrels[query].get(document, 0) >= threshold for document in ranking[query][:3]]
+        precisions = [sum(hits[:m]) / m for m, hit in enumerate(hits, start=1) if hit]
+        relevant = any(grade >= threshold for grade in qrels[query].values())
+        ap = math.fsum(precisions) / len(precisions) if precisions and relevant else 0.0
+        assert result.values[row, -1] == pytest.approx(ap, abs=1e-12)
 
 
 def test_a_document_of_a_negative_grade_was_not_judged() -> None:

@@ -192,7 +192,18 @@ def test_json_holds_every_number(run: Run) -> None:
         (("--embeddings", "vectors.npy"), 2, "takes NAME=FILE"),
         (("--embeddings", "m=vectors.npy", "--embeddings", "m=vectors.npy"), 2, "names 'm' twice"),
         (("--embeddings", "BM=vectors.npy"), 2, "BM is a ranking of the study itself"),
+        (("--embeddings", "nn-iou=vectors.npy"), 2, "nn-iou is a ranking of the study itself"),
+        (("--embeddings", "two\nlines=vectors.npy"), 2, "takes NAME=FILE"),
         (("--embeddings", "m=absent.npy"), 3, "absent.npy: no such file"),
+        (("--embeddings", "m=holes.npy"), 3, "row 7 (from 0): an embedding without a direction"),
+        (("--embeddings", "m=objects.npy"), 3, "not a whole NumPy array"),
+        (("--labels", "others.csv"), 3, "images without a row of labels; found 45"),
+        (("--labels", "comma.csv"), 3, "no such label"),
+        (("--memory", "1kB"), 7, "not enough memory is allowed"),
+        (("--memory", "much"), 3, "not an amount of memory"),
+        (("--out", "study", "--checkpoint", "study/blocks"), 2, "--checkpoint must lie outside --out"),
+        (("--checkpoint", "images.csv"), 6, "not a folder for checkpoints"),
+        (("--out", "images.csv/study"), 6, "cannot be written"),
         (("--embeddings", "m=short.npy"), 3, "wrong number of rows"),
         (("--labels", "few.csv"), 3, "images without a row of labels"),
         (("--unknown", "error"), 4, "--unknown isolated keeps such identifiers"),
@@ -203,12 +214,76 @@ def test_what_is_wrong_is_told_and_nothing_is_left(
     run: Run, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     np.save("short.npy", np.ones((3, 2)))
+    np.save("holes.npy", np.where(np.arange(IMAGES)[:, np.newaxis] == 7, np.nan, np.ones((IMAGES, 2))))
+    np.save("objects.npy", np.array([{}]), allow_pickle=True)
     Path("few.csv").write_text("ID,modality\ni00,CT\n")
+    Path("others.csv").write_text("ID,modality\n" + "".join(f"x{place:02},CT\n" for place in range(IMAGES)))
+    Path("comma.csv").write_text('ID,"a,b"\n' + "".join(f"i{place:02},CT\n" for place in range(IMAGES)))
     before = set(Path().iterdir())
     done = run(*GIVEN, "--out", "study", *arguments)
     assert done.code == code
     assert message in " ".join(done.err.split())
     assert set(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "options"),
+    [
+        ("ID,CUIs\ni00,C0042449\n", "CT", ()),
+        ("ID,CUIs\ni00,C0042449\ni01,C0005847\n", "CT", ()),
+        ("ID,CUIs\ni00,\ni01,\ni02,\n", "CT", ()),
+        ("ID,CUIs\ni00,C0042449\ni01,C0005847\ni02,C0042449\n", "", ()),
+        (None, "CT", ("--lambda", "0")),
+        (None, "CT", ("--hops", "0")),
+        (None, "CT", ("--hops", "3", "--lambda", "0.35")),
+    ],
+    ids=["one image", "two images", "no concept", "no label", "λ of 0", "n of 0", "n and λ that the ablation has not"],
+)
+def test_small_and_empty_collections_give_a_report_without_holes(
+    run: Run, images: str | None, labels: str, options: tuple[str, ...]
+) -> None:
+    if images is not None:
+        Path("images.csv").write_text(images)
+    Path("one.csv").write_text("ID,modality\n" + "".join(f"i{place:02},{labels}\n" for place in range(IMAGES)))
+    done = run(*GIVEN, "--labels", "one.csv", "--out", "study", *options)
+    assert (done.code, done.err) == (0, "")
+    for path in (*Path("study").glob("*.md"), *Path("study").glob("*.tex"), *Path("study").glob("*.csv")):
+        assert not re.search(r"\b(nan|None|inf)\b", path.read_text()), path
+
+
+def test_an_interrupted_command_goes_on_to_the_same_files(
+    run: Run, finished: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cuihop.cli.study.costs", interrupted)
+        done = run(*WHOLE, "--out", "study", "--checkpoint", "blocks")
+    assert done.code == 130
+    assert "what is finished is in blocks; the same command goes on from there" in done.err
+    assert not Path("study").exists()
+    refused = run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--lambda", "0.4")
+    assert (refused.code, "column lambda" in refused.err) == (3, True)
+    assert run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--threads", "2", "--memory", "500MB").code == 0
+    assert not Path("blocks").exists()
+    assert not list(Path().glob(".study*"))
+    first, _ = finished
+    for path in set(Path("study").iterdir()):
+        if path.name not in TIMES:
+            assert path.read_bytes() == (first / path.name).read_bytes(), path
+
+
+def test_tables_in_markdown_have_as_many_cells_in_each_row(run: Run) -> None:
+    done = run(*GIVEN, "--labels", "labels.csv", "--embeddings", "50% |a*b_c<d>=vectors.npy", "--out", "study",
+               "--only", "tables", "--only", "cost", "--no-plots")  # fmt: skip
+    assert done.code == 0, done.err
+    report = Path("study/report.md").read_text() + Path("study/cost.md").read_text()
+    tables = [block.splitlines() for block in report.split("\n\n") if block.startswith("|")]
+    assert len(tables) >= 5
+    for lines in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1, lines
+    assert r"| 50% \|a\*b\_c\<d\> |" in report
 
 
 def test_a_folder_that_holds_something_is_kept(run: Run) -> None:

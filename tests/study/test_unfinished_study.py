@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import InputError, LimitExceeded, OutputError
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.relevance_index import Progress
@@ -162,8 +162,6 @@ def test_a_folder_that_cannot_be_made_is_told(setup: Setup, tmp_path: Path) -> N
 
 
 def test_memory_that_is_not_enough_is_told(setup: Setup) -> None:
-    from cuihop.errors import LimitExceeded
-
     with pytest.raises(LimitExceeded, match="--memory"):
         numbers_of(replace(setup, memory="2kB"), None, Teller())
     with pytest.raises(InputError, match="not an amount of memory"):

@@ -18,7 +18,6 @@ from cuihop.cli.evaluation_options import (
     HopsOption,
     LabelConceptsOption,
     LabelsOption,
-    MeasuresOption,
     MissingOption,
     OptionalGraphOption,
     QrelsOption,
@@ -26,6 +25,7 @@ from cuihop.cli.evaluation_options import (
     ThreadsOption,
     TiesOption,
     UnknownOption,
+    measures_option,
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, table
@@ -86,7 +86,7 @@ def compare_systems(
             "--cards", metavar="FOLDER", help="Where a score card of each ranking goes.", rich_help_panel=FILES_PANEL
         ),
     ] = None,
-    measure: MeasuresOption = None,
+    measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -184,6 +184,9 @@ def _show(found: Comparison) -> None:
     screen = console()
     for header, *rows in (found.means(), found.table()):
         shown = table(*header)
+        shown.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
+        for column in shown.columns[2:]:
+            column.no_wrap = True  # names may fold, numbers may not
         for row in rows:
             shown.add_row(*row)
         screen.print(shown)

@@ -77,6 +77,9 @@ def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
             treated = _treated(asked["empty_ideal"])
             yield f"{counted(len(queries), 'image')} to which no other has any {gain} (IDCG is 0): {treated}"
     yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
+    if counts.judged_elsewhere:
+        judgements = counted(counts.judged_elsewhere, "judgement")
+        yield f"{judgements} of images that are not here: relevant ones are never found"
     if counts.self_retrieved:
         yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
     if counts.missing:

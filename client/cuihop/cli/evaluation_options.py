@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,7 @@ __all__ = [
     "ThreadsOption",
     "TiesOption",
     "UnknownOption",
+    "measures_option",
 ]
 
 FILES_PANEL = "Files"
@@ -77,13 +78,17 @@ LabelConceptsOption = Annotated[
         help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ.",
     ),
 ]  # fmt: skip
-MeasuresOption = Annotated[
-    list[str] | None,
-    typer.Option(
+
+
+def measures_option(default: str) -> Any:
+    """The option that says what to measure, and what its help calls the default."""
+    return typer.Option(
         "--measure", "-m", help="By name, several K with commas; may be repeated. cuihop measures lists them.",
-        show_default="nn-CUI@5,10,30", rich_help_panel=MEASURES_PANEL,
-    ),
-]  # fmt: skip
+        show_default=default, rich_help_panel=MEASURES_PANEL,
+    )  # fmt: skip
+
+
+MeasuresOption = Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")]
 HopsOption = Annotated[
     int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.", rich_help_panel=MEASURES_PANEL)
 ]

@@ -68,7 +68,7 @@ def ranking_of_table(
     Raises:
         InputError: names the row and the column.
     """
-    from cuihop.evaluation.ranking_text import RankedRows
+    from cuihop.evaluation.ranked_rows import RankedRows
 
     ranked = "rank" in {name.strip().lower() for name in table.names}
     by_query, by_document = table.column("query"), table.column("document")

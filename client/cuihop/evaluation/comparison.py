@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Difference", "compare"]
 
+Float64 = npt.NDArray[np.float64]
+
+_CELLS_AT_ONCE = 1 << 24  # of queries and tests: 128 MB of differences
 _ROUNDING = 1e-12  # values that differ by no more are equal: measures are sums in different orders
 
 
@@ -251,33 +254,48 @@ def compare(
     queries = sorted(next(iter(named.values())).queries)
     columns = {(name, system): card.column(name, queries) for name in names for system, card in named.items()}
     tests = [(name, a, b) for name in names for a, b in pairs]
+    rows: list[dict[str, Any]] = []
+    step = max(1, _CELLS_AT_ONCE // len(queries))
+    for first in range(0, len(tests), step):
+        rows += _tested(tests[first : first + step], columns, confidence, resamples, seed, threads)
+    adjusted = holm([row["p_randomisation"] for row in rows])
+    made = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
+    return Comparison(made, named, names, against, resamples, confidence, seed)
+
+
+def _tested(
+    tests: Sequence[tuple[str, str, str]],
+    columns: Mapping[tuple[str, str], Float64],
+    confidence: float,
+    resamples: int,
+    seed: int,
+    threads: int | None,
+) -> list[dict[str, Any]]:
+    """What is found of each measure and pair of systems, by the names of `Difference`; all but Holm's p."""
     differences = np.array([columns[name, b] - columns[name, a] for name, a, b in tests]).T
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     found: dict[int, dict[str, Any]] = {}
     for places, both in _same_queries(differences):
         kept = np.ascontiguousarray(differences[both][:, places])
         if not len(kept):
-            measure, a_name, b_name = tests[places[0]]
-            raise InputError("no query was scored for both systems", column=measure, found=f"{a_name}, {b_name}")
+            name, a, b = tests[places[0]]
+            raise InputError("no query was scored for both systems", column=name, found=f"{a}, {b}")
         exchanged = randomisation_tests(kept, resamples=resamples, seed=seed, threads=threads)
         resampled = paired_bootstraps(kept, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
         student = student_tests(kept)
         for column, place in enumerate(places):
-            name, a_name, b_name = tests[place]
+            name, a, b = tests[place]
             found[place] = {
-                "measure": name, "a": a_name, "b": b_name, "queries": len(kept),
-                "mean_a": math.fsum(columns[name, a_name][both]) / len(kept),
-                "mean_b": math.fsum(columns[name, b_name][both]) / len(kept),
+                "measure": name, "a": a, "b": b, "queries": len(kept),
+                "mean_a": math.fsum(columns[name, a][both]) / len(kept),
+                "mean_b": math.fsum(columns[name, b][both]) / len(kept),
                 "difference": math.fsum(kept[:, column]) / len(kept),
                 "low": resampled[column].low, "high": resampled[column].high,
                 "p_bootstrap": resampled[column].p, "p_randomisation": exchanged[column],
                 "p_student": student[column].p, "effect": student[column].effect,
                 **_outcomes(name, kept[:, column]),
             }  # fmt: skip
-    rows = [found[place] for place in range(len(tests))]
-    adjusted = holm([row["p_randomisation"] for row in rows])
-    made = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
-    return Comparison(made, named, names, against, resamples, confidence, seed)
+    return [found[place] for place in range(len(tests))]
 
 
 def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str | Measure] | None) -> tuple[str, ...]:
@@ -292,7 +310,7 @@ def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str
     return tuple(wanted)
 
 
-def _same_queries(differences: npt.NDArray[np.float64]) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
+def _same_queries(differences: Float64) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
     """Columns that have the same queries, and which queries those are."""
     scored = ~np.isnan(differences)
     places: dict[bytes, list[int]] = {}
@@ -302,7 +320,7 @@ def _same_queries(differences: npt.NDArray[np.float64]) -> Iterator[tuple[list[i
         yield some, scored[:, some[0]]
 
 
-def _outcomes(measure: str, differences: npt.NDArray[np.float64]) -> dict[str, int]:
+def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
     more, less = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (less, more) if _is_error(measure) else (more, less)
     return {"wins": wins, "ties": len(differences) - more - less, "losses": losses}

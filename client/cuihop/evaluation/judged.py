@@ -17,8 +17,9 @@ from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.label_grades import LabelGrades
+from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import OpenRanking, Ranking
+from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.result import (
     EmptyIdeal,
     JudgedCounts,
@@ -344,9 +345,8 @@ def _open_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) 
         if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
             Ranking.of({query: documents}, [query], [*dict.fromkeys(documents)], keep_self=True)  # says what is wrong
     names = list(chain.from_iterable(kept.values()))
-    indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-    np.cumsum([len(kept.get(query, ())) for query in queries], out=indptr[1:])
+    owners = np.repeat(np.arange(len(queries)), [len(kept.get(query, ())) for query in queries])
     listed = np.array([query in kept for query in queries], dtype=np.bool_)
     known = set(queries)
     unasked = tuple(query for query in lists if query not in known)
-    return OpenRanking(queries, names, np.arange(len(names)), indptr, listed, "memory", unasked, None)
+    return OpenRanking.best_first(owners, np.arange(len(names)), queries, names, listed=listed, unasked=unasked)

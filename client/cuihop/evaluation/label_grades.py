@@ -10,9 +10,11 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import InputError
 from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
+from cuihop.text_lines import shown
 
 __all__ = ["LabelGrades"]
 
@@ -54,6 +56,12 @@ class LabelGrades:
             InputError: there is no such label, or an image has no row.
         """
         parts = label_parts(source)
+        for name in labels.columns:
+            if "+" in name and "+".join(part.strip() for part in name.split("+")) in source:
+                raise InputError(
+                    "the name of a label holds a +", file=labels.source, found=shown(name),
+                    expected="names without it: in the name of a measure, + joins labels", advice="Rename the column.",
+                )  # fmt: skip
         codes = [labels.codes(part) for part in parts]
         asking, holding = labels.rows(queries), labels.rows(corpus)
         present = np.zeros(len(codes[0]), dtype=np.bool_)

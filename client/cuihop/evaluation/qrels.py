@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +18,14 @@ from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_file, is_
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.rankings import places_by_name
 from cuihop.measures.judged_rankings import Pools
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.text_lines import columns, decoded, line_blocks, raw_lines, shown
 
 __all__ = ["LARGEST_GRADE", "Qrels"]
 
 Int64 = npt.NDArray[np.int64]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
-_GRADE = re.compile(r"[+-]?[0-9]{1,9}")
+_GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
 LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 
 
@@ -71,40 +72,16 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         if is_table_file(path):
             return cls._of_table(path)
         grades: dict[str, dict[str, int]] = {}
-        lines: dict[tuple[str, str], int] = {}
-        for line, text in enumerate(decoded_lines(path), start=1):
-            fields = text.split()
-            if not fields or fields[0].startswith("#"):
-                continue
-            if len(fields) != 4:
-                raise InputError(
-                    "wrong number of columns",
-                    file=path,
-                    line=line,
-                    found=f"{len(fields)} in {shown(text.strip())}",
-                    expected=_EXPECTED,
-                )
-            query, _, document, grade = fields
-            if (query, document) in lines:
-                raise InputError(
-                    "a document is judged twice for a query",
-                    file=path,
-                    line=line,
-                    column="document",
-                    found=f"{shown(document)} for query {shown(query)}, as in line {lines[query, document]:,}",
-                    expected="each document once for a query",
-                )
-            if not _GRADE.fullmatch(grade) or int(grade) > LARGEST_GRADE:
-                raise InputError(
-                    "not a grade",
-                    file=path,
-                    line=line,
-                    column="grade",
-                    found=shown(grade),
-                    expected=f"a whole number up to {LARGEST_GRADE:,}",
-                )
-            lines[query, document] = line
-            grades.setdefault(query, {})[document] = int(grade)
+        for first, lines in line_blocks(path):
+            queries, documents, values = _columns(path, first, lines)
+            place = 0
+            for name, group in groupby(queries):
+                judged, end = grades.setdefault(name, {}), place + len(list(group))
+                expected = len(judged) + end - place
+                judged.update(zip(documents[place:end], values[place:end], strict=True))
+                if len(judged) < expected:
+                    raise _repeated(path)
+                place = end
         if not grades:
             raise InputError("the file holds no judgement", file=path, expected=_EXPECTED)
         return cls(grades, str(path))
@@ -165,6 +142,21 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
 
+    def of_others(self, queries: Collection[str]) -> Qrels:
+        """Without what was judged of these queries themselves: they take no part in their own rankings."""
+        own = [query for query, documents in self.grades.items() if query in documents and query in queries]
+        if not own:
+            return self
+        others = {query: {d: g for d, g in self.grades[query].items() if d != query} for query in own}
+        return Qrels({**self.grades, **others}, self.source)
+
+    def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
+        """How many judgements are not of one of these queries and an image of the corpus."""
+        return sum(
+            sum(document not in corpus for document in documents) if query in queries else len(documents)
+            for query, documents in self.grades.items()
+        )
+
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
         """The grades of what these queries retrieved, one ranking after the other; -1 where there is no judgement."""
         nothing: Mapping[str, int] = {}
@@ -173,6 +165,72 @@ class Qrels(Mapping[str, Mapping[str, int]]):
             for query, documents in zip(queries, names, strict=True)
         )
         return np.fromiter(chain.from_iterable(of_each), dtype=np.int64)
+
+
+def _columns(path: Path, first: int, lines: list[bytes]) -> tuple[list[str], list[str], list[int]]:
+    """Queries, documents and grades of some lines, of which the first has this number."""
+    table = columns(lines, 4, (0, 2, 3))
+    if table is not None:
+        queries, documents, grades = table
+        values = {grade: value for grade in set(grades) if (value := _grade(grade)) is not None}
+        with contextlib.suppress(UnicodeDecodeError):
+            names = {query: query.decode() for query in set(queries)}
+            if len(values) == len(set(grades)) and not any(name.startswith("#") for name in names.values()):
+                texts = b"\n".join(documents).decode().split("\n")
+                return list(map(names.__getitem__, queries)), texts, list(map(values.__getitem__, grades))
+    rows = [_row(path, line, raw) for line, raw in enumerate(lines, start=first)]
+    found = [row for row in rows if row is not None]
+    return [row[0] for row in found], [row[1] for row in found], [row[2] for row in found]
+
+
+def _grade(text: bytes) -> int | None:
+    """The grade; ``None`` where it is none."""
+    return int(text) if _GRADE.fullmatch(text) and int(text) <= LARGEST_GRADE else None
+
+
+def _row(path: Path, line: int, raw: bytes) -> tuple[str, str, int] | None:
+    """Query, document and grade; ``None`` for an empty line and a comment."""
+    fields = raw.split()
+    if not fields or fields[0].startswith(b"#"):
+        return None
+    text = decoded(raw, path, line)
+    if len(fields) != 4:
+        raise InputError(
+            "wrong number of columns",
+            file=path,
+            line=line,
+            found=f"{len(fields)} in {shown(text.strip())}",
+            expected=_EXPECTED,
+        )
+    query, _, document, grade = (field.decode() for field in fields)
+    value = _grade(fields[3])
+    if value is None:
+        raise InputError(
+            "not a grade",
+            file=path,
+            line=line,
+            column="grade",
+            found=shown(grade),
+            expected=f"a whole number up to {LARGEST_GRADE:,}",
+        )
+    return query, document, value
+
+
+def _repeated(path: Path) -> InputError:
+    """The error about the first document that is judged twice for a query."""
+    lines: dict[tuple[str, str], int] = {}
+    for line, raw in enumerate(raw_lines(path), start=1):
+        row = _row(path, line, raw)
+        if row is not None and lines.setdefault(row[:2], line) < line:
+            return InputError(
+                "a document is judged twice for a query",
+                file=path,
+                line=line,
+                column="document",
+                found=f"{shown(row[1])} for query {shown(row[0])}, as in line {lines[row[:2]]:,}",
+                expected="each document once for a query",
+            )
+    return InputError("the file changed while it was read", file=path)
 
 
 def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from cuihop.adapters.arrays import numpy_array
 from cuihop.errors import InputError
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.ranking_arrays import ranking_of_row_numbers, ranking_of_vectors
-from cuihop.evaluation.rankings import OpenRanking, Ranking, Similarity, Ties, checked_ties, places_by_name
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, checked_ties, places_by_name
 from cuihop.measures.dcg import checked_k
 from cuihop.text_lines import shown
 
@@ -82,13 +83,9 @@ def scored_ranking(
         rows = _rows(scored.names, held, scores)[order]
         made = Ranking.from_flat(owners, rows, asked, held, depth=depth, source="scores")
         return dataclasses.replace(made, listed=listed, ties=ties)
-    lengths = scored.lengths
-    if depth is not None:
-        order = order[np.arange(len(order)) - (np.cumsum(lengths) - lengths)[owners] < depth]
-        lengths = np.minimum(lengths, depth)
-    indptr = np.zeros(len(asked) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return OpenRanking(asked, scored.names, order, indptr, listed, "scores", unasked, ties)
+    return OpenRanking.best_first(
+        owners, order, asked, scored.names, listed=listed, depth=depth, source="scores", unasked=unasked, ties=ties
+    )
 
 
 def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:

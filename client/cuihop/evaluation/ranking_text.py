@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.rankings import Ranking, Ties, places_by_name
-from cuihop.text_lines import decoded, raw_lines, shown
+from cuihop.evaluation.ranked_rows import Numbers, RankedRows
+from cuihop.evaluation.rankings import Ranking, Ties
+from cuihop.text_lines import columns, decoded, line_blocks, raw_lines, shown
 
-__all__ = ["RankedRows", "ranking_of_text"]
+__all__ = ["ranking_of_text"]
 
 _TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
 _CSV_EXPECTED = "the columns query, document and either score or rank"
 _LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]
-Numbers: TypeAlias = Sequence[int] | Int64
 
 
 def ranking_of_text(
@@ -40,173 +36,41 @@ def ranking_of_text(
     first = next(((line, raw) for line, raw in numbered if raw.strip()), None)
     if first is None:
         raise InputError("the file is empty", file=path, expected="a TREC run, or CSV with a header")
-    rest = itertools.chain([first], numbered)
     entries = RankedRows(path, queries, corpus)
     if b"," in first[1] and len(first[1].split()) != 6:
-        _read_csv(rest, first[0], entries)
+        _read_csv(itertools.chain([first], numbered), first[0], entries)
     else:
-        _read_trec(rest, entries)
+        _read_trec(path, entries)
     return entries.ranking(depth, ties)
 
 
-class _Numbered(dict[bytes, int]):
-    """Names and their places; a new name gets the next place.
-
-    Raises:
-        UnicodeDecodeError: a new name is not UTF-8.
-    """
-
-    def __missing__(self, name: bytes) -> int:
-        name.decode()
-        self[name] = len(self)
-        return self[name]
-
-
-class RankedRows:
-    """The rows of the file: who retrieved what, the key to sort by (ascending), and the line.
-
-    Args:
-        path: the file, or what messages call it.
-        queries, corpus: as in `ranking_of_text`.
-        unit: what the rows of the file are called and counted as.
-    """
-
-    def __init__(
-        self,
-        path: Path | str,
-        queries: Sequence[str],
-        corpus: Sequence[str] | None,
-        unit: Literal["line", "row"] = "line",
-    ) -> None:
-        self.path = path
-        self.unit = unit
-        self.queries = queries
-        self.open = corpus is None
-        kind = _Numbered if self.open else dict
-        self.query_places = kind((name.encode(), place) for name, place in places_by_name(queries).items())
-        self.corpus_places = kind((name.encode(), place) for name, place in places_by_name(corpus or ()).items())
-        self._parts: list[tuple[Int64, Int32, Float64, Int64]] = []
-        self.add((), (), (), ())
-
-    def add(self, owners: Numbers, rows: Numbers, keys: Sequence[float] | Float64, lines: Numbers) -> None:
-        """Some more rows."""
-        self._parts.append(
-            (
-                np.array(owners, dtype=np.int64),
-                np.array(rows, dtype=np.int32),
-                np.array(keys, dtype=np.float64),
-                np.array(lines, dtype=np.int64),
-            )
-        )
-
-    def places(self, query: bytes, document: bytes, line: int) -> tuple[int, int]:
-        """Which query and which image of the corpus these are."""
-        return self.query(query, line), self.document(document, line)
-
-    def query(self, name: bytes, line: int) -> int:
-        """Which query this is."""
-        if self.open:
-            decoded(name, self.path, line)
-        elif name not in self.query_places:
-            raise self._stranger("queries", "query", name, line)
-        return self.query_places[name]
-
-    def document(self, name: bytes, line: int) -> int:
-        """Which image of the corpus this is."""
-        if self.open:
-            decoded(name, self.path, line)
-        elif name not in self.corpus_places:
-            raise self._stranger("corpus", "document", name, line)
-        return self.corpus_places[name]
-
-    def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
-        owner = "queries'" if images == "queries" else "corpus'"
-        return self.problem(
-            f"not an image of the {images}", line, column, shown(decoded(name, self.path, line)),
-            f"an image of the {owner} concept file",
-        )  # fmt: skip
-
-    def problem(self, what: str, line: int, column: str, found: str, expected: str) -> InputError:
-        """An error about a value of the file."""
-        if self.unit == "row":
-            return InputError(what, file=self.path, column=f"{column}, row {line:,}", found=found, expected=expected)
-        return InputError(what, file=self.path, line=line, column=column, found=found, expected=expected)
-
-    def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
-        """A score or rank that is none."""
-        return self.problem(f"not a {name}", line, name, shown(found), expected)
-
-    def ranking(self, depth: int | None, ties: Ties) -> Ranking:
-        """The rows in order."""
-        asked, corpus = [[name.decode() for name in places] for places in (self.query_places, self.corpus_places)]
-        owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        self._parts.clear()
-        self._check_repeats(owners, rows, lines, asked, corpus)
-        by_name = np.empty(len(corpus), dtype=np.int32)
-        by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus))
-        if ties == "trec":
-            with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
-                keys = keys.astype(np.float32).astype(np.float64)
-            by_name = -by_name
-        order = np.lexsort((by_name[rows], keys, owners))
-        order = order[owners[order] < len(self.queries)]
-        made = Ranking.from_flat(
-            owners[order], rows[order], self.queries, corpus, depth=depth, source=str(self.path),
-            keep_self=self.open, unasked=tuple(asked[len(self.queries) :]),
-        )  # fmt: skip
-        return dataclasses.replace(made, ties=ties)
-
-    def _check_repeats(
-        self, owners: Int64, rows: Int32, lines: Int64, queries: Sequence[str], corpus: Sequence[str]
-    ) -> None:
-        pairs = owners * len(corpus) + rows
-        order = np.argsort(pairs, kind="stable")
-        ascending = pairs[order]
-        again = np.flatnonzero(ascending[1:] == ascending[:-1]) + 1
-        if not len(again):
-            return
-        second = int(order[again].min())
-        first = int(np.flatnonzero(pairs == pairs[second])[0])
-        raise self.problem(
-            "a document stands twice for a query", int(lines[second]), "document",
-            f"{shown(corpus[int(rows[second])])} for query {shown(queries[int(owners[second])])}, "
-            f"as in {self.unit} {int(lines[first]):,}",
-            "each document once for a query",
-        )  # fmt: skip
-
-
-def _read_trec(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> None:
+def _read_trec(path: Path, entries: RankedRows) -> None:
     """Rows of a TREC run. The second, fourth (rank) and sixth (run) column are not used."""
-    numbered = iter(numbered)
-    while block := list(itertools.islice(numbered, _LINES_A_BLOCK)):
-        block = [(line, raw) for line, raw in block if not raw.isspace()]
-        columns = _trec_columns([raw.split() for _, raw in block], entries)
-        if columns is None:  # something is wrong: line by line finds where
-            checked = [_trec_row(raw, line, entries) for line, raw in block]
-            columns = [row[0] for row in checked], [row[1] for row in checked], [row[2] for row in checked]
-        owners, rows, keys = columns
-        entries.add(owners, rows, keys, [line for line, _ in block])
+    for first, lines in line_blocks(path):
+        found = _trec_columns(columns(lines, 6, (0, 2, 4)), entries)
+        if found is not None:
+            entries.add(*found, np.arange(first, first + len(lines)))
+            continue
+        # Something is wrong, or a line is empty: line by line finds where.
+        numbered = [(line, raw) for line, raw in enumerate(lines, start=first) if not raw.isspace()]
+        rows = [_trec_row(raw, line, entries) for line, raw in numbered]
+        owners, places, keys = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        entries.add(owners, places, keys, [line for line, _ in numbered])
 
 
-def _trec_columns(
-    table: list[list[bytes]], entries: RankedRows
-) -> tuple[Sequence[int], Sequence[int], Sequence[float]] | None:
+def _trec_columns(table: list[list[bytes]] | None, entries: RankedRows) -> tuple[Numbers, Numbers, Float64] | None:
     """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
-    if not set(map(len, table)) <= {6}:
+    if table is None:
+        return None
+    queries, documents, scores = table
+    if b"_" in b"".join(scores):
         return None
     try:
-        owners = [entries.query_places[fields[0]] for fields in table]
-        rows = [entries.corpus_places[fields[2]] for fields in table]
-    except (KeyError, UnicodeDecodeError):
+        keys = -np.array(list(map(float, scores)))
+        owners, rows = entries.queries_at(queries), entries.documents_at(documents)
+    except (KeyError, ValueError):  # an unknown name; one that is not UTF-8; no number
         return None
-    scores = [fields[4] for fields in table]
-    try:
-        keys = [-float(score) for score in scores]
-    except ValueError:
-        return None
-    if not all(map(math.isfinite, keys)) or b"_" in b"".join(scores):
-        return None
-    return owners, rows, keys
+    return (owners, rows, keys) if np.isfinite(keys).all() else None
 
 
 def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, float]:
@@ -220,8 +84,7 @@ def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, flo
             expected=_TREC_EXPECTED,
         )
     query, _, document, _, score, _ = fields
-    owner, row = entries.places(query, document, line)
-    return owner, row, -_score(score, entries, line)
+    return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
 
 
 def _score(text: bytes, entries: RankedRows, line: int) -> float:
@@ -260,7 +123,7 @@ def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: R
                 )
             query, document, value = (fields[columns[name]].strip().encode() for name in ("query", "document", key))
             sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
-            table.append((*entries.places(query, document, line), sort_key))
+            table.append((entries.query(query, line), entries.document(document, line), sort_key))
         owners, rows, keys = zip(*table, strict=True)
         entries.add(owners, rows, keys, [line for line, _ in block])
 

@@ -18,7 +18,7 @@ from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.text_lines import shown
 
-__all__ = ["OpenRanking", "Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
+__all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -206,60 +206,6 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         np.cumsum(lengths, out=indptr[1:])
         kept = np.ascontiguousarray(rows)
         return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked)
-
-
-class OpenRanking(Ranking):
-    """A ranking of documents that nothing else names: the corpus is what was retrieved.
-
-    Judgements know documents by their names, so that nobody may ever ask for `corpus` and `rows`; the documents are
-    numbered when somebody does.
-
-    Args:
-        queries, indptr, listed, source, unasked, ties: as in `Ranking`. A query stays in its own list.
-        names: of all documents, as often as they occur.
-        places: int64: what was retrieved, as places in ``names``.
-    """
-
-    def __init__(
-        self,
-        queries: tuple[str, ...],
-        names: Sequence[str],
-        places: Int64,
-        indptr: Int64,
-        listed: npt.NDArray[np.bool_],
-        source: str,
-        unasked: tuple[str, ...],
-        ties: Ties | None,
-    ) -> None:
-        given = {
-            "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
-            "source": source, "unasked": unasked, "ties": ties, "_names": names, "_named": places,
-        }  # fmt: skip
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-
-    _names: Sequence[str]
-    _named: Int64
-
-    @property
-    def retrieved(self) -> tuple[Sequence[str], Int64]:
-        """As in `Ranking`; a name may stand twice."""
-        return self._names, self._named
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(dict.fromkeys(self._names))}
-
-    @cached_property
-    def corpus(self) -> tuple[str, ...]:
-        """As in `Ranking`, in the order in which they come first."""
-        return tuple(self._numbers)
-
-    @cached_property
-    def rows(self) -> Int32:
-        """As in `Ranking`."""
-        numbers = np.fromiter(map(self._numbers.__getitem__, self._names), dtype=np.int32, count=len(self._names))
-        return numbers[self._named]
 
 
 def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:

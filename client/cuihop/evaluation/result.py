@@ -76,6 +76,7 @@ class EvaluationCounts:
         empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
         nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
         unlabelled: labels → how many images lack one of them.
+        judged_elsewhere: judgements that are not of one of the queries and an image of the corpus.
     """
 
     queries: int
@@ -98,6 +99,7 @@ class EvaluationCounts:
     empty_ideal: Mapping[str, tuple[str, ...]]
     nothing_relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
+    judged_elsewhere: int = 0
 
 
 @dataclass(frozen=True, slots=True)

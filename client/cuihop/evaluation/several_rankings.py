@@ -75,8 +75,7 @@ def evaluate_rankings(
     computed once, not once a ranking.
 
     Args:
-        queries, graph, corpus, measures, n, lam, direction, unknown, missing, empty_ideal, qrels, labels, progress,
-            threads, memory, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
+        queries, graph, corpus: as in `cuihop.evaluate`.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
 
@@ -101,6 +100,8 @@ def evaluate_rankings(
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
     judgements = None if qrels is None else Qrels.of(qrels)
+    query_names, corpus_names = frozenset(images.query_names), frozenset(images.corpus_names)
+    judged_others = None if judgements is None else judgements.of_others(query_names & corpus_names)
     labelled = None if labels is None else ImageLabels.of(labels)
     others = [measure for measure in wanted if measure not in gains]
     depth = min(depth_of(gains) or 0, len(images.corpus))
@@ -113,7 +114,7 @@ def evaluate_rankings(
         ranking = _fitted(given, images)
         if ranking.missing and missing == "error":
             raise missing_rankings(ranking.missing, ranking.source)
-        judged = judged_values(ranking, others, qrels=judgements, labels=labelled, empty_ideal=empty_ideal)
+        judged = judged_values(ranking, others, qrels=judged_others, labels=labelled, empty_ideal=empty_ideal)
         digest = None if checkpoint is None else ranking.digest
         systems[name] = _System(_shortened(ranking, depth), ranking.lengths, judged, digest)
     if not systems:
@@ -173,6 +174,8 @@ def evaluate_rankings(
     }
     deepest = depth_of(wanted)
     counted = _counts(images, made.keywords["best_gains"])
+    if judgements is not None:
+        counted = dataclasses.replace(counted, judged_elsewhere=judgements.elsewhere(query_names, corpus_names))
     evaluations: dict[str, Evaluation] = {}
     for (name, system), of_system in zip(systems.items(), values, strict=True):
         ranking, judged = system.ranking, system.judged
@@ -219,7 +222,10 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     lengths = np.minimum(ranking.lengths, depth)
     ranks = np.arange(len(ranking.rows)) - np.repeat(ranking.indptr[:-1], ranking.lengths)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return dataclasses.replace(ranking, indptr=indptr, rows=ranking.rows[ranks < depth])
+    return Ranking(
+        ranking.queries, ranking.corpus, indptr, ranking.rows[ranks < depth], ranking.listed, ranking.self_retrieved,
+        ranking.source, ranking.unasked, ranking.ties,
+    )  # fmt: skip
 
 
 def _fitted(ranking: object, images: ImageCollection) -> Ranking:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.several_rankings import evaluate_rankings
 from cuihop.study.intervals import Interval, intervals
@@ -60,9 +61,15 @@ def cross_evaluation(setup: Setup, telling: Telling, unfinished: Unfinished) -> 
                 kept[name] = ranking
             yield name, ranking
 
+    def evaluated(done: int, total: int) -> None:
+        if not begun:  # rankings come first: nobody should wait for a bar that stands still
+            begun.append(telling("evaluated queries"))
+        begun[0](done, total)
+
+    begun: list[Progress] = []
     found = evaluate_rankings(
         setup.images, each(), setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
-        empty_ideal=setup.empty_ideal, progress=telling("evaluated queries"), **unfinished.options("evaluation"),
+        empty_ideal=setup.empty_ideal, progress=evaluated, **unfinished.options("evaluation"),
         **setup.of_concepts,
     )  # fmt: skip
     evaluations = {name: found[name] for name in names_of(setup)}

@@ -15,11 +15,14 @@ from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.paired_tests import holm, randomisation_tests
 from cuihop.evaluation.relevance_index import Scores
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
-from cuihop.study.intervals import RESAMPLES, Interval
+from cuihop.study.intervals import Interval
 from cuihop.study.numbers import Number
 from cuihop.study.setup import CUT_OFFS, DEPTH, Setup, Telling
 
-__all__ = ["Difference", "NearConcepts", "differences", "near_concepts"]
+__all__ = ["EXCHANGES", "Difference", "NearConcepts", "differences", "near_concepts"]
+
+EXCHANGES = 10_000
+"""How often the two rankings are exchanged at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[
     p_values: list[float] = []
     for _, some in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
         columns = np.stack([values for _, values, _ in some], axis=1)
-        p_values += randomisation_tests(columns, resamples=RESAMPLES, seed=setup.seed, threads=setup.threads)
+        p_values += randomisation_tests(columns, resamples=EXCHANGES, seed=setup.seed, threads=setup.threads)
         progress(len(p_values), len(tested))
     return [
         Difference(

@@ -11,7 +11,7 @@ from cuihop.graph import Release
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
-from cuihop.study.difference import NearConcepts
+from cuihop.study.difference import EXCHANGES, NearConcepts
 from cuihop.study.intervals import RESAMPLES
 from cuihop.study.plots import seconds_told
 from cuihop.study.published import COST, SOURCE
@@ -153,9 +153,9 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
     if setup.labels is not None:
         yield (
             "Whether nn-IoU and IoU differ by more than chance: p is how often so large a difference would come of "
-            f"exchanging the two at random in each query ({RESAMPLES:,} times), adjusted for the number of measures. "
-            "The interval is what resampling the queries gives. Intervals of all means, made in the same way, stand "
-            "in `numbers.csv` (`low`, `high`: 95 %)."
+            f"exchanging the two at random in each query ({EXCHANGES:,} times), adjusted for the number of measures. "
+            f"The interval is what resampling the queries {RESAMPLES:,} times gives. Intervals of all means, made "
+            "so too, stand in `numbers.csv` (`low`, `high`: 95 %)."
         )
         yield (
             "Precision counts an image as relevant that has the query's label, in every label named. Where labels come "
