@@ -55,12 +55,12 @@ def evaluate_judged(
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does.
         threads, progress, checkpoint, keep_checkpoint: of a ranking that is made in blocks, as in
-            `cuihop.evaluation.evaluate`.
+            `cuihop.evaluate`.
 
     Raises:
         InputError: a parameter, the ranking or the checkpoint is not as expected, or neither judgements nor labels are
             there.
-        LimitExceeded, OutputError: as `cuihop.evaluation.evaluate`, of a ranking that is made in blocks.
+        LimitExceeded, OutputError: as `cuihop.evaluate`, of a ranking that is made in blocks.
 
     >>> evaluation = evaluate_judged({"q": ["b", "a", "c"]}, ["AP", "P@2"], qrels={"q": {"a": 1, "c": 0, "d": 2}})
     >>> evaluation.means  # AP: (1/2) / 2

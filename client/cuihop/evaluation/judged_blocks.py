@@ -62,7 +62,7 @@ def judged_in_blocks(
         ranking: never held as a whole; the account of memory is its own.
         measures, qrels, labels, empty_ideal: as in `judged_values`.
         head: how many images of each query to keep.
-        threads, progress: as in `cuihop.evaluation.evaluate`.
+        threads, progress: as in `cuihop.evaluate`.
         saved: where finished blocks are kept.
 
     Returns:

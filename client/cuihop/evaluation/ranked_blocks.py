@@ -142,11 +142,11 @@ class RankingInBlocks:
         """All of it, held in memory.
 
         Args:
-            threads, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluation.evaluate`.
+            threads, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
 
         Raises:
             LimitExceeded: it does not fit the memory allowed.
-            InputError, OutputError: as `cuihop.evaluation.evaluate`, of the checkpoint.
+            InputError, OutputError: as `cuihop.evaluate`, of the checkpoint.
         """
         total = int(self.lengths.sum())
         self.take_results(self.memory.copy(), total * bytes_of_rank(kept=checkpoint is not None))

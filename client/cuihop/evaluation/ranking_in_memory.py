@@ -140,7 +140,7 @@ def embedding_ranking(
         k: how many.
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` or ``dot`` of floating-point numbers; ``hamming`` of binary codes (docs/measures.md).
-        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluation.evaluate`.
+        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
 
     Raises:
         InputError: shape or numbers are not as expected; names the row.

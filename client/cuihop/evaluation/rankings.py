@@ -261,7 +261,7 @@ def read_ranking(
         similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
             ordered by cosine, and one of whole numbers holds row numbers.
         memory: what ordering an array may take: bytes, or a text such as ``500MB``.
-        threads, progress, checkpoint, keep_checkpoint: of ordering an array, as in `cuihop.evaluation.evaluate`.
+        threads, progress, checkpoint, keep_checkpoint: of ordering an array, as in `cuihop.evaluate`.
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
