@@ -70,6 +70,10 @@ MODULES = (
         "How far does an evaluation scale?", "evaluation", ("--images", "400", "--scales", "test", "--hops", "1"),
     ),
     Module(
+        "How long does it take to rank by vectors, codes, BM and TF-IDF?", "vector_rankings",
+        ("--images", "400", "--scales", "test", "--depths", "30"),
+    ),
+    Module(
         "How does the time of an evaluation grow with the images?", "growth_images", ("--sizes", "300"),
         plot="Seconds and megabytes of a whole evaluation over the images; images and seconds logarithmic",
     ),

@@ -185,7 +185,7 @@ def test_tables_for_a_paper(run: Run) -> None:
     assert r"measure & good & b\_d \\" in latex
     assert r"nn-CUI@2 & b\_d $-$ good & -" in latex
     markdown = Path("tables.md").read_text()
-    assert "| measure | good | b_d |" in markdown
+    assert r"| measure | good | b\_d |" in markdown
     assert "Interval: paired bootstrap; p: randomisation test, two-sided; 10,000 resamples, seed 0." in markdown
 
 

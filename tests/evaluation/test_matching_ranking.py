@@ -15,12 +15,13 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from cuihop import SnapshotGraph
 from cuihop._kernels.assignment import largest_total
-from cuihop.errors import InputError
-from cuihop.evaluation import matching_gains
+from cuihop.errors import InputError, LimitExceeded
 from cuihop.evaluation.baselines import Relevance, top_k
+from cuihop.evaluation.gain_rows import RankingWork
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.matching_gains import rows_by_matching
+from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.measures.bipartite_matching import DividedBy, bipartite_matching
 from evaluation.collections_made import Case, cases, networkx_distance
 from evaluation.literal_algorithms import Distance
@@ -98,7 +99,8 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
     images = ImageCollection.of(case.queries, case.corpus, case.graph, "isolated")
-    rows = rows_by_matching(images, case.graph, len(case.held), by=by, direction=case.direction, threads=1)
+    work = RankingWork(MemoryBudget.of("2GB"), threads=1)
+    rows = rows_by_matching(images, case.graph, len(case.held), work, by=by, direction=case.direction)
     dist = case.distance()
     for place, (query, A) in enumerate(case.queries.items()):
         found = [images.corpus_names[row] for row in rows[place] if row >= 0]
@@ -131,11 +133,12 @@ def test_a_hop_more_weighs_less_whatever_the_names(length: int) -> None:
     assert list(ranking) == [f"image {length + 1 - place:03}" for place in range(1, length + 2)]
 
 
-def test_more_concepts_than_memory_allows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching_gains, "_MOST_CONCEPTS", 1)
-    graph = SnapshotGraph.of([("C0042449", "C0005847")])
-    with pytest.raises(InputError, match=r"too many concepts for BM.*2 distinct concepts.*at most 1"):
-        top_k({"a": "C0042449", "b": "C0005847"}, graph, 1, by="bm")
+def test_more_concepts_than_memory_allows_are_refused() -> None:
+    concepts = [f"C{number:07}" for number in range(3_000)]
+    graph = SnapshotGraph.of(list(pairwise(concepts)))
+    images = {concept: concept for concept in concepts}
+    with pytest.raises(LimitExceeded, match=r"for distances of concepts.*--memory"):
+        top_k(images, graph, 1, by="bm", memory="40MB")
 
 
 def test_bm_needs_a_graph() -> None:

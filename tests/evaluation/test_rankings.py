@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.errors import InputError
-from cuihop.evaluation.embeddings import Embeddings, nearest
+from cuihop.evaluation import embeddings, nearest_vectors
 from cuihop.evaluation.rankings import Ranking, read_ranking
+from evaluation.vectors_ranked import ranked_rows
 
 QUERIES = ("q1", "q2", "q3")
 CORPUS = ("d1", "d10", "d2", "q1", "d3")
@@ -342,17 +343,19 @@ def test_candidates_within_rounding_of_single_precision_are_told_apart(tmp_path:
     assert list(ranking["q"]) == names[::-1][:20]
 
 
-def test_the_order_does_not_depend_on_how_the_product_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("share", [1, 10**6])
+def test_the_order_does_not_depend_on_how_the_product_is_cut(monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     rng = np.random.default_rng(3)
     table = rng.normal(size=(400, 64)).astype(np.float32)
     table[200:] = table[:200]
     names = [f"i{i:04}" for i in range(400)]
-    own = np.arange(400, dtype=np.int32)
+    monkeypatch.setattr(nearest_vectors, "_SHARE", share)  # by candidates, and with everything put in order
     answers = []
-    for rows in (1, 7, 256):
-        monkeypatch.setattr("cuihop.evaluation.embeddings._ROWS_A_BLOCK", rows)
-        embeddings = Embeddings(table, "table")
-        answers.append(nearest(embeddings, embeddings, own, names, 30)[0].tolist())
+    for queries, tile, rows in ((1, 400, 400), (7, 33, 50), (128, 100, 1024)):
+        monkeypatch.setattr(nearest_vectors, "_OPERATIONS", queries * 400 * 64)
+        monkeypatch.setattr(nearest_vectors, "_TILE", tile)
+        monkeypatch.setattr(embeddings, "_ROWS_AT_ONCE", rows)
+        answers.append(ranked_rows(table, names, 30))
     assert answers[0] == answers[1] == answers[2]
 
 

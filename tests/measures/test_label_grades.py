@@ -16,7 +16,8 @@ from sklearn.metrics import ndcg_score
 from cuihop import ImageConcepts, evaluate
 from cuihop.errors import InputError
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import evaluate_judged, judged_values
+from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.judged_values import judged_values
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.measures import Measure, measures_named

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,10 +19,9 @@ from cuihop import ImageConcepts
 from cuihop.cli import main
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.evaluation import binary_codes
-from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
-from cuihop.evaluation.embeddings import Embeddings, nearest
-from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.binary_codes import packed_codes
 from cuihop.evaluation.rankings import Ranking, Similarity, read_ranking
+from evaluation.vectors_ranked import ranked_rows
 
 
 def literal_order(distances: npt.NDArray[np.float64], names: list[str], own: int, k: int) -> list[int]:
@@ -41,12 +39,10 @@ def test_codes_are_ordered_by_scikit_learns_hamming_distance(
     codes = generator.integers(0, 2, (images, bits))
     names = [f"i{n}" for n in generator.permutation(images)]
     given_codes = (2.0 * codes - 1.0) if signed else codes.astype(np.bool_)
-    words = packed_codes(given_codes, "codes")
-    rows, lengths = nearest_codes(words, words, np.arange(images, dtype=np.int32), names, k)
+    found = ranked_rows(given_codes, names, k, "hamming")
     distances = pairwise_distances(codes, metric="hamming") * bits
-    found = np.split(rows, np.cumsum(lengths)[:-1])
     for query in range(images):
-        assert found[query].tolist() == literal_order(distances[query].round(), names, query, k)
+        assert found[query] == literal_order(distances[query].round(), names, query, k)
 
 
 def test_packed_and_unpacked_codes_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,12 +51,11 @@ def test_packed_and_unpacked_codes_are_one(monkeypatch: pytest.MonkeyPatch) -> N
     packed = np.packbits(codes, axis=1)
     words = packed_codes(packed, "codes")
     assert np.array_equal(words, packed_codes(codes, "codes"))
-    own = np.full(40, -1, dtype=np.int32)
     names = [f"i{n:02}" for n in range(40)]
-    whole = nearest_codes(words, words, own, names, 7)
+    others = [f"q{n:02}" for n in range(40)]
+    whole = ranked_rows(packed, others, 7, "hamming", corpus=(packed, names))
     monkeypatch.setattr(binary_codes, "_PAIRS_A_BLOCK", 100)  # blocks of two queries
-    parts = nearest_codes(words, words, own, names, 7)
-    assert np.array_equal(whole[0], parts[0])
+    assert whole == ranked_rows(packed, others, 7, "hamming", corpus=(packed, names))
     assert whole[0][0] == 0  # nothing is nearer to an image than itself
 
 
@@ -72,9 +67,7 @@ def test_products_are_ordered_as_by_exact_arithmetic(images: int, width: int, k:
     table[:, 0] += 0.125
     names = [f"i{n}" for n in generator.permutation(images)]
     exact = [[sum(Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)) for b in table] for a in table]
-    vectors = Embeddings(table, "table")
-    rows, lengths = nearest(vectors, vectors, np.arange(images, dtype=np.int32), names, k, "dot")
-    found = np.split(rows, np.cumsum(lengths)[:-1])
+    found = ranked_rows(table, names, k, "dot")
     for query in range(images):
         values = [exact[query][other] for other in found[query]]
         best = sorted((exact[query][other] for other in range(images) if other != query), reverse=True)[:k]
@@ -196,46 +189,38 @@ def test_rankings_made_here_keep_queries_out_of_their_own_list(tmp_path: Path) -
 def test_codes_are_ranked_alike_by_any_number_of_threads(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     generator = np.random.default_rng(bits)
     codes = generator.integers(0, 2, (300, bits)).astype(np.bool_)
-    words = packed_codes(codes, "codes")
     names = [f"i{n:03}" for n in generator.permutation(300).tolist()]
-    own = np.arange(300, dtype=np.int32)
     distances = (codes[:, np.newaxis] != codes[np.newaxis]).sum(axis=2)
     monkeypatch.setattr(binary_codes, "_PAIRS_A_BLOCK", 2000)
     for threads in (1, 2, 5):
-        monkeypatch.setattr(binary_codes, "cores", lambda threads=threads: threads)
-        rows, lengths = nearest_codes(words, words, own, names, 20)
-        assert lengths.tolist() == [20] * 300
-        for query, found in enumerate(rows.reshape(300, 20).tolist()):
+        for query, found in enumerate(ranked_rows(codes, names, 20, "hamming", threads=threads)):
             assert found == literal_order(distances[query], names, query, 20)
 
 
 def test_codes_that_do_not_fit_the_memory_are_refused() -> None:
-    words = packed_codes(np.eye(2000, dtype=np.bool_), "codes")
+    codes = np.eye(2000, dtype=np.bool_)
     names = [f"i{n:04}" for n in range(2000)]
-    own = np.arange(2000, dtype=np.int32)
     with pytest.raises(LimitExceeded, match="--memory"):
-        nearest_codes(words, words, own, names, 5, MemoryBudget.of("1MB"))
-    enough = nearest_codes(words, words, own, names, 5, MemoryBudget.of("4MB"))
-    assert np.array_equal(enough[0], nearest_codes(words, words, own, names, 5)[0])
+        ranked_rows(codes, names, 5, "hamming", memory="1MB")
+    assert ranked_rows(codes, names, 5, "hamming", memory="12MB") == ranked_rows(codes, names, 5, "hamming")
 
 
-def test_embeddings_are_ranked_alike_with_little_memory() -> None:
+@pytest.mark.parametrize("k", [30, 500])
+def test_embeddings_are_ranked_alike_with_little_memory(k: int) -> None:
     table = np.random.default_rng(4).standard_normal((700, 8)).astype(np.float32)
-    vectors = Embeddings(table, "embeddings")
     names = [f"i{n:04}" for n in range(700)]
-    own = np.arange(700, dtype=np.int32)
-    expected = nearest(vectors, vectors, own, names, 30)[0]
-    assert np.array_equal(nearest(vectors, vectors, own, names, 30, memory=MemoryBudget.of("200kB"))[0], expected)
-    with pytest.raises(LimitExceeded, match="for rankings"):
-        nearest(vectors, vectors, own, names, 30, memory=MemoryBudget.of("20kB"))
+    assert ranked_rows(table, names, k, memory="12MB") == ranked_rows(table, names, k)
+    with pytest.raises(LimitExceeded, match="--memory"):
+        ranked_rows(table, names, k, memory="20kB")
 
 
 def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     program = (
-        "import numpy as np\nfrom cuihop.evaluation.binary_codes import nearest_codes\n"
-        "words = np.random.default_rng(1).integers(0, 2**63, (60_000, 16)).astype(np.uint64)\n"
-        "print('ready', flush=True)\n"
-        "nearest_codes(words, words, np.arange(60_000, dtype=np.int32), [f'i{n}' for n in range(60_000)], 10)\n"
+        "import numpy as np\nfrom cuihop import embedding_ranking\n"
+        "codes = np.random.default_rng(1).integers(0, 256, (120_000, 128)).astype(np.uint8)\n"
+        "images = {f'i{n}': '' for n in range(120_000)}\n"
+        "tell = lambda done, total: print('ready', flush=True)\n"
+        "embedding_ranking(images, codes, 10, similarity='hamming', progress=tell)\n"
         "print('done', flush=True)"
     )
     process = subprocess.Popen(
@@ -243,7 +228,6 @@ def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=20)  # all of it takes longer
     assert (process.returncode != 0, "KeyboardInterrupt" in err, "done" in out) == (True, True, False)

@@ -165,6 +165,16 @@ def test_figures_are_pictures_with_labelled_axes(finished: tuple[Path, str]) -> 
         assert label in texts
 
 
+def test_any_name_stands_in_the_figures_as_it_is(run: Run) -> None:
+    names = ("_hidden", "a $b$ & c_d", "an encoder of images with a long name, v2.1", "日本")
+    given = [option for name in names for option in ("--embeddings", f"{name}=vectors.npy")]
+    done = run(*GIVEN, "--labels", "labels.csv", *given, "--out", "study", "--only", "tables")
+    assert (done.code, done.err) == (0, "")
+    for figure in ("precision", "gain"):
+        texts = {e.text for e in ElementTree.parse(f"study/{figure}.svg").iter() if e.tag.endswith("text")}  # noqa: S314
+        assert set(names) <= {(text or "").strip() for text in texts}
+
+
 def test_without_labels_there_is_no_precision_and_it_is_said(run: Run) -> None:
     done = run(*GIVEN, "--out", "study", "--no-plots")
     assert done.code == 0

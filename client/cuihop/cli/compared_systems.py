@@ -12,13 +12,15 @@ import typer
 from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import note, progress
 from cuihop.errors import ConceptError, InputError, OutputError
+from cuihop.evaluation.array_file import is_array
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.judged_result import JudgedEvaluation
+from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_arrays import is_array
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
 from cuihop.evaluation.result import Evaluation, missing_rankings
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.score_card_file import is_score_card
@@ -145,19 +147,19 @@ def _by_judgements(files: Mapping[str, Path], arrays: set[str], conditions: Cond
         raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
     depth = depth_of(conditions.measures)
 
-    def read(name: str, path: Path) -> Ranking:
+    def read(name: str, path: Path) -> Ranking | RankingInBlocks:
         if qrels is not None:
             return read_run(path, tuple(qrels), depth=depth, ties=conditions.ties)
         images = () if labels is None else labels.images
-        return read_ranking(
-            path, images, depth=len(images) if depth is None and name in arrays else depth, ties=conditions.ties,
+        return read_ranking_in_blocks(
+            path, images, depth=depth, ties=conditions.ties,
             similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
         )  # fmt: skip
 
     found: dict[str, JudgedEvaluation] = {}
     for name, path in files.items():
         ranking = read(name, path)
-        if ranking.missing and conditions.of_queries["missing"] == "error":
+        if isinstance(ranking, Ranking) and ranking.missing and conditions.of_queries["missing"] == "error":
             raise missing_rankings(ranking.missing, ranking.source)  # which of the systems it is
         found[name] = evaluate_judged(ranking, conditions.measures, qrels=qrels, labels=labels, **conditions.of_queries)
     return found
@@ -174,12 +176,12 @@ def _by_concepts(
     names, held = tuple(queries), None if corpus is None else tuple(corpus)
     depth = depth_of(conditions.measures)
 
-    def rankings() -> Iterator[tuple[str, Ranking]]:
+    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, path in files.items():
             yield (
                 name,
-                read_ranking(
-                    path, names, held, depth=len(held or names) if depth is None and name in arrays else depth,
+                read_ranking_in_blocks(
+                    path, names, held, depth=depth,
                     corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
                     similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
                 ),

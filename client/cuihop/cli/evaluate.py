@@ -29,17 +29,19 @@ from cuihop.cli.evaluation_options import (
     UnknownOption,
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, note, print_json, progress
+from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.work import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import depth_of, evaluate_judged
+from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.judged_result import JudgedEvaluation
+from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking, read_run
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.score_card import ScoreCard
@@ -104,8 +106,8 @@ def evaluate_ranking(
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     if labels is not None and label_concepts is not None:
         raise typer.BadParameter("give either --labels or --label-concepts")
-    if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline, checkpoint)):
-        raise typer.BadParameter("--corpus, --corpus-embeddings, --baseline and --checkpoint go with --concepts")
+    if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
+        raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
     asked = _Asked(
@@ -117,7 +119,7 @@ def evaluate_ranking(
     work = Work(threads, memory, checkpoint)
     evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
-        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity)
+        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
             ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
@@ -181,7 +183,7 @@ def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | N
     return None if labels is None else ImageLabels.read(labels)
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None) -> JudgedEvaluation:
+def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> JudgedEvaluation:
     """Without concepts, and so without a graph."""
     for measure in asked.measures:
         if measure.kind == "concepts":
@@ -190,15 +192,24 @@ def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | N
                 expected="the concepts of the images: --concepts FILE",
             )  # fmt: skip
     depth = depth_of(asked.measures)
+    ranked: Ranking | RankingInBlocks
     if asked.qrels is not None:
         ranked = read_run(ranking, tuple(asked.qrels), depth=depth, ties=ties)
     elif asked.labels is not None:
-        images = asked.labels.images
-        everything = len(images) if depth is None and ranking.suffix == ".npy" else depth
-        ranked = read_ranking(ranking, images, depth=everything, ties=ties, similarity=similarity)
+        ranked = read_ranking_in_blocks(
+            ranking, asked.labels.images, depth=depth, ties=ties, similarity=similarity, memory=work.memory,
+            threads=work.threads,
+        )  # fmt: skip
     else:
         raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
-    return evaluate_judged(ranked, asked.measures, qrels=asked.qrels, labels=asked.labels, **asked.options)
+    options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
+    if isinstance(ranked, Ranking):
+        if work.checkpoint is not None:
+            note("a ranking that is read is judged at once: there is nothing for --checkpoint to keep")
+        return evaluate_judged(ranked, asked.measures, **options)
+    options |= {name: value for name, value in work.options(EVALUATION).items() if name != "memory"}
+    with work.told() as telling:
+        return evaluate_judged(ranked, asked.measures, progress=telling("ranked and judged queries"), **options)
 
 
 def _by_concepts(
@@ -212,25 +223,15 @@ def _by_concepts(
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
-    work.prepare()
     opened = None if graph is None else opened_graph(graph)
     try:
-        with progress() as bar:
-
-            def telling(what: str) -> Progress:
-                task = bar.add_task(what, total=None)
-                return lambda done, total: bar.update(task, completed=done, total=total)
-
+        with work.told() as telling:
             ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
             return evaluate(
                 images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
                 labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
                 **work.options(EVALUATION), **options, **asked.options,
             )  # fmt: skip
-    except KeyboardInterrupt:
-        if work.checkpoint is not None:
-            note(f"finished blocks are in {work.checkpoint}; the same command goes on from there")
-        raise
     except ConceptError:
         note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
@@ -247,15 +248,15 @@ def _ranked(
     options: Mapping[str, Any],
     work: Work,
     telling: Callable[[str], Progress],
-) -> Ranking:
+) -> Ranking | RankingInBlocks:
     """The ranking from its file, or a baseline made here."""
     queries, corpus = images.queries, images.corpus
     depth, everything = depth_of(measures), len(queries if corpus is None else corpus)
     if source.file is not None:
-        return read_ranking(
-            source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties,
-            depth=everything if depth is None and source.file.suffix == ".npy" else depth,
+        return read_ranking_in_blocks(
+            source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties, depth=depth,
             corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
+            threads=work.threads,
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")

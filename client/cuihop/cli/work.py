@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.output import note, progress
 from cuihop.errors import OutputError
+from cuihop.evaluation.relevance_index import Progress
 
 __all__ = ["EVALUATION", "RANKING", "WORK_PANEL", "CheckpointOption", "MemoryOption", "Work"]
 
@@ -65,11 +68,33 @@ class Work:
         except OSError as error:
             raise OutputError(f"{self.checkpoint}: not a folder for checkpoints: {error.strerror or error}") from error
 
+    @contextlib.contextmanager
+    def told(self) -> Iterator[Callable[[str], Progress]]:
+        """The folder is made, and bars tell how far the work is: from what is being done to who is told of it.
+
+        Raises:
+            OutputError: as `prepare`.
+        """
+        self.prepare()
+        try:
+            with progress() as bar:
+
+                def telling(what: str) -> Progress:
+                    task = bar.add_task(what, total=None)
+                    return lambda done, total: bar.update(task, completed=done, total=total)
+
+                yield telling
+        except KeyboardInterrupt:
+            if self.checkpoint is not None:
+                note(f"finished blocks are in {self.checkpoint}; the same command goes on from there")
+            raise
+
     def finish(self) -> None:
         """Everything is written: no block is needed any more. The folder goes too, if nothing else is in it."""
         if self.checkpoint is None:
             return
         for name in (RANKING, EVALUATION):
-            (self.checkpoint / name).unlink(missing_ok=True)
+            for file in self.checkpoint.glob(f"{name}*"):  # judged blocks are beside those of gains
+                file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self.checkpoint.rmdir()

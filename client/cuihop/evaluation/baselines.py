@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.evaluation.concept_sets import bytes_of
 from cuihop.evaluation.concept_tfidf import rows_by_tfidf
+from cuihop.evaluation.gain_rows import RankingWork
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.matching_gains import rows_by_matching
@@ -57,7 +59,7 @@ def top_k(
         by: the gain.
         n, lam: of nn-IoU.
         direction, unknown, progress, threads, memory, checkpoint, keep_checkpoint: as in
-            `cuihop.evaluate`. ``bm`` and ``tf-idf`` have no checkpoint, and take memory beyond the budget.
+            `cuihop.evaluate`.
 
     Raises:
         InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
@@ -71,19 +73,23 @@ def top_k(
     depth = min(checked_k(k), len(images.corpus))
     budget = MemoryBudget.of(memory)
     budget.take("rankings", _bytes_of(len(images.queries), depth))
+    job: dict[str, Any] = {"work": "ranking", **images.depends(graph), "k": depth}
+    job |= {"direction": direction, "unknown": unknown}
     if by in ("bm", "tf-idf"):
-        if checkpoint is not None:
-            raise InputError("no checkpoint for this ranking", column="checkpoint", found=by, expected="iou or nn-iou")
-        if by == "bm" and graph is not None:
-            rows = rows_by_matching(images, graph, depth, direction=direction, threads=threads, progress=progress)
-        else:
-            rows = rows_by_tfidf(images, depth, threads=threads, progress=progress)
+        job |= {"by": by}
+        collections = [images.query_sets] if images.one else [images.query_sets, images.corpus_sets]
+        budget.take("images and their concepts", sum(map(bytes_of, collections)))
+        with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+            work = RankingWork(budget, threads, progress, saved)
+            if by == "bm" and graph is not None:
+                rows = rows_by_matching(images, graph, depth, work, direction=direction)
+            else:
+                rows = rows_by_tfidf(images, depth, work)
         return _ranking_of(rows, images, f"by {by}")
     hops, lam = (n, lam) if by == "nn-iou" else (0, 0.0)
     index = images.index(graph, hops=hops, direction=direction, memory=budget)
     rows = np.empty((len(images.queries), depth), dtype=np.int32)
-    job = {"work": "ranking", **images.depends(graph), "k": depth, "n": hops, "lambda": lam}
-    job |= {"direction": direction, "unknown": unknown}
+    job |= {"n": hops, "lambda": lam}
     with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
 
         def receive(scores: Scores) -> None:

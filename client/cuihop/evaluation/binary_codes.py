@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import cores, in_threads
 from cuihop.errors import InputError
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.evaluation.array_file import Rows
+from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.ranked_blocks import BYTES_OF_A_BLOCK
 
-__all__ = ["nearest_codes", "packed_codes"]
+__all__ = ["NearestCodes", "packed_codes"]
 
-_PAIRS_A_BLOCK = 1 << 20  # some hundredths of a second, which is how long an interrupt waits
+_PAIRS_A_BLOCK = 1 << 22  # some hundredths of a second, which is how long an interrupt waits
 _ROWS_A_BLOCK = 4096
 _WORD = 8
 
 Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 
-def packed_codes(table: npt.NDArray[Any], name: str) -> Words:
+def packed_codes(table: Rows, name: str) -> Words:
     """Codes as words of 64 bits, filled up with zeros: uint64, shape (images, words).
 
     Args:
@@ -34,12 +31,13 @@ def packed_codes(table: npt.NDArray[Any], name: str) -> Words:
     Raises:
         InputError: it holds other numbers; names the first.
     """
-    packed = table.dtype == np.uint8 and bool((table > 1).any())
+    blocks = [slice(first, first + _ROWS_A_BLOCK) for first in range(0, len(table), _ROWS_A_BLOCK)]
+    packed = table.dtype == np.uint8 and any(bool((table[block] > 1).any()) for block in blocks)
     width = table.shape[1] if packed else -(-table.shape[1] // 8)
     found = np.zeros((len(table), -(-width // _WORD) * _WORD), dtype=np.uint8)
-    signed = not packed and table.dtype.kind in "if" and bool((table == -1).any())
-    for first in range(0, len(table), _ROWS_A_BLOCK):
-        block = np.asarray(table[first : first + _ROWS_A_BLOCK])
+    signed = not packed and table.dtype.kind in "if" and any(bool((table[block] == -1).any()) for block in blocks)
+    for rows in blocks:
+        block = np.asarray(table[rows])
         if not packed:
             wrong = np.argwhere((block != 1) & (block != (-1 if signed else 0)))
             if len(wrong):
@@ -47,62 +45,61 @@ def packed_codes(table: npt.NDArray[Any], name: str) -> Words:
                 raise InputError(
                     "not a bit",
                     file=name,
-                    column=f"{column}, row {first + row:,} (both from 0)",
+                    column=f"{column}, row {rows.start + row:,} (both from 0)",
                     found=str(block[row, column]),
                     expected="only 0 and 1, or only -1 and 1; or packed bits, uint8",
                 )
             block = np.packbits(block == 1, axis=1)
-        found[first : first + len(block), :width] = block
+        found[rows, :width] = block
     return found.view(np.uint64)
 
 
-def nearest_codes(
-    queries: Words, corpus: Words, own: Int32, names: Sequence[str], k: int, memory: MemoryBudget | None = None
-) -> tuple[Int32, Int64]:
-    """The k images of the corpus with the smallest Hamming distance: distance ascending, then name ascending.
-
-    On all cores, as far as there is memory for it. An interrupt stops after the blocks that are under way.
+class NearestCodes:
+    """The images of the corpus with the smallest Hamming distance: distance ascending, then name ascending.
 
     Args:
         queries, corpus: what `packed_codes` gives, of codes of one length.
-        own, names, k, memory: as in `cuihop.evaluation.embeddings.nearest`.
+        own, by_name, wanted, threads, memory: as `cuihop.evaluation.nearest_vectors.NearestVectors` takes them.
 
-    Returns:
-        As `cuihop.evaluation.embeddings.nearest`.
+    Attributes:
+        step, threads: as those of `cuihop.evaluation.nearest_vectors.NearestVectors`.
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
     """
-    from cuihop._kernels.counting_sort import smallest
 
-    memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
-    order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
-    by_name = np.empty(len(names), dtype=np.int64)
-    by_name[order] = np.arange(len(names))
-    ordered = np.ascontiguousarray(corpus[order].T)
-    wanted = min(k, len(names))
-    lengths = np.minimum(wanted, len(names) - (own >= 0)).astype(np.int64)
-    beyond = queries.shape[1] * _WORD * 8 + 1  # the distance that a query gets from itself: behind every other
-    distance = np.min_scalar_type(beyond)
-    step = max(1, _PAIRS_A_BLOCK // max(1, len(names)))
-    a_block = step * len(names) * distance.itemsize + len(names) * (_WORD + 1) + beyond * 8
-    memory.take("codes in the order of their names", corpus.nbytes)
-    memory.take("rankings", len(queries) * wanted * 9)
-    memory.take("distances of a block", a_block)
-    threads = min(cores(), 1 + memory.left // a_block)
-    found = np.empty((len(queries), wanted), dtype=np.int32)
+    def __init__(
+        self,
+        queries: Words,
+        corpus: Words,
+        own: Int32,
+        by_name: Int32,
+        wanted: int,
+        threads: int,
+        memory: MemoryBudget,
+    ) -> None:
+        self._queries, self._own, self._by_name, self._wanted = queries, own, by_name, wanted
+        memory.take("codes in the order of their names", corpus.nbytes + by_name.nbytes)
+        self._order = np.empty_like(by_name)
+        self._order[by_name] = np.arange(len(by_name), dtype=np.int32)
+        self._corpus = np.ascontiguousarray(corpus[self._order].T)
+        self._beyond = queries.shape[1] * _WORD * 8 + 1  # the distance a query gets from itself: behind every other
+        self._distance = np.min_scalar_type(self._beyond)
+        self.step = max(1, _PAIRS_A_BLOCK // max(1, len(by_name)))
+        a_thread = len(by_name) * self._distance.itemsize + self._beyond * 8 + self.step * wanted * BYTES_OF_A_BLOCK
+        memory.take("distances of a block", a_thread)
+        self.threads = min(threads, 1 + memory.left // a_thread)
+        memory.take("distances of a block", (self.threads - 1) * a_thread)
 
-    def rank(first: int) -> None:
-        block = slice(first, first + step)
-        codes = queries[block]
-        distances = np.zeros((len(codes), len(names)), dtype=distance)
-        for row, code in enumerate(codes):
-            for word, others in zip(code, ordered, strict=True):
-                distances[row] += np.bitwise_count(others ^ word)
-        inside = np.flatnonzero(own[block] >= 0)
-        distances[inside, by_name[own[block][inside]]] = beyond
-        smallest(distances, np.empty(beyond + 2, dtype=np.int64), found[block])
+    def rows(self, block: slice) -> Int32:
+        """As `cuihop.evaluation.nearest_vectors.NearestVectors.rows`."""
+        from cuihop._kernels.nearest_codes import rank
 
-    in_threads(rank, range(0, len(queries), step), threads)
-    kept = np.arange(wanted) < lengths[:, np.newaxis]
-    return order[found[kept]], lengths
+        own = self._own[block]
+        itself = np.where(own >= 0, self._by_name[own], np.int32(-1))
+        found = np.empty((len(own), self._wanted), dtype=np.int32)
+        distances = np.empty(self._corpus.shape[1], dtype=self._distance)
+        rank(self._queries[block], self._corpus, itself, self._beyond, distances, found)
+        rows = self._order[found]
+        rows[rows == own[:, np.newaxis]] = -1  # it came last, as there are no more
+        return rows

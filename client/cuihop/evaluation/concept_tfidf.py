@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cuihop.evaluation.concept_sets import ConceptSets
-from cuihop.evaluation.gain_rows import Float64, Int32, rows_by_gain
+from cuihop.evaluation.gain_rows import Float64, Int32, RankingWork, rows_by_gain
 from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.relevance_index import Progress
 
 __all__ = ["rows_by_tfidf"]
 
 
-def rows_by_tfidf(
-    images: ImageCollection, depth: int, *, threads: int | None = None, progress: Progress | None = None
-) -> Int32:
+def rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int32:
     """The images of the largest cosine for each query: see `rows_by_gain`.
 
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
@@ -45,7 +42,9 @@ def rows_by_tfidf(
             row /= lengths * query_lengths[query]
         return found
 
-    return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
+    return rows_by_gain(
+        images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
+    )
 
 
 def _lengths(sets: ConceptSets, squares: Float64) -> Float64:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,42 +13,54 @@ import numpy as np
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_inputs import ranking_of_table
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.evaluation.checkpoint import open_checkpoint
 from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
 from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation, RelevanceCount
 from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, Missing, checked_way, missing_rankings, versions
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 
-__all__ = ["JudgedValues", "depth_of", "evaluate_judged", "judged_values"]
+__all__ = ["evaluate_judged"]
 
 
 def evaluate_judged(
-    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
     measures: str | Measure | Iterable[str | Measure],
     *,
     qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
     labels: ImageLabels | object | None = None,
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> JudgedEvaluation:
     """Measure a ranking against relevance judgements, labels, or both.
 
     Args:
-        ranking: what `read_run` or `read_ranking` gives; query → documents, best first; or a table with the columns
-            query, document, and score or rank.
+        ranking: what `read_run`, `read_ranking` or `read_ranking_in_blocks` gives; query → documents, best first; or a
+            table with the columns query, document, and score or rank.
         measures: names such as ``AP``, ``nDCG@10`` and ``P@5,10,30(modality, organ)``.
         qrels: query → document → grade, for measures without labels. Their queries are the queries.
         labels: what `ImageLabels.of` takes, for measures with labels. Its images are the corpus, and without
             ``qrels`` also the queries; each query is left out of its own ranking.
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does.
+        threads, progress, checkpoint, keep_checkpoint: of a ranking that is made in blocks, as in
+            `cuihop.evaluate`.
 
     Raises:
-        InputError: a parameter or the ranking is not as expected, or neither judgements nor labels are there.
+        InputError: a parameter, the ranking or the checkpoint is not as expected, or neither judgements nor labels are
+            there.
+        LimitExceeded, OutputError: as `cuihop.evaluate`, of a ranking that is made in blocks.
 
     >>> evaluation = evaluate_judged({"q": ["b", "a", "c"]}, ["AP", "P@2"], qrels={"q": {"a": 1, "c": 0, "d": 2}})
     >>> evaluation.means  # AP: (1/2) / 2
@@ -63,14 +76,21 @@ def evaluate_judged(
     missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
     judgements = None if qrels is None else Qrels.of(qrels)
     images = None if labels is None else ImageLabels.of(labels)
-    ranked = _ranking(ranking, judgements, images)
-    if ranked.missing and missing == "error":
-        raise missing_rankings(ranked.missing)
-    by_labels = any(measure.labels for measure in wanted)
-    found = judged_values(
-        ranked, wanted, qrels=judgements, labels=images, empty_ideal=empty_ideal,
-        of_images=_of_images(ranked, images) if by_labels and images is not None else None,
-    )  # fmt: skip
+    given = _ranking(ranking, judgements, images)
+    judging: Judging = {"qrels": judgements, "labels": images, "empty_ideal": empty_ideal}
+    if isinstance(given, RankingInBlocks):
+        job: dict[str, Any] = {"work": "judged evaluation", **judging_depends(wanted, **judging)}
+        job |= {} if checkpoint is None else given.depends
+        with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+            found, ranked = judged_in_blocks(given, wanted, **judging, threads=threads, progress=progress, saved=saved)
+    else:
+        if checkpoint is not None:
+            raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
+        if given.missing and missing == "error":
+            raise missing_rankings(given.missing)
+        by_labels = images if any(measure.labels for measure in wanted) else None
+        of_images = None if by_labels is None else _of_images(given, by_labels)
+        found, ranked = judged_values(given, wanted, **judging, of_images=of_images), given
     if missing == "skip":
         found.values[~ranked.listed] = np.nan
     depth = depth_of(wanted)
@@ -78,7 +98,7 @@ def evaluate_judged(
         measures=wanted,
         queries=ranked.queries,
         values=found.values,
-        retrieved=ranked.lengths if depth is None else np.minimum(ranked.lengths, depth),
+        retrieved=given.lengths if depth is None else np.minimum(given.lengths, depth),
         # Telling different documents apart and hashing judgements takes longer than measuring.
         counts=partial(_counts, ranked, found, missing, empty_ideal),
         release=None,
@@ -128,16 +148,16 @@ def _parameters(
     }
 
 
-def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -> Ranking:
+def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -> Ranking | RankingInBlocks:
     """The ranking of these queries."""
-    if not isinstance(ranking, Mapping) and not is_table_object(ranking):
+    if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
     if qrels is None and labels is None:
         raise InputError("nothing says which documents are relevant", expected="qrels or labels")
     queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
-    if not isinstance(ranking, Mapping):
+    if not isinstance(ranking, Mapping | RankingInBlocks):
         return ranking_of_table(ArrowTable.of(ranking), queries, None if qrels is not None else queries, None, "name")
-    if not isinstance(ranking, Ranking):
+    if not isinstance(ranking, Ranking | RankingInBlocks):
         return Ranking.of(ranking, queries) if qrels is None else _open_ranking(ranking, queries)
     if ranking.queries != queries:
         raise InputError(

@@ -8,11 +8,9 @@ import threading
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
 from cuihop.evaluation.concept_sets import ConceptSets
-from cuihop.evaluation.gain_rows import Float64, Int32, Int64, rows_by_gain
+from cuihop.evaluation.gain_rows import Float64, Int32, Int64, RankingWork, rows_by_gain
 from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.relevance_index import Progress
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.bipartite_matching import DividedBy
 
@@ -20,7 +18,8 @@ __all__ = ["rows_by_matching"]
 
 _FARTHEST = 254
 _NO_PATH = 255
-_MOST_CONCEPTS = 20_000  # their distances take 2 GB while they are fetched
+_BYTES_ON_THE_WAY = 5  # of the distance of two concepts, while all are fetched from the graph
+_BYTES_A_PAIR = 60  # bound and whether it is contested, divisor, gains, and what partitions them
 _FINEST = 2**40  # sums of weights stay below 2**53, where float64 is exact, for sets of up to 8,192 concepts
 
 
@@ -28,11 +27,10 @@ def rows_by_matching(
     images: ImageCollection,
     graph: ConceptGraph,
     depth: int,
+    work: RankingWork,
     *,
     by: DividedBy = "min",
     direction: Direction = "any",
-    threads: int | None = None,
-    progress: Progress | None = None,
 ) -> Int32:
     """The images of the largest BM for each query: see `cuihop.measures.bipartite_matching` and `rows_by_gain`.
 
@@ -40,7 +38,7 @@ def rows_by_matching(
     concepts of the collection are 28 hops apart or more, weights are rounded to 12 digits; more than 254 hops weigh 0.
 
     Raises:
-        InputError: the collection has so many concepts of the graph that their distances need too much memory.
+        LimitExceeded: the distances of all concepts, or one block, need more memory than is allowed.
     """
     known = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
     ordered = [c for c in known if c not in images.resolved.isolated]
@@ -49,18 +47,18 @@ def rows_by_matching(
     numbers = {concept: number for number, concept in enumerate(ordered)}
     corpus = ConceptSets.numbered(images.corpus_sets, numbers)
     queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
+    work.memory.take("distances of concepts", len(ordered) ** 2 + held**2 * _BYTES_ON_THE_WAY)
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
-    return rows_by_gain(images, queries, corpus, depth, gains, threads=threads, progress=progress)
+    largest = max(queries.largest, corpus.largest)
+    return rows_by_gain(
+        images, queries, corpus, depth, gains, bytes_a_pair=_BYTES_A_PAIR,
+        bytes_a_thread=8 * largest * (len(hops) + largest), work=work,
+    )  # fmt: skip
 
 
 def _hops(concepts: list[str], held: int, graph: ConceptGraph, direction: Direction) -> npt.NDArray[np.uint8]:
     """Hops from each concept to each other, shape (concepts, concepts); the first ``held`` are in the graph."""
-    if len(concepts) > _MOST_CONCEPTS:
-        raise InputError(
-            "too many concepts for BM", column="by", found=f"{len(concepts):,} distinct concepts",
-            expected=f"at most {_MOST_CONCEPTS:,}: all their distances are held in memory",
-        )  # fmt: skip
     hops = np.full((len(concepts), len(concepts)), _NO_PATH, dtype=np.uint8)
     np.fill_diagonal(hops, 0)
     if held:

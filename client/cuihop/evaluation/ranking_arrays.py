@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.cores import checked_threads
 from cuihop.errors import InputError
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.evaluation.array_file import ArrayFile, Rows, content_of_rows
+from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.ranked_blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
-from cuihop.text_lines import check_not_a_pipe
 
-__all__ = ["is_array", "ranking_of_array", "ranking_of_row_numbers", "ranking_of_vectors"]
+__all__ = ["ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
 
-_MAGIC = b"\x93NUMPY"
 _ROWS_A_BLOCK = 256
 
 Int32 = npt.NDArray[np.int32]
-
-
-def is_array(path: Path) -> bool:
-    """Whether the file begins as NumPy's arrays do.
-
-    Raises:
-        InputError: it cannot be read, or is named ``.npy`` and is none.
-    """
-    check_not_a_pipe(path)
-    try:
-        with path.open("rb") as file:
-            found = file.read(len(_MAGIC))
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    if path.suffix == ".npy" and found != _MAGIC:
-        raise InputError("not a NumPy array", file=path, found=repr(found), expected="a file written by numpy.save")
-    return found == _MAGIC
 
 
 def ranking_of_array(
@@ -49,13 +31,14 @@ def ranking_of_array(
     corpus_embeddings: Path | None,
     similarity: Similarity | None,
     memory: MemoryBudget,
-) -> Ranking:
-    """The ranking in the array: see `cuihop.evaluation.rankings.read_ranking`."""
-    table = _table(path, similarity)
-    if len(table) != len(queries):
-        raise InputError(
-            "wrong number of rows", file=path, found=f"{len(table):,}", expected=f"{len(queries):,}, one for each query"
-        )
+    threads: int | None = None,
+    results: int = RESULTS_OF_BLOCKS,
+) -> Ranking | RankingInBlocks:
+    """The ranking in the array, or made from its vectors: see `cuihop.evaluation.rankings.read_ranking`.
+
+    Args:
+        depth: keep so many images for each query; all without it.
+    """
     if similarity not in (None, *get_args(Similarity)):
         raise InputError(
             "no such similarity",
@@ -63,8 +46,16 @@ def ranking_of_array(
             found=repr(similarity),
             expected=" or ".join(get_args(Similarity)),
         )
+    table = _table(path, similarity)
+    if len(table) != len(queries):
+        raise InputError(
+            "wrong number of rows", file=path, found=f"{len(table):,}", expected=f"{len(queries):,}, one for each query"
+        )
     if similarity is not None or table.dtype.kind == "f":
-        return _of_vectors(path, table, queries, corpus, depth, corpus_embeddings, similarity or "cosine", memory)
+        return vectors_in_blocks(
+            (str(path), table), _vectors_of_corpus(path, table, queries, corpus, corpus_embeddings, similarity),
+            queries, queries if corpus is None else corpus, depth, similarity or "cosine", memory, threads, results,
+        )  # fmt: skip
     if corpus_embeddings is not None:
         raise InputError(
             "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
@@ -72,14 +63,9 @@ def ranking_of_array(
     return ranking_of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
 
 
-def _table(path: Path, similarity: Similarity | None) -> npt.NDArray[Any]:
-    try:
-        table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"not a whole NumPy array: {error}", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    if table.ndim != 2 or table.dtype.kind not in ("biuf" if similarity == "hamming" else "iuf"):
+def _table(path: Path, similarity: Similarity | None) -> ArrayFile:
+    table = ArrayFile(path)
+    if len(table.shape) != 2 or table.dtype.kind not in ("biuf" if similarity == "hamming" else "iuf"):
         raise InputError(
             "not a table of numbers",
             file=path,
@@ -90,13 +76,13 @@ def _table(path: Path, similarity: Similarity | None) -> npt.NDArray[Any]:
 
 
 def ranking_of_row_numbers(
-    path: Path | str, table: npt.NDArray[Any], queries: Sequence[str], corpus: Sequence[str], depth: int | None
+    path: Path | str, table: Rows, queries: Sequence[str], corpus: Sequence[str], depth: int | None
 ) -> Ranking:
     """The ranking whose row numbers stand in the table; ``path`` is what messages call it."""
     width = table.shape[1] if depth is None else min(table.shape[1], depth + 1)  # one more: the query may be in it
     rows = np.empty((len(queries), width), dtype=np.int32)
     for first in range(0, len(queries), _ROWS_A_BLOCK):
-        block = table[first : first + _ROWS_A_BLOCK, :width]
+        block = table[first : first + _ROWS_A_BLOCK][:, :width]
         outside = (block < -1) | (block >= len(corpus)) if table.dtype.kind == "i" else block >= len(corpus)
         _refuse(path, first, block, outside, "not a row of the corpus", f"0 to {len(corpus) - 1:,}, or -1 at the end")
         part = block.astype(np.int32)
@@ -131,20 +117,15 @@ def _refuse(
     )
 
 
-def _of_vectors(
+def _vectors_of_corpus(
     path: Path,
-    table: npt.NDArray[Any],
+    table: ArrayFile,
     queries: Sequence[str],
     corpus: Sequence[str] | None,
-    depth: int | None,
     corpus_embeddings: Path | None,
-    similarity: Similarity,
-    memory: MemoryBudget,
-) -> Ranking:
-    if depth is None:
-        raise InputError(
-            "embeddings and codes are ranked to a depth", file=path, column="depth", expected="a number of images"
-        )
+    similarity: Similarity | None,
+) -> tuple[str, ArrayFile]:
+    """The vectors of the corpus, with what messages call them."""
     if corpus is not None and corpus_embeddings is None:
         raise InputError(
             "the corpus has no embeddings",
@@ -153,56 +134,82 @@ def _of_vectors(
             expected="a second array for the corpus",
             advice="Give it with --corpus-embeddings.",
         )
+    if corpus_embeddings is None:
+        return str(path), table
+    other = _table(corpus_embeddings, similarity)
     images = queries if corpus is None else corpus
-    other = table
-    if corpus_embeddings is not None:
-        other = _table(corpus_embeddings, similarity)
-        if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (len(images), table.shape[1]):
-            raise InputError(
-                "not the embeddings of the corpus",
-                file=corpus_embeddings,
-                found=f"shape {other.shape}, dtype {other.dtype}",
-                expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
-            )
-    return ranking_of_vectors(
-        (str(path), table), (str(corpus_embeddings), other), queries, images, depth, similarity, memory
-    )
+    if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (len(images), table.shape[1]):
+        raise InputError(
+            "not the embeddings of the corpus",
+            file=corpus_embeddings,
+            found=f"shape {other.shape}, dtype {other.dtype}",
+            expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
+        )
+    return str(corpus_embeddings), other
 
 
-def ranking_of_vectors(
-    asked: tuple[str, npt.NDArray[Any]],
-    held: tuple[str, npt.NDArray[Any]],
+def vectors_in_blocks(
+    asked: tuple[str, Rows],
+    held: tuple[str, Rows],
     queries: Sequence[str],
     corpus: Sequence[str],
-    depth: int,
+    depth: int | None,
     similarity: Similarity,
-    memory: MemoryBudget | None = None,
-) -> Ranking:
+    memory: MemoryBudget,
+    threads: int | None = None,
+    results: int = RESULTS_OF_BLOCKS,
+) -> RankingInBlocks:
     """The ranking by similarity of two tables, one row for each image, each with what messages call it.
 
+    Args:
+        depth: so many images of each query; all without it.
+        memory: what this may take; the ranking keeps the account.
+        threads: how many blocks are made at once, at most.
+        results: bytes for each query that are set apart for what becomes of its ranking.
+
     Raises:
-        LimitExceeded: the memory allowed is not enough.
+        InputError: the tables hold what they must not. LimitExceeded: the memory allowed is not enough.
     """
-    from cuihop.evaluation.binary_codes import nearest_codes, packed_codes
-    from cuihop.evaluation.embeddings import Embeddings, nearest
+    from cuihop.evaluation.binary_codes import NearestCodes, packed_codes
+    from cuihop.evaluation.embeddings import Embeddings
+    from cuihop.evaluation.nearest_vectors import NearestVectors
 
     (name, table), (other_name, other) = asked, held
-    memory = memory or MemoryBudget.of(DEFAULT_MEMORY)
+    memory.take("rankings", results * len(queries))
     own = own_rows(queries, corpus)
-    sizes = sum({id(vectors): vectors.size for vectors in (table, other)}.values())
+    by_name = np.empty(len(corpus), dtype=np.int32)
+    by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus), dtype=np.int32)
+    wanted = len(corpus) if depth is None else min(depth, len(corpus))
+    count = checked_threads(threads)
+    tables = list({id(vectors): vectors for vectors in (table, other)}.values())
+    nearest: NearestRows
     if similarity == "hamming":
-        memory.take("codes", sizes)  # at most: of bits that are packed already
+        memory.take("codes", sum(vectors.size for vectors in tables))  # at most: of bits that are packed already
         codes = packed_codes(table, name)
         others = codes if other is table else packed_codes(other, other_name)
-        rows, lengths = nearest_codes(codes, others, own, corpus, depth, memory)
+        nearest = NearestCodes(codes, others, own, by_name, wanted, count, memory)
     else:
-        if table.dtype.kind != "f":
-            raise InputError(
-                "not embeddings", file=name, found=f"dtype {table.dtype}", expected="floating point",
-                advice="Binary codes are ordered by --similarity hamming.",
-            )  # fmt: skip
-        memory.take("embeddings in single precision", 4 * sizes)
-        vectors = Embeddings(table, name)
-        others_vectors = vectors if other is table else Embeddings(other, other_name)
-        rows, lengths = nearest(vectors, others_vectors, own, corpus, depth, similarity, memory)
-    return Ranking.made(rows, lengths, queries, corpus, f"{similarity} of {name}")
+        for called, vectors in ((name, table), (other_name, other)):
+            if vectors.dtype.kind != "f":
+                raise InputError(
+                    "not embeddings", file=called, found=f"dtype {vectors.dtype}", expected="floating point",
+                    advice="Binary codes are ordered by --similarity hamming.",
+                )  # fmt: skip
+        memory.take("lengths of embeddings", sum(16 * len(vectors) for vectors in tables))
+        ours = Embeddings(table, name)
+        theirs = ours if other is table else Embeddings(other, other_name)
+        nearest = NearestVectors(ours, theirs, own, by_name, wanted, similarity, count, memory)
+
+    def content() -> Mapping[str, Any]:
+        digest = content_of_rows(table)
+        return {
+            "content of vectors": digest,
+            "content of vectors of the corpus": digest if other is table else content_of_rows(other),
+            "similarity": similarity,
+            "k": depth,
+        }
+
+    lengths = np.minimum(wanted, len(corpus) - (own >= 0)).astype(np.int64)
+    return RankingInBlocks(
+        tuple(queries), tuple(corpus), nearest, lengths, f"{similarity} of {name}", content, memory, results
+    )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,9 +16,12 @@ import numpy.typing as npt
 from cuihop.adapters.arrays import numpy_array
 from cuihop.errors import InputError
 from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.open_ranking import OpenRanking
-from cuihop.evaluation.ranking_arrays import ranking_of_row_numbers, ranking_of_vectors
+from cuihop.evaluation.ranked_blocks import bytes_of_rank
+from cuihop.evaluation.ranking_arrays import ranking_of_row_numbers, vectors_in_blocks
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, checked_ties, places_by_name
+from cuihop.evaluation.relevance_index import Progress
 from cuihop.measures.dcg import checked_k
 from cuihop.text_lines import shown
 
@@ -119,6 +123,11 @@ def embedding_ranking(
     corpus: object = None,
     corpus_embeddings: object = None,
     similarity: Similarity = "cosine",
+    threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
 
@@ -131,6 +140,7 @@ def embedding_ranking(
         k: how many.
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` or ``dot`` of floating-point numbers; ``hamming`` of binary codes (docs/measures.md).
+        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
 
     Raises:
         InputError: shape or numbers are not as expected; names the row.
@@ -158,7 +168,11 @@ def embedding_ranking(
             expected=f"shape ({len(held)}, {table.shape[1]}), a dtype such as {table.dtype}",
         )  # fmt: skip
     depth = min(checked_k(k), len(held))
-    return ranking_of_vectors(("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity)
+    found = vectors_in_blocks(
+        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity, MemoryBudget.of(memory),
+        threads, depth * bytes_of_rank(kept=checkpoint is not None),
+    )  # fmt: skip
+    return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
 
 
 def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,20 @@ from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.text_lines import shown
 
-__all__ = ["Ranking", "Similarity", "Ties", "own_rows", "places_by_name", "read_ranking", "read_run"]
+if TYPE_CHECKING:
+    from cuihop.evaluation.ranked_blocks import RankingInBlocks
+    from cuihop.evaluation.relevance_index import Progress
+
+__all__ = [
+    "Ranking",
+    "Similarity",
+    "Ties",
+    "own_rows",
+    "places_by_name",
+    "read_ranking",
+    "read_ranking_in_blocks",
+    "read_run",
+]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -229,6 +242,10 @@ def read_ranking(
     ties: Ties = "name",
     similarity: Similarity | None = None,
     memory: int | str = DEFAULT_MEMORY,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
 ) -> Ranking:
     """Read a ranking from a TREC run, a CSV, Parquet or Arrow file, or a NumPy array of row numbers or of embeddings.
 
@@ -244,21 +261,86 @@ def read_ranking(
         similarity: of an array: what orders the images. Without it, an array of floating point is embeddings to be
             ordered by cosine, and one of whole numbers holds row numbers.
         memory: what ordering an array may take: bytes, or a text such as ``500MB``.
+        threads, progress, checkpoint, keep_checkpoint: of ordering an array, as in `cuihop.evaluate`.
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
         InputError: names the file, line or row, what was found and what was expected.
+        OutputError: the checkpoint cannot be written.
     """
+    from cuihop.evaluation.ranked_blocks import bytes_of_rank
+
+    found = _read(
+        path, queries, corpus, depth=depth, corpus_embeddings=corpus_embeddings, ties=ties, similarity=similarity,
+        memory=memory, threads=threads, results=(depth or 0) * bytes_of_rank(kept=checkpoint is not None),
+    )  # fmt: skip
+    if isinstance(found, Ranking):
+        if checkpoint is not None:
+            raise InputError("a checkpoint goes with vectors", file=path, column="checkpoint", found="a ranking")
+        return found
+    if depth is None:
+        raise InputError(
+            "embeddings and codes are ranked to a depth", file=path, column="depth", expected="a number of images",
+            advice="read_ranking_in_blocks ranks all images, a block of queries at a time.",
+        )  # fmt: skip
+    return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
+
+
+def read_ranking_in_blocks(
+    path: str | Path,
+    queries: Sequence[str],
+    corpus: Sequence[str] | None = None,
+    *,
+    depth: int | None = None,
+    corpus_embeddings: str | Path | None = None,
+    ties: Ties = "name",
+    similarity: Similarity | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    threads: int | None = None,
+) -> Ranking | RankingInBlocks:
+    """As `read_ranking`; but what vectors order is made when it is asked for, a block of queries at a time.
+
+    So whole rankings of large collections can be evaluated: they are never held in memory. A file that holds rankings
+    is read as `read_ranking` reads it.
+
+    Args:
+        depth: so many images for each query; without it, all of the corpus.
+        threads: how many blocks are made at once, at most; without it, as many as the process has cores.
+        path, …: as in `read_ranking`.
+
+    Raises:
+        LimitExceeded, InputError: as `read_ranking`.
+    """
+    return _read(
+        path, queries, corpus, depth=depth, corpus_embeddings=corpus_embeddings, ties=ties, similarity=similarity,
+        memory=memory, threads=threads,
+    )  # fmt: skip
+
+
+def _read(
+    path: str | Path,
+    queries: Sequence[str],
+    corpus: Sequence[str] | None,
+    *,
+    depth: int | None,
+    corpus_embeddings: str | Path | None,
+    ties: Ties,
+    similarity: Similarity | None,
+    memory: int | str,
+    threads: int | None,
+    **of_blocks: int,
+) -> Ranking | RankingInBlocks:
+    from cuihop.evaluation.array_file import is_array
     from cuihop.evaluation.arrow_inputs import ranking_of_table
     from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
-    from cuihop.evaluation.ranking_arrays import is_array, ranking_of_array
+    from cuihop.evaluation.ranking_arrays import ranking_of_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
     path, ties = Path(path), checked_ties(ties)
     if is_array(path):
         return ranking_of_array(
             path, queries, corpus, depth, None if corpus_embeddings is None else Path(corpus_embeddings), similarity,
-            MemoryBudget.of(memory),
+            MemoryBudget.of(memory), threads, **of_blocks,
         )  # fmt: skip
     if similarity is not None:
         raise InputError("a similarity goes with an array", file=path, column="similarity", found="text")
@@ -283,9 +365,9 @@ def read_run(path: str | Path, queries: Sequence[str], *, depth: int | None = No
     Raises:
         InputError: names the file, line, what was found and what was expected.
     """
+    from cuihop.evaluation.array_file import is_array
     from cuihop.evaluation.arrow_inputs import ranking_of_table
     from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file
-    from cuihop.evaluation.ranking_arrays import is_array
     from cuihop.evaluation.ranking_text import ranking_of_text
 
     path, ties = Path(path), checked_ties(ties)

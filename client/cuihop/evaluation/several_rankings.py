@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from cuihop.evaluation.checkpoint import open_checkpoint
 from cuihop.evaluation.gain_levels import GainPart, gains_of
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.judged import JudgedValues, depth_of, judged_values
+from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
+from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
@@ -44,7 +46,7 @@ __all__ = ["RankingLike", "evaluate_rankings"]
 
 Float64 = npt.NDArray[np.float64]
 
-RankingLike: TypeAlias = Ranking | Mapping[str, Sequence[str]] | Table
+RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table
 """What `cuihop.evaluate` takes for a ranking."""
 
 
@@ -75,7 +77,8 @@ def evaluate_rankings(
     computed once, not once a ranking.
 
     Args:
-        queries, graph, corpus: as in `cuihop.evaluate`.
+        queries, graph, corpus: as in `cuihop.evaluate`, and everything else. Judged blocks of the n-th
+            ranking that is made in blocks go into a file of their own: the name of the checkpoint, and ``.n``.
         rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
             only the first images are kept: those that gains are looked up for.
 
@@ -106,17 +109,29 @@ def evaluate_rankings(
     others = [measure for measure in wanted if measure not in gains]
     depth = min(depth_of(gains) or 0, len(images.corpus))
     systems: dict[str, _System] = {}
+    files: list[Path] = []
     for name, given in rankings.items() if isinstance(rankings, Mapping) else rankings:
         if name in systems:
             raise InputError(
                 "two rankings of one name", column="rankings", found=shown(name), expected="each name once"
             )
         ranking = _fitted(given, images)
-        if ranking.missing and missing == "error":
-            raise missing_rankings(ranking.missing, ranking.source)
-        judged = judged_values(ranking, others, qrels=judged_others, labels=labelled, empty_ideal=empty_ideal)
+        judging: Judging = {"qrels": judged_others, "labels": labelled, "empty_ideal": empty_ideal}
+        if isinstance(ranking, RankingInBlocks):
+            job: dict[str, Any] = {"work": "judged evaluation", **judging_depends(others, **judging), "head": depth}
+            job |= {} if checkpoint is None else ranking.depends
+            blocks = None if checkpoint is None else Path(f"{checkpoint}.{len(files)}")
+            files += [] if blocks is None else [blocks]
+            with open_checkpoint(blocks, job, keep=True) as saved:
+                judged, first = judged_in_blocks(
+                    ranking, others, **judging, head=depth, threads=threads, progress=progress, saved=saved
+                )
+        else:
+            if ranking.missing and missing == "error":
+                raise missing_rankings(ranking.missing, ranking.source)
+            judged, first = judged_values(ranking, others, **judging), _shortened(ranking, depth)
         digest = None if checkpoint is None else ranking.digest
-        systems[name] = _System(_shortened(ranking, depth), ranking.lengths, judged, digest)
+        systems[name] = _System(first, ranking.lengths, judged, digest)
     if not systems:
         raise InputError("no ranking", column="rankings", found="none", expected="at least one")
     budget = MemoryBudget.of(memory)
@@ -125,7 +140,7 @@ def evaluate_rankings(
     values = np.empty((len(systems), len(images.queries), len(wanted)), dtype=np.float64)
     for of_system, system in zip(values, systems.values(), strict=True):
         of_system[:, [wanted.index(measure) for measure in others]] = system.judged.values
-    job: dict[str, object] = {"work": "evaluation"}
+    job = {"work": "evaluation"}
     if checkpoint is not None:
         digests = [system.digest for system in systems.values()]
         job |= {**images.depends(graph), "content of ranking": digests, "measures": list(map(str, gains))}
@@ -141,6 +156,8 @@ def evaluate_rankings(
             found, largest = part.scored(index, images, cut, threads, progress)
             values[:, :, [wanted.index(measure) for measure in part.measures]] = found
             best |= {gain.name: np.ascontiguousarray(of) for gain, of in zip(some, largest.T, strict=True)}
+    for file in [] if keep_checkpoint else files:
+        file.unlink(missing_ok=True)
     isolated = images.resolved.isolated
     made = partial(
         Evaluation,
@@ -228,14 +245,14 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     )  # fmt: skip
 
 
-def _fitted(ranking: object, images: ImageCollection) -> Ranking:
+def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
     """The ranking of these very images, in their order."""
     queries, corpus = images.query_names, images.corpus_names
     if is_table_object(ranking):
         return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
-    if not isinstance(ranking, Mapping):
+    if not isinstance(ranking, Mapping | RankingInBlocks):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
-    if not isinstance(ranking, Ranking):
+    if not isinstance(ranking, Ranking | RankingInBlocks):
         return Ranking.of(ranking, queries, corpus)
     if (ranking.queries, ranking.corpus) == (queries, corpus):
         return ranking

@@ -9,6 +9,7 @@ from cuihop.evaluation.arrow_tables import Table
 from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
@@ -22,7 +23,7 @@ __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
 def evaluate(
     queries: object,
-    ranking: Ranking | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
     graph: ConceptGraph | None,
     *,
     corpus: object = None,
@@ -49,8 +50,9 @@ def evaluate(
     Args:
         queries: image → its concepts: what `ImageConcepts.read` gives, a mapping (``"C1;C2"`` or a collection of
             identifiers), or a DataFrame of two columns.
-        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; query → images, best first; or a table with
-            the columns query, document, and score or rank.
+        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; what `read_ranking_in_blocks` gives, of which
+            no more is held at a time than its blocks; query → images, best first; or a table with the columns query,
+            document, and score or rank.
         graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
             are then compared as they are.
         corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.

@@ -18,6 +18,8 @@ def cui_at_k(
 ) -> float:
     """CUI@K of a ranking: `nn_cui_at_k` with IoU in place of nn-IoU. It needs no graph.
 
+    Source: Serieys et al., as Wei, Kurtz and Cloppet (2025, section 4) tell it.
+
     Args:
         queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
         ranking: query → images of the corpus, best first.
@@ -28,7 +30,7 @@ def cui_at_k(
         InputError: see `cuihop.evaluate`, which also gives the values per query.
 
     >>> images = {"a": "C0000001;C0000002", "b": "C0000001", "c": "C0000001;C0000002"}
-    >>> round(cui_at_k(images, {"a": ["c"], "b": ["a"], "c": ["b"]}, k=1), 6)
+    >>> round(cui_at_k(images, {"a": ["c"], "b": ["a"], "c": ["b"]}, k=1), 6)  # (1/1 + 0.5/0.5 + 0.5/1) / 3
     0.833333
     """
     from cuihop.evaluation.whole_collection import evaluate

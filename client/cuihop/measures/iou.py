@@ -15,7 +15,7 @@ def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
     """IoU(A, B) = |A ∩ B| / |A ∪ B|, between 0 and 1; 0 where both sets are empty.
 
     Identifiers are compared as they are written. `nn_iou` with ``lam=0`` is the same value after retired
-    identifiers were taken for their successors.
+    identifiers were taken for their successors. Source: Serieys et al., as Wei, Kurtz and Cloppet (2025) tell it.
 
     Args:
         A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.

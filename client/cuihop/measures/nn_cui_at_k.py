@@ -26,7 +26,8 @@ def nn_cui_at_k(
 ) -> float:
     """nn-CUI@K of a ranking: the mean over all queries of DCG@K / IDCG@K with the gain nn-IoU.
 
-    The ideal is taken over the whole corpus, the query itself left out. A query whose ideal is 0 counts as 0.
+    DCG@K = Σ_{j=1..K} nn-IoU(query, j-th image) / log2(j + 1). The ideal is taken over the
+    whole corpus, the query itself left out. A query whose ideal is 0 counts as 0.
 
     Args:
         queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
@@ -38,6 +39,13 @@ def nn_cui_at_k(
 
     Raises:
         InputError, ConceptError: see `cuihop.evaluate`, which also gives the values per query.
+
+    >>> from cuihop import SnapshotGraph
+    >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
+    >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
+    >>> ranking = {"vein": ["head", "vessel"], "vessel": ["vein", "head"], "head": ["vein", "vessel"]}
+    >>> round(nn_cui_at_k(images, ranking, graph, k=2), 6)  # ((0.5 / log2 3) / 0.5 + 0.5 / 0.5 + 0) / 3
+    0.543643
     """
     from cuihop.evaluation.whole_collection import evaluate
     from cuihop.measures.measure import Measure

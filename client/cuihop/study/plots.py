@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito, and greys for what needs no model; markers a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
@@ -31,6 +32,7 @@ _OF_HOPS = ("#0072B2", "#009E73", "#D55E00")  # blue, green and red, as in the p
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h")
 _DASHES = ("-", "--", "-.", ":")
 _COLUMN, _PAGE = 3.5, 4.8  # inches
+_LINE = 0.17  # inches from line to line of a legend
 _STYLE: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -71,7 +73,8 @@ def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tu
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
@@ -107,7 +110,7 @@ def _lines_by_k(
     value: Callable[[Evaluation, int, int], float | None],
 ) -> None:
     places = range(len(CUT_OFFS))
-    with _figure(path, len(titles), _PAGE, 2.7) as (figure, axes):
+    with _figure(path, len(titles), _PAGE, 2.2 + _LINE * _rows_of(list(evaluations))) as (figure, axes):
         for panel, (axis, title) in enumerate(zip(axes, titles, strict=True)):
             for name, look in _told_apart(list(evaluations)):
                 found = [value(evaluations[name], panel, k) for k in CUT_OFFS]
@@ -121,7 +124,7 @@ def _lines_by_k(
 
 
 def _by_k(axis: Axes, title: str) -> None:
-    axis.set_title(title)
+    axis.set_title(_plain(title))
     axis.set_xticks(range(len(CUT_OFFS)), [str(k) for k in CUT_OFFS])
     axis.set_xlim(-0.3, len(CUT_OFFS) - 0.7)
     axis.set_xlabel("K (images)")
@@ -129,10 +132,24 @@ def _by_k(axis: Axes, title: str) -> None:
 
 def _legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
     """What the lines are, below the panels and never over them."""
-    handles, names = axis.get_legend_handles_labels()
+    lines = axis.get_lines()
+    names = [str(line.get_label()) for line in lines]
+    figure.legend(lines, names, loc="outside lower center", ncols=_columns_of(names), title=title)
+
+
+def _columns_of(names: Sequence[str]) -> int:
+    """As many as fit the width of a page."""
     widest = max(map(len, names))
-    columns = 4 if widest <= 14 else 3 if widest <= 22 else 2
-    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), columns), title=title)
+    return min(len(names), 4 if widest <= 14 else 3 if widest <= 22 else 2 if widest <= 34 else 1)
+
+
+def _rows_of(names: Sequence[str]) -> int:
+    return -(-len(names) // _columns_of(names))
+
+
+def _plain(name: str) -> str:
+    """A name as it is: matplotlib reads formulas between dollars, and hides what begins with an underscore."""
+    return ("\N{HAIR SPACE}" if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
 def plot_differences(path: Path, differences: Sequence[Difference], setup: Setup) -> None:
@@ -163,7 +180,7 @@ def plot_ablation(path: Path, numbers: Sequence[Number], subset: str, setup: Set
                 line = _drawn([None if v is None else 100 * v for v in found])
                 axis.plot(LAMBDAS, line, **{**look, "color": colour, "markersize": look["markersize"] - 1.5})
             queries = values[subset, measure, 0, 0.0].queries
-            axis.set_title(f"{' & '.join(labels)}\n{queries:,} queries")
+            axis.set_title(f"{_plain(' & '.join(labels))}\n{queries:,} queries")
             axis.set_xlabel("λ")
             axis.set_xticks(LAMBDAS[::5], [f"{lam:g}" for lam in LAMBDAS[::5]])
             axis.set_xticks(LAMBDAS, minor=True)
@@ -202,7 +219,7 @@ def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     for place, (name, marker, dash) in enumerate(zip(names, cycle(_MARKERS), cycle(_DASHES), strict=False)):
         colour = next(greys if name in BASELINES else colours)
         size = max(3.0, 5.5 - place / 2)
-        yield name, {"label": name, "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
+        yield name, {"label": _plain(name), "color": colour, "marker": marker, "linestyle": dash, "markersize": size}
 
 
 def _drawn(values: Sequence[float | None]) -> list[float]:

@@ -84,7 +84,7 @@ class Table:
         spans, rules, start = [], [], 2
         for title, span in self.groups:
             spans.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(title)}}}")
-            rules.append(rf"\cmidrule(lr){{{start}-{start + span - 1}}}")
+            rules += [rf"\cmidrule(lr){{{start}-{start + span - 1}}}"] if title else []
             start += span
         grouped = [" & ".join(["", *spans]) + r" \\", " ".join(rules)] if any(title for title, _ in self.groups) else []
         lines = [

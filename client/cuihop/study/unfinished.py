@@ -21,7 +21,7 @@ from cuihop.study.setup import Setup
 __all__ = ["Unfinished", "file_digest"]
 
 _HEADER = "study.blocks"
-_SUFFIXES = (".blocks", ".npz")
+_SUFFIXES = (".blocks", ".npz", ".part")  # the last: what a crash left
 
 
 class Unfinished:
