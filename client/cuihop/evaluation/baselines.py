@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -25,7 +24,7 @@ from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 
-__all__ = ["Relevance", "random_ranking", "rows_by_nn_iou", "top_k"]
+__all__ = ["Relevance", "random_ranking", "top_k"]
 
 Relevance: TypeAlias = Literal["iou", "nn-iou", "bm", "tf-idf"]
 """What makes an image relevant: IoU, nn-IoU, BM (bipartite matching), or the cosine of TF-IDF vectors of concepts."""
@@ -117,39 +116,6 @@ def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: st
     """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
     return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
-
-
-def rows_by_nn_iou(
-    images: ImageCollection,
-    graph: ConceptGraph | None,
-    depth: int,
-    n: int,
-    lams: Sequence[float],
-    direction: Direction = "any",
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.int32]:
-    """The images of the largest nn-IoU for each query and each λ, in one pass for all λ; see `top_k`.
-
-    Returns:
-        int32, shape (λ, queries, depth): places in the corpus; -1 where it has fewer.
-    """
-    rows = np.empty((len(lams), len(images.queries), depth), dtype=np.int32)
-
-    def receive(scores: Scores) -> None:
-        for level in range(len(lams)):
-            rows[level, scores.queries] = scores.best_others(level, images.own_rows[scores.queries])[1]
-
-    images.index(graph, hops=n, direction=direction).score(
-        lams,
-        depth + 1,
-        lambda places: np.empty((len(places), 0), dtype=np.int32),
-        receive,
-        threads=threads,
-        progress=progress,
-    )
-    return rows
 
 
 def random_ranking(

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking, read_ranking
+from cuihop.evaluation.rankings import Ranking, read_ranking_in_blocks
 from cuihop.study.setup import DEPTH, Setup, Telling
 from cuihop.study.unfinished import Unfinished
 
@@ -20,7 +20,6 @@ __all__ = ["BASELINES", "OWN", "RANDOM", "SHUFFLED", "names_of", "ranked_by", "r
 SHUFFLED = "nn-IoU, shuffled"
 RANDOM = "random"
 _BY: dict[str, Relevance] = {"IoU": "iou", "nn-IoU": "nn-iou", "BM": "bm"}
-_IN_BLOCKS = ("iou", "nn-iou")  # the others are kept when they are whole
 BASELINES = ("TF-IDF", SHUFFLED, RANDOM)
 """What needs neither images nor a model."""
 
@@ -54,11 +53,11 @@ def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
     """Each ranking with its name. Files come first, so that what is wrong with one is told at once."""
 
     def by(name: str, relevance: Relevance, images: ImageConcepts | None = None) -> tuple[str, Ranking]:
-        blocks = unfinished.options(f"ranking {name}", keep=False) if relevance in _IN_BLOCKS else {}
-        return name, unfinished.ranking(name, lambda: ranked_by(relevance, setup, telling, images, **blocks))
+        work = unfinished.options(f"ranking {name}", keep=False)
+        return name, unfinished.ranking(name, lambda: ranked_by(relevance, setup, telling, images, **work))
 
     for name, path in setup.embeddings.items():
-        yield name, unfinished.ranking(name, partial(_read, name, path, setup, telling))
+        yield name, unfinished.ranking(name, partial(_read, name, path, setup, telling, unfinished))
     for name, relevance in _BY.items():
         yield by(name, relevance)
     yield by("TF-IDF", "tf-idf")
@@ -67,11 +66,12 @@ def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
     yield RANDOM, unfinished.ranking(RANDOM, drawn)
 
 
-def _read(name: str, path: Path, setup: Setup, telling: Telling) -> Ranking:
-    progress = telling(f"read {name}")
-    found = read_ranking(path, tuple(setup.images), depth=DEPTH, memory=setup.memory)
-    progress(len(found), len(found))
-    return found
+def _read(name: str, path: Path, setup: Setup, telling: Telling, unfinished: Unfinished) -> Ranking:
+    work = unfinished.options(f"ranking {name}", keep=False)
+    found = read_ranking_in_blocks(
+        path, tuple(setup.images), depth=DEPTH, memory=work.pop("memory"), threads=setup.threads
+    )
+    return found if isinstance(found, Ranking) else found.whole(progress=telling(f"read {name}"), **work)
 
 
 def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:
