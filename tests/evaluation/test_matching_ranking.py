@@ -172,6 +172,25 @@ def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> Non
         assert nothing == sorted(nothing)
 
 
+def test_rare_concepts_weigh_more_in_a_larger_collection() -> None:
+    draw = np.random.default_rng(4)
+    common = 1 / np.arange(1, 41)
+    sets = [
+        draw.choice(40, draw.integers(1, 9), replace=False, p=common / common.sum()).tolist() for _ in range(150)
+    ]  # fmt: skip
+    held = np.zeros((150, 40))
+    for place, concepts in enumerate(sets):
+        held[place, concepts] = 1
+    weighed = TfidfTransformer().fit_transform(held).toarray()
+    cosines = (weighed @ weighed.T).round(12)
+    names = [f"i{place:03}" for place in range(150)]
+    images = {name: [f"C{c:07}" for c in concepts] for name, concepts in zip(names, sets, strict=True)}
+    ranking = top_k(images, None, 20, by="tf-idf")
+    for place, query in enumerate(names):
+        found = [cosines[place, int(image[1:])] for image in ranking[query]]
+        assert found == pytest.approx(sorted(np.delete(cosines[place], place), reverse=True)[:20], abs=1e-11)
+
+
 def test_the_threads_do_not_change_a_ranking() -> None:
     graph = SnapshotGraph.of(sorted(isa_edges("rrf_open")), identifiers="cui")
     whole = ImageConcepts.read(shared("rocov2/test_concepts.csv.gz"))

@@ -74,6 +74,20 @@ def test_products_are_ordered_as_by_exact_arithmetic(images: int, width: int, k:
         assert [float(value) for value in values] == pytest.approx([float(value) for value in best], rel=1e-12)
 
 
+@pytest.mark.parametrize(("by", "spread"), [("cosine", 3e-4), ("dot", 1e-8)])
+def test_what_single_precision_cannot_tell_apart_is_told_apart(by: Similarity, spread: float) -> None:
+    # All but one vector, so that the first look, which is in single precision, often puts another image first.
+    draw = np.random.default_rng(9)
+    table = draw.normal(size=64) + spread * draw.normal(size=(300, 64))
+    names = [f"i{place:03}" for place in range(300)]
+    rows = [found[0] for found in ranked_rows(table, names, 1, by)]
+    wide = table.astype(np.longdouble)
+    lengths = np.sqrt((wide**2).sum(axis=1)) if by == "cosine" else np.ones(300, dtype=np.longdouble)
+    exact = (wide @ wide.T) / lengths / lengths[:, np.newaxis]
+    np.fill_diagonal(exact, -np.inf)
+    assert (exact.max(axis=1) - exact[np.arange(300), rows] < 1e-14 * np.abs(exact.max(axis=1))).all()
+
+
 def test_a_product_prefers_long_vectors_and_a_cosine_does_not(tmp_path: Path) -> None:
     np.save(tmp_path / "e.npy", np.array([[1.0, 0.0], [1.0, 0.1], [9.0, 9.0]]))
     images = ("a", "b", "c")
