@@ -97,6 +97,8 @@ def by_faiss(table: npt.NDArray[Any], queries: int, k: int, *, codes: bool) -> R
     """Flat indexes: exhaustive, in single precision."""
     import faiss
 
+    index: Any
+
     if codes:
         index = faiss.IndexBinaryFlat(8 * table.shape[1])
     else:
