@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
+from cuihop.evaluation.rankings import Similarity
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop_server import running_service
 from example_graph import example_graph
@@ -226,3 +228,24 @@ def test_a_picture_without_matplotlib_says_what_to_install(run: Run, monkeypatch
     done = run("pair", "images.csv", "query", "near", "--save", "pair.svg")
     assert (done.code, done.out) == (8, "")
     assert "pip install 'cuihop[plots]'" in done.err
+
+
+def test_a_query_of_a_system_that_is_given_by_its_embeddings(run: Run) -> None:
+    vectors = np.random.default_rng(3).normal(size=(len(IMAGES), 4))
+    np.save("vectors.npy", vectors)
+    np.save("codes.npy", (vectors > 0).astype(np.uint8))
+    asked = ("query", "images.csv", "query", "--above", "exact", "--below", "far", "--unknown", "isolated", "--json")
+    ways: list[tuple[str, Similarity]] = [("vectors.npy", "cosine"), ("vectors.npy", "dot"), ("codes.npy", "hamming")]
+    for file, similarity in ways:
+        done = run(*asked, "--ranking", file, "--similarity", similarity)
+        assert (done.code, done.err) == (0, "")
+        told = json.loads(done.out)["ranking"]
+        whole = read_ranking(file, tuple(IMAGES), depth=len(IMAGES), similarity=similarity)["query"]
+        assert told["length"] == len(IMAGES) - 1
+        assert (told["rank_above"], told["rank_below"]) == (whole.index("exact") + 1, whole.index("far") + 1)
+        assert [rank["image"] for rank in told["ranks"]] == list(whole)
+    np.save("corpus.npy", vectors[1:])
+    Path("held.csv").write_text("\n".join(["ID,CUIs", *(f"{i},{c}" for i, c in list(IMAGES.items())[1:])]) + "\n")
+    done = run(*asked, "--corpus", "held.csv", "--ranking", "vectors.npy", "--corpus-embeddings", "corpus.npy")
+    assert json.loads(done.out)["ranking"]["length"] == len(IMAGES) - 1
+    assert run(*asked, "--ranking", "run.txt", "--similarity", "cosine").code == 3

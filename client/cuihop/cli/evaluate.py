@@ -260,7 +260,7 @@ def _ranked(
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
-    if kind == "random" and (seed.isdecimal() or source.baseline == "random"):
+    if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
         return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:

@@ -14,7 +14,7 @@ from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, 
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.errors import ConceptError, InputError, LimitExceeded
 from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ties, read_ranking
+from cuihop.evaluation.rankings import Similarity, Ties, read_ranking_in_blocks
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
 from cuihop.graph import ConceptGraph, Direction
@@ -114,7 +114,21 @@ def query(
     corpus: CorpusOption = None,
     ranking: Annotated[
         Path | None,
-        typer.Option("--ranking", help="What did this ranking do with them? A TREC run, CSV, or .npy of row numbers."),
+        typer.Option(
+            "--ranking",
+            help="What did this ranking do with them? TREC run; CSV or Parquet; .npy of row numbers or embeddings.",
+        ),
+    ] = None,
+    corpus_embeddings: Annotated[
+        Path | None, typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.")
+    ] = None,
+    similarity: Annotated[
+        Similarity | None,
+        typer.Option(
+            "--similarity",
+            show_default="cosine for floating point",
+            help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+        ),
     ] = None,
     ties: Annotated[
         Ties,
@@ -138,7 +152,10 @@ def query(
     held = None if corpus is None else ImageConcepts.read(corpus)
     ranked = None
     if ranking is not None:
-        ranked = read_ranking(ranking, tuple(queries), None if held is None else tuple(held), ties=ties)
+        ranked = read_ranking_in_blocks(
+            ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
+            corpus_embeddings=corpus_embeddings,
+        )  # fmt: skip
     with _opened(graph) as opened:
         told = explain_query(
             queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k, n=hops, lam=lam,

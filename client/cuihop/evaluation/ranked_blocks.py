@@ -97,6 +97,11 @@ class RankingInBlocks:
             rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source
         )  # fmt: skip
 
+    def list_of(self, query: str) -> tuple[str, ...]:
+        """What is retrieved for one of the queries, best first; only its block is made."""
+        place = self.queries.index(query)
+        return self.ranking_of(next(block for block in self.blocks if place < block.stop))[query]
+
     def in_order(
         self,
         call: Callable[[int, slice], T],

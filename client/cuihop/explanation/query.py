@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.explanation.pair import ExplainedConcept, Explanation, explain_pair
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
@@ -230,7 +231,7 @@ def explain_query(
     above: str,
     below: str,
     corpus: object = None,
-    ranking: Ranking | Mapping[str, Sequence[str]] | None = None,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
     n: int = 1,
     lam: float = 0.5,
@@ -247,7 +248,8 @@ def explain_query(
         query: one of the queries.
         above, below: two images of the corpus: why does the first rank above the second? Where it does not, the answer
             says so.
-        ranking: what `cuihop.read_ranking` gives for these images, or query → images, best first.
+        ranking: what `cuihop.read_ranking` or `cuihop.evaluation.rankings.read_ranking_in_blocks` gives for these
+            images, or query → images, best first.
         k: the cut-off of DCG@K.
         graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.
         look: as in `explain_pair`.

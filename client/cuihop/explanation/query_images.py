@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.graph import ConceptGraph
 from cuihop.measures.resolution import Unknown
@@ -50,7 +51,7 @@ class QueryImages:
         above: str,
         below: str,
         corpus: object,
-        ranking: Ranking | Mapping[str, Sequence[str]] | None,
+        ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None,
         unknown: Unknown,
     ) -> QueryImages:
         """From what users give: see `cuihop.explanation.explain_query`, also for the errors."""
@@ -67,9 +68,9 @@ class QueryImages:
         rows = {name: row for row, name in enumerate(images.corpus_names)}
         ranked, source = None, ""
         if ranking is not None:
-            if not isinstance(ranking, Mapping):
+            if not isinstance(ranking, Mapping | RankingInBlocks):
                 raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
-            lists = ranking if isinstance(ranking, Ranking) else Ranking.of(
+            lists = ranking if isinstance(ranking, Ranking | RankingInBlocks) else Ranking.of(
                 {query: ranking[query]} if query in ranking else {}, images.query_names, images.corpus_names
             )  # fmt: skip
             if (lists.queries, lists.corpus) != (images.query_names, images.corpus_names):
@@ -77,9 +78,10 @@ class QueryImages:
                     "the ranking is of other images, or of the same in another order", file=lists.source,
                     advice="dict(ranking) is matched by the names of the images.",
                 )  # fmt: skip
-            if query in lists.missing:
+            if isinstance(lists, Ranking) and query in lists.missing:
                 raise InputError("no ranking for the query", file=lists.source, column="query", found=shown(query))
-            ranked = np.array([rows[image] for image in lists[query]], dtype=np.int64)
+            listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
+            ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
         concepts = images.resolved.concepts(images.queries[query])
         return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import graded, rank_of
@@ -245,7 +246,7 @@ def sensitivity_of_query(
     above: str,
     below: str,
     corpus: object = None,
-    ranking: Ranking | Mapping[str, Sequence[str]] | None = None,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
     ns: Iterable[int] = NS,
     lams: Iterable[float] = LAMS,
