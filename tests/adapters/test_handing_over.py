@@ -65,6 +65,7 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
     assert found.listed.tolist() == [bool(ranking[query]) for query in ranking.queries]
 
 
+@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(image_rankings(names_for_ranx))
 def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
@@ -78,6 +79,7 @@ def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
     assert alike(to_ranx.from_run(run, ranking.queries, ranking.corpus), ranking)
 
 
+@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(judgements)
 def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
@@ -122,6 +124,7 @@ def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run])
     assert {name: aggregated[measure] for name, measure in names.items()} == pytest.approx(ours.means, abs=1e-12)
 
 
+@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
     generator = np.random.default_rng(5)
     corpus = [f"d{i}" for i in range(30)]
@@ -138,6 +141,7 @@ def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
         assert {names[name]: value for name, value in theirs.items()} == pytest.approx(ours, abs=1e-12)
 
 
+@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_scores_of_ranx_come_back_in_double_precision() -> None:
     run = ranx.Run({"q": {"a": 1.0, "b": 1.0 + 2**-40, "c": 1.0}})
     assert to_ranx.from_run(run)["q"] == ("b", "a", "c")
@@ -248,6 +252,7 @@ def test_what_does_not_go_over_is_refused() -> None:
         frames.from_qrels(pd.DataFrame({"query": ["q"], "document": ["a"], "grade": [0.5]}))
 
 
+@pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_ranx_itself_loses_names_beyond_latin_1() -> None:
     # Why to_run refuses them. Once ranx keeps them, so can we.
     with pytest.raises(KeyError):

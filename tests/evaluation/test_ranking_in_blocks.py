@@ -292,13 +292,15 @@ def test_a_whole_ranking_that_does_not_fit_is_refused_and_judged_in_blocks_it_do
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is told by Linux only")
-@pytest.mark.parametrize(("similarity", "k", "allowed"), [
-    ("cosine", 10, "40MB"), ("cosine", None, "120MB"), ("hamming", None, "180MB"),
+@pytest.mark.parametrize(("similarity", "k", "images", "allowed"), [
+    ("cosine", 10, 12_000, "40MB"), ("cosine", None, 6_000, "80MB"), ("hamming", None, 12_000, "180MB"),
 ])  # fmt: skip
-def test_blocks_stay_within_the_memory_allowed(similarity: str, k: int | None, allowed: str, tmp_path: Path) -> None:
+def test_blocks_stay_within_the_memory_allowed(
+    similarity: str, k: int | None, images: int, allowed: str, tmp_path: Path
+) -> None:
     generator = np.random.default_rng(1)
     np.save(tmp_path / "few.npy", np.abs(generator.standard_normal((300, 64))) > 1)
-    np.save(tmp_path / "codes.npy", generator.standard_normal((12_000, 64)) > 0)
+    np.save(tmp_path / "codes.npy", generator.standard_normal((images, 64)) > 0)
     for name in ("few", "codes"):
         np.save(tmp_path / f"{name}_cosine.npy", np.load(tmp_path / f"{name}.npy") + np.float32(0.1))
         np.save(tmp_path / f"{name}_hamming.npy", np.load(tmp_path / f"{name}.npy"))
@@ -307,6 +309,7 @@ def test_blocks_stay_within_the_memory_allowed(similarity: str, k: int | None, a
         from pathlib import Path
         from cuihop.evaluation.rankings import read_ranking_in_blocks
         similarity, k, allowed = sys.argv[1], None if sys.argv[2] == "None" else int(sys.argv[2]), sys.argv[3]
+        images = int(sys.argv[4])
         def work(file, images):
             names = [f"i{n:05}" for n in range(images)]
             made = read_ranking_in_blocks(f"{file}_{similarity}.npy", names, depth=k, similarity=similarity,
@@ -317,13 +320,13 @@ def test_blocks_stay_within_the_memory_allowed(similarity: str, k: int | None, a
             lines = Path("/proc/self/status").read_text().splitlines()
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
         work("few", 300)
-        names = [f"i{n:05}" for n in range(12_000)]
+        names = [f"i{n:05}" for n in range(images)]
         before = peak()
-        work("codes", 12_000)
+        work("codes", images)
         print(peak() - before)
     """)
     done = subprocess.run(
-        [sys.executable, "-c", program, similarity, str(k), allowed],
+        [sys.executable, "-c", program, similarity, str(k), allowed, str(images)],
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
     assert int(done.stdout) <= int(allowed[:-2]) * 10**6
