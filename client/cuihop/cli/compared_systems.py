@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from cuihop.cli.graph_option import opened_graph
-from cuihop.cli.output import note, progress
-from cuihop.errors import ConceptError, InputError, OutputError
+from cuihop.cli.graph_option import advised_on_unknown, opened_graph
+from cuihop.cli.judged_inputs import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.output import progress
+from cuihop.errors import OutputError
 from cuihop.evaluation.array_file import is_array
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
@@ -20,7 +22,7 @@ from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks
 from cuihop.evaluation.result import Evaluation, missing_rankings
 from cuihop.evaluation.score_card import ScoreCard
 from cuihop.evaluation.score_card_file import is_score_card
@@ -112,8 +114,7 @@ def evaluations_of(
     if conditions.similarity is not None and not arrays:
         raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
     corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
-    if conditions.labels is not None and conditions.label_concepts is not None:
-        raise typer.BadParameter("give either --labels or --label-concepts")
+    check_one_kind_of_labels(conditions.labels, conditions.label_concepts)
     if conditions.concepts is None:
         return _by_judgements(files, arrays, conditions)
     return _by_concepts(files, arrays, corpus_embeddings, conditions)
@@ -136,32 +137,20 @@ def _by_judgements(files: Mapping[str, Path], arrays: set[str], conditions: Cond
     """Without concepts, and so without a graph."""
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
-    for measure in conditions.measures:
-        if measure.kind == "concepts":
-            raise InputError(
-                "a measure of concepts without concepts", column="measures", found=str(measure),
-                expected="the concepts of the images: --concepts FILE",
-            )  # fmt: skip
+    check_without_concepts(conditions.measures)
     qrels, labels = _relevance(conditions)
-    if qrels is None and labels is None:
-        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
-    depth = depth_of(conditions.measures)
-
-    def read(name: str, path: Path) -> Ranking | RankingInBlocks:
-        if qrels is not None:
-            return read_run(path, tuple(qrels), depth=depth, ties=conditions.ties)
-        images = () if labels is None else labels.images
-        return read_ranking_in_blocks(
-            path, images, depth=depth, ties=conditions.ties,
-            similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
-        )  # fmt: skip
-
     found: dict[str, JudgedEvaluation] = {}
     for name, path in files.items():
-        ranking = read(name, path)
+        ranking = judged_ranking(
+            path, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
+            similarity=conditions.similarity if name in arrays else None, **conditions.work,
+        )  # fmt: skip
         if isinstance(ranking, Ranking) and ranking.missing and conditions.of_queries["missing"] == "error":
             raise missing_rankings(ranking.missing, ranking.source)  # which of the systems it is
-        found[name] = evaluate_judged(ranking, conditions.measures, qrels=qrels, labels=labels, **conditions.of_queries)
+        found[name] = evaluate_judged(
+            ranking, conditions.measures, qrels=qrels, labels=labels, threads=conditions.work["threads"],
+            **conditions.of_queries,
+        )  # fmt: skip
     return found
 
 
@@ -183,32 +172,26 @@ def _by_concepts(
                 read_ranking_in_blocks(
                     path, names, held, depth=depth,
                     corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                    similarity=conditions.similarity if name in arrays else None, memory=conditions.work["memory"],
+                    similarity=conditions.similarity if name in arrays else None, **conditions.work,
                 ),
             )  # fmt: skip
 
-    opened = None if conditions.graph is None else opened_graph(conditions.graph)
-    try:
-        with progress() as bar:
-            task = bar.add_task("evaluated queries", total=None)
-            return evaluate_rankings(
-                queries, rankings(), opened, corpus=corpus, measures=conditions.measures, qrels=qrels, labels=labels,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
-                **conditions.of_concepts, **conditions.of_queries, **conditions.work,
-            )  # fmt: skip
-    except ConceptError:
-        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
-        raise
-    finally:
-        if opened is not None:
-            opened.close()
+    with (
+        nullcontext() if conditions.graph is None else opened_graph(conditions.graph) as opened,
+        advised_on_unknown(),
+        progress() as bar,
+    ):
+        task = bar.add_task("evaluated queries", total=None)
+        return evaluate_rankings(
+            queries, rankings(), opened, corpus=corpus, measures=conditions.measures, qrels=qrels, labels=labels,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            **conditions.of_concepts, **conditions.of_queries, **conditions.work,
+        )  # fmt: skip
 
 
 def _relevance(conditions: Conditions) -> tuple[Qrels | None, ImageLabels | None]:
     qrels = None if conditions.qrels is None else Qrels.read(conditions.qrels)
-    if conditions.label_concepts is not None:
-        return qrels, ImageLabels.of_concepts(ImageConcepts.read(conditions.label_concepts))
-    return qrels, None if conditions.labels is None else ImageLabels.read(conditions.labels)
+    return qrels, labels_given(conditions.labels, conditions.label_concepts)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -28,10 +29,10 @@ from cuihop.cli.evaluation_options import (
     TiesOption,
     UnknownOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.judged_inputs import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.work import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
-from cuihop.errors import ConceptError, InputError
 from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.image_labels import ImageLabels
@@ -41,7 +42,7 @@ from cuihop.evaluation.judged_values import depth_of
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks, read_run
+from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.score_card import ScoreCard
@@ -104,8 +105,7 @@ def evaluate_ranking(
     """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
-    if labels is not None and label_concepts is not None:
-        raise typer.BadParameter("give either --labels or --label-concepts")
+    check_one_kind_of_labels(labels, label_concepts)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
@@ -113,7 +113,7 @@ def evaluate_ranking(
     asked = _Asked(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
         qrels=None if qrels is None else Qrels.read(qrels),
-        labels=_labels(labels, label_concepts),
+        labels=labels_given(labels, label_concepts),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
     work = Work(threads, memory, checkpoint)
@@ -177,31 +177,13 @@ def _given(path: Path | None, option: str) -> Path:
     return path
 
 
-def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
-    if label_concepts is not None:
-        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
-    return None if labels is None else ImageLabels.read(labels)
-
-
 def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> JudgedEvaluation:
     """Without concepts, and so without a graph."""
-    for measure in asked.measures:
-        if measure.kind == "concepts":
-            raise InputError(
-                "a measure of concepts without concepts", column="measures", found=str(measure),
-                expected="the concepts of the images: --concepts FILE",
-            )  # fmt: skip
-    depth = depth_of(asked.measures)
-    ranked: Ranking | RankingInBlocks
-    if asked.qrels is not None:
-        ranked = read_run(ranking, tuple(asked.qrels), depth=depth, ties=ties)
-    elif asked.labels is not None:
-        ranked = read_ranking_in_blocks(
-            ranking, asked.labels.images, depth=depth, ties=ties, similarity=similarity, memory=work.memory,
-            threads=work.threads,
-        )  # fmt: skip
-    else:
-        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
+    check_without_concepts(asked.measures)
+    ranked = judged_ranking(
+        ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
+        memory=work.memory, threads=work.threads,
+    )  # fmt: skip
     options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -223,21 +205,17 @@ def _by_concepts(
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
-    opened = None if graph is None else opened_graph(graph)
-    try:
-        with work.told() as telling:
-            ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
-            return evaluate(
-                images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-                labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
-                **work.options(EVALUATION), **options, **asked.options,
-            )  # fmt: skip
-    except ConceptError:
-        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
-        raise
-    finally:
-        if opened is not None:
-            opened.close()
+    with (
+        nullcontext() if graph is None else opened_graph(graph) as opened,
+        advised_on_unknown(),
+        work.told() as telling,
+    ):
+        ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
+        return evaluate(
+            images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
+            labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
+            **work.options(EVALUATION), **options, **asked.options,
+        )  # fmt: skip
 
 
 def _ranked(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from cuihop.cli.output import note
 from cuihop.connection import connect
+from cuihop.errors import ConceptError
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "GraphOption",
     "LambdaOption",
     "MaxHopsOption",
+    "advised_on_unknown",
     "opened_graph",
     "release_json",
     "tell_merged",
@@ -49,6 +52,16 @@ def opened_graph(address: str) -> ConceptGraph:
     """
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what fails is told once, by the error
     return connect(address)
+
+
+@contextmanager
+def advised_on_unknown() -> Iterator[None]:
+    """Tells of ``--unknown isolated`` where an identifier cannot be used."""
+    try:
+        yield
+    except ConceptError:
+        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
+        raise
 
 
 def release_json(graph: ConceptGraph) -> dict[str, Any]:

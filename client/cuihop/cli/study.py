@@ -17,13 +17,12 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.evaluation_account import account_of
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
+from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.judged_inputs import check_one_kind_of_labels, labels_given
 from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
 from cuihop.cli.work import WORK_PANEL, MemoryOption
 from cuihop.cores import cores
-from cuihop.errors import ConceptError
 from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal, versions
@@ -121,8 +120,7 @@ def study(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
-    if labels is not None and label_concepts is not None:
-        raise typer.BadParameter("give either --labels or --label-concepts")
+    check_one_kind_of_labels(labels, label_concepts)
     wanted: Sequence[Part] = [part for part in get_args(Part) if not only or part in only]
     if not set(only or []) <= set(wanted):
         raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")
@@ -134,7 +132,7 @@ def study(
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
     read = ImageConcepts.read(images)
-    known = _labels(labels, label_concepts)
+    known = labels_given(labels, label_concepts)
     parts = [part for part in wanted if known is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         setup = Setup(
@@ -175,12 +173,6 @@ def study(
     screen.print(f"Report, tables, figures and numbers: {out}")
 
 
-def _labels(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
-    if label_concepts is not None:
-        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
-    return None if labels is None else ImageLabels.read(labels)
-
-
 def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
     """From NAME=FILE."""
     found: dict[str, Path] = {}
@@ -210,7 +202,7 @@ def _found(
 
     found = Found()
     try:
-        with progress() as bar, Unfinished(checkpoint, setup) as unfinished:
+        with advised_on_unknown(), progress() as bar, Unfinished(checkpoint, setup) as unfinished:
 
             def telling(what: str) -> Progress:
                 task = bar.add_task(what, total=None)
@@ -231,9 +223,6 @@ def _found(
     except KeyboardInterrupt:
         if checkpoint is not None:
             note(f"what is finished is in {checkpoint}; the same command goes on from there")
-        raise
-    except ConceptError:
-        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
     return found, seconds, unfinished
 
