@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.evaluation.rankings import Ranking, Ties
+from cuihop.evaluation.rankings import Ranking, Ties, first_of_each
 
 __all__ = ["OpenRanking"]
 
@@ -70,11 +70,7 @@ class OpenRanking(Ranking):
         """
         lengths = np.bincount(owners, minlength=len(queries))
         listed = lengths > 0 if listed is None else listed
-        if depth is not None:
-            places = places[np.arange(len(owners)) - (np.cumsum(lengths) - lengths)[owners] < depth]
-            lengths = np.minimum(lengths, depth)
-        indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=indptr[1:])
+        places, indptr = first_of_each(places, lengths, depth)
         return cls(queries, names, places, indptr, listed, source, unasked, ties)
 
     _names: Sequence[str]

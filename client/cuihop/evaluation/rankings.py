@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ __all__ = [
     "Ranking",
     "Similarity",
     "Ties",
+    "first_of_each",
     "own_rows",
     "places_by_name",
     "read_ranking",
@@ -35,6 +36,7 @@ __all__ = [
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64])
 
 Ties: TypeAlias = Literal["name", "trec"]
 """Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
@@ -177,8 +179,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             rows: places in ``corpus``, one list after the other. lengths: of the lists.
             queries, corpus, source: as in the attributes.
         """
-        indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=indptr[1:])
+        rows, indptr = first_of_each(rows, lengths, None)
         everyone = np.ones(len(queries), dtype=np.bool_)
         return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source)
 
@@ -210,15 +211,28 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         self_retrieved = np.zeros(len(queries), dtype=np.bool_)
         self_retrieved[owners[itself]] = True
         owners, rows = owners[~itself], rows[~itself]
-        lengths = np.bincount(owners, minlength=len(queries))
-        if depth is not None:
-            ranks = np.arange(len(owners)) - (np.cumsum(lengths) - lengths)[owners]
-            rows = rows[ranks < depth]
-            lengths = np.minimum(lengths, depth)
-        indptr = np.zeros(len(queries) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=indptr[1:])
+        rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
         kept = np.ascontiguousarray(rows)
         return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked)
+
+
+def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Places, Int64]:
+    """The first images of each query, ``depth`` at most, all without it; and where those of each query begin.
+
+    Args:
+        places: of what was retrieved, one query after the other, best first in each.
+        lengths: int64, shape (queries,): how many each query has.
+        depth: how many to keep.
+
+    Returns:
+        The places kept, and int64, shape (queries + 1,).
+    """
+    if depth is not None:
+        ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        places, lengths = places[ranks < depth], np.minimum(lengths, depth)
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return places, indptr
 
 
 def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:

@@ -24,7 +24,7 @@ from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_value
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.rankings import Ranking, first_of_each
 from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
     EmptyIdeal,
@@ -236,12 +236,10 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     """The first images of each query."""
     if ranking.lengths.max(initial=0) <= depth:
         return ranking
-    lengths = np.minimum(ranking.lengths, depth)
-    ranks = np.arange(len(ranking.rows)) - np.repeat(ranking.indptr[:-1], ranking.lengths)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
     return Ranking(
-        ranking.queries, ranking.corpus, indptr, ranking.rows[ranks < depth], ranking.listed, ranking.self_retrieved,
-        ranking.source, ranking.unasked, ranking.ties,
+        ranking.queries, ranking.corpus, indptr, rows, ranking.listed, ranking.self_retrieved, ranking.source,
+        ranking.unasked, ranking.ties,
     )  # fmt: skip
 
 
