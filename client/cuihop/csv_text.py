@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cuihop.snapshot_format import replaced_file
+from cuihop.written_files import replaced_file
 
 __all__ = ["csv_text", "write_csv"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuihop.errors import InputError
-from cuihop.snapshot_format import replaced_file
+from cuihop.written_files import replaced_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from cuihop.identifier_table import IdentifierTable
 from cuihop.snapshot import SnapshotGraph
-from cuihop.snapshot_format import Sections, replaced_file
+from cuihop.snapshot_format import Sections
+from cuihop.written_files import replaced_file
 
 __all__ = ["ReleaseDifference", "release_difference"]
 

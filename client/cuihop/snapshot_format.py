@@ -15,25 +15,23 @@ Opening checks the header and the length. Each section is checked against its ch
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import mmap
 import os
-import secrets
 import struct
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from cuihop.errors import OutputError, SnapshotError, SnapshotTooNew
+from cuihop.errors import SnapshotError, SnapshotTooNew
+from cuihop.written_files import replaced_file
 
-__all__ = ["FORMAT_VERSION", "Sections", "replaced_file", "write_sections"]
+__all__ = ["FORMAT_VERSION", "Sections", "write_sections"]
 
 MAGIC = b"\x89CUIHOP\n"
 FORMAT_VERSION = 1
@@ -197,41 +195,3 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
 
 def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNMENT) * _ALIGNMENT
-
-
-@contextlib.contextmanager
-def replaced_file(path: Path, *, expected_bytes: int | None = None) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
-
-    Raises:
-        OutputError: the operating system refused; says what, where, and for a full disk how much was needed. Or
-            ``path`` is no file: it would be replaced by one, which of ``/dev/null`` nobody wants.
-    """
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise OutputError(f"{path}: not written: a device or a pipe, and not a file")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        _discard(temporary)
-        needed = ""
-        if error.errno == errno.ENOSPC and expected_bytes is not None:
-            needed = f"; {expected_bytes:,} bytes are needed"
-        raise OutputError(f"{path}: not written: {error.strerror}{needed}") from error
-    except BaseException:
-        _discard(temporary)
-        raise
-
-
-def _discard(temporary: Path) -> None:
-    with contextlib.suppress(OSError):  # the reason why the file was not written matters more
-        temporary.unlink(missing_ok=True)

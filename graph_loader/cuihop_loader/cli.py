@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
-from cuihop.snapshot_format import replaced_file
+from cuihop.written_files import replaced_file
 from cuihop_loader.options import LoadOptions, OnBadRow, Progress
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def load(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the snapshot goes.", rich_help_panel=_FILES, show_default=False),
+        FileUse.WRITES,
     ] = None,
     to: Annotated[
         str | None,
@@ -67,6 +69,7 @@ def load(
         typer.Option(
             "--changes", help="A file for every change since the release readers have now.", rich_help_panel=_SERVER
         ),
+        FileUse.WRITES,
     ] = None,
     relations: Annotated[
         list[_Relation] | None,
@@ -128,9 +131,12 @@ def load(
     rejects: Annotated[
         Path | None,
         typer.Option("--rejects", help="With --on-bad-row skip: where faulty rows go.", rich_help_panel=_FILES),
+        FileUse.WRITES,
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES)
+        Path | None,
+        typer.Option("--report", help="Where the report goes, as JSON.", rich_help_panel=_FILES),
+        FileUse.WRITES,
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -156,7 +162,6 @@ def load(
         on_bad_row=on_bad_row,
         rejects=rejects,
     )
-    _check_targets({"--output": output, "--rejects": rejects, "--report": report, "--changes": changes}, sources)
 
     from cuihop_loader.loading import load as load_files
     from cuihop_loader.loading import load_to
@@ -185,30 +190,6 @@ def load(
             outcome.tell()
     for warning in facts.warnings:
         note(f"warning: {warning}")
-
-
-def _check_targets(targets: dict[str, Path | None], sources: list[Path]) -> None:
-    """Refuse at once what would fail after minutes of work.
-
-    Raises:
-        InputError: two files are one.
-        OutputError: the folder is not there, or a folder has the file's name.
-    """
-    read = {source.resolve() for source in sources}
-    written: dict[Path, str] = {}
-    for option, target in targets.items():
-        if target is None:
-            continue
-        place = target.resolve()
-        if place in read:
-            raise InputError("the file to write is one to read", file=target, column=option)
-        if place in written:
-            raise InputError(f"{written[place]} and {option} name one file", file=target)
-        written[place] = option
-        if target.is_dir():
-            raise OutputError(f"{target}: not written: there is a folder of that name")
-        if not place.parent.is_dir():
-            raise OutputError(f"{target}: not written: no such folder: {target.parent}")
 
 
 @contextlib.contextmanager

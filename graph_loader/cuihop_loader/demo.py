@@ -15,14 +15,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console
 from cuihop.errors import OutputError
+from cuihop.written_files import replaced_file
 
 __all__ = ["demo", "ontology"]
 
@@ -40,15 +42,17 @@ def ontology() -> Path:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Where the demonstration's files go.")] = Path("demo-output"),
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Where the demonstration's files go."), FileUse.WRITES_FOLDER
+    ] = Path("demo-output"),
 ) -> None:
     """Show the main job on open data: load a graph, ask for distances, serve it, evaluate a ranking."""
     source = ontology()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("images.csv", "region_engine.run"):
-            with as_file(files("cuihop_loader") / "demo_data" / name) as packaged:
-                shutil.copyfile(packaged, folder / name)
+            with replaced_file(folder / name) as file:
+                file.write((files("cuihop_loader") / "demo_data" / name).read_bytes())
     except OSError as error:
         raise OutputError(f"{folder}: not written: {error.strerror}") from error
     graph = folder / "hpo.cuihop"

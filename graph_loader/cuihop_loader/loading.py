@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cuihop.identifier_table import IdentifierTable
 from cuihop.identifiers import Identifiers
 from cuihop.snapshot_format import Sections
 from cuihop.snapshot_writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
+from cuihop.written_files import check_output, protected_inputs
 from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions, Progress
 from cuihop_loader.read_graph import ReadGraph
@@ -60,8 +62,9 @@ def load(sources: Sequence[Path | str], options: LoadOptions = _DEFAULTS, progre
         LimitExceeded: more vocabularies or identifiers than fit.
         OutputError: the file of rejects cannot be written.
     """
-    with rejected_rows(options) as rejected:
-        return _loaded(sources, options, progress, rejected)
+    files = found_files(sources)
+    with _protected(files), rejected_rows(options) as rejected:
+        return _loaded(sources, files, options, progress, rejected)
 
 
 def load_to(
@@ -73,20 +76,29 @@ def load_to(
     """Read a graph and write its snapshot: the snapshot and the file of rejects both, or neither.
 
     Raises:
-        InputError, LimitExceeded: as `load`.
+        InputError, LimitExceeded: as `load`; or the snapshot would be written over a file that is read.
         OutputError: a file cannot be written. What was there before is still there.
     """
-    with rejected_rows(options) as rejected:
-        loaded = _loaded(sources, options, progress, rejected)
+    files = found_files(sources)
+    with _protected(files), rejected_rows(options) as rejected:
+        check_output(path)  # reading takes minutes
+        loaded = _loaded(sources, files, options, progress, rejected)
         write_snapshot(path, loaded.sections)
     return loaded
 
 
+def _protected(files: Mapping[str, Sequence[SourceFile]]) -> AbstractContextManager[None]:
+    return protected_inputs(part.path for of_role in files.values() for file in of_role for part in file.parts)
+
+
 def _loaded(
-    sources: Sequence[Path | str], options: LoadOptions, progress: Progress | None, rejected: RejectedRows
+    sources: Sequence[Path | str],
+    files: Mapping[str, Sequence[SourceFile]],
+    options: LoadOptions,
+    progress: Progress | None,
+    rejected: RejectedRows,
 ) -> Loaded:
     start = time.perf_counter()
-    files = found_files(sources)
     told = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
     is_obo = OBO in files
     identifiers: Identifiers = options.identifiers or ("any" if is_obo else "cui")

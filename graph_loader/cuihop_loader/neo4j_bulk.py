@@ -7,9 +7,11 @@ schema, reads the release back, and only then marks it complete; until then a `N
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.releases import StoredRelease, stored_release, stored_releases
 from cuihop.neo4j.schema import SCHEMA_VERSION, install_schema
 from cuihop.snapshot_format import Sections
+from cuihop.written_files import replaced_file
 from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_online import verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
@@ -84,7 +87,8 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, header in _HEADERS.items():
-            (folder / f"{name}-header.csv").write_text(header + "\n", encoding="utf-8")
+            with _written(folder / f"{name}-header.csv") as file:
+                file.write(header + "\n")
         _write(folder / "store.csv", [(0, SCHEMA_VERSION, _NUMBER, _NUMBER, _NUMBER)])
         _write(folder / "release.csv", [tuple(release[column] for column in columns)])
         _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
@@ -164,13 +168,21 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
+@contextmanager
+def _written(path: Path) -> Iterator[TextIO]:
+    with replaced_file(path) as raw:
+        file = TextIOWrapper(raw, encoding="utf-8", newline="")
+        yield file
+        file.detach()  # flushed, and still open
+
+
 def _write(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with _written(path) as file:
         file.writelines(",".join(map(_field, row)) + "\n" for row in rows)
 
 
 def _write_concepts(path: Path, rows: ReleaseRows) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with _written(path) as file:
         for first, last in blocks(0, len(rows.cuis), _CONCEPTS_A_BLOCK):
             file.writelines(
                 f"{number},{cui},{_NUMBER},{number},{component},{_field(name)},{_field(synonyms)},{_field(folded)},"
@@ -186,7 +198,7 @@ def _write_edges(path: Path, rows: ReleaseRows) -> None:
     width = len(str(max(len(rows.cuis) - 1, 0)))
     order = np.argsort(rows.sab_sets, kind="stable")
     used, starts = np.unique(rows.sab_sets[order], return_index=True)
-    with path.open("wb") as file:
+    with replaced_file(path) as file:
         for sabs, edges in zip(used.tolist(), np.split(order, starts[1:]), strict=True):
             suffix = f",{_field(rows.sab_set_members[sabs])}\n".encode()
             lines = np.empty((len(edges), 2 * width + 1 + len(suffix)), dtype=np.uint8)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.errors import InputError
 from cuihop.snapshot_format import Sections
@@ -35,11 +36,14 @@ def store(
     ] = None,
     switch: Annotated[bool, typer.Option(help="Let readers have it at the end.")] = True,
     changes: Annotated[
-        Path | None, typer.Option("--changes", help="A file for every change since the release readers have now.")
+        Path | None,
+        typer.Option("--changes", help="A file for every change since the release readers have now."),
+        FileUse.WRITES,
     ] = None,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", help="Write files for `neo4j-admin database import` here, instead: for a new database."),
+        FileUse.WRITES_FOLDER,
     ] = None,
     imported: Annotated[
         bool, typer.Option("--imported", help="The files were imported: make the schema, verify, and let readers in.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cuihop.errors import InputError
-from cuihop.snapshot_format import replaced_file
+from cuihop.written_files import replaced_file
 from cuihop_loader.options import LoadOptions
 
 __all__ = ["Fault", "RejectedRows", "rejected_rows"]

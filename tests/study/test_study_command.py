@@ -212,8 +212,8 @@ def test_json_holds_every_number(run: Run) -> None:
         (("--memory", "1kB"), 7, "not enough memory is allowed"),
         (("--memory", "much"), 3, "not an amount of memory"),
         (("--out", "study", "--checkpoint", "study/blocks"), 2, "--checkpoint must lie outside --out"),
-        (("--checkpoint", "images.csv"), 6, "not a folder for checkpoints"),
-        (("--out", "images.csv/study"), 6, "cannot be written"),
+        (("--checkpoint", "images.csv"), 6, "not written: not a folder"),
+        (("--out", "images.csv/study"), 6, "not written: not a folder"),
         (("--embeddings", "m=short.npy"), 3, "wrong number of rows"),
         (("--labels", "few.csv"), 3, "images without a row of labels"),
         (("--unknown", "error"), 4, "--unknown isolated keeps such identifiers"),
@@ -306,7 +306,7 @@ def test_a_folder_that_holds_something_is_kept(run: Run) -> None:
         assert message in done.err
         assert kept.read_text() == "mine"
     done = run(*GIVEN, "--out", "images.csv")
-    assert (done.code, "not a folder" in done.err) == (3, True)
+    assert (done.code, "not a folder" in done.err) == (6, True)
 
 
 def test_an_earlier_study_is_replaced_when_asked(run: Run) -> None:

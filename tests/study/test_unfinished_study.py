@@ -109,7 +109,7 @@ def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(setup: S
     folder = tmp_path / "unfinished"
     with Unfinished(folder, setup) as unfinished:
         list(ablation(setup, Teller(), unfinished))
-    (folder / "work-BM-0.part").write_text("what a crash left")
+    (folder / ".work-BM-0.npz.0123456789abcdef.partial").write_text("what a crash left")
     kept = folder / "mine.blocks"
     kept.write_text("mine")
     unfinished.finish()

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import cuihop
+from cuihop.cli.command_files import checked_files
 from cuihop.cli.exit_codes import EXIT_CODES
 
 __all__ = ["COMMANDS_GROUP", "application"]
@@ -74,9 +75,11 @@ def application(only: str | None = None) -> typer.Typer:
 
 def _add(app: typer.Typer, name: str, command: Callable[..., None] | typer.Typer) -> None:
     if isinstance(command, typer.Typer):
+        for registered in command.registered_commands:
+            registered.callback = registered.callback and checked_files(registered.callback)
         app.add_typer(command, name=name)
     else:
-        app.command(name)(command)
+        app.command(name)(checked_files(command))
 
 
 def _version(wanted: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.evaluation_options import (
@@ -53,6 +54,7 @@ def compare_systems(
             metavar="SYSTEM", show_default=False,
             help="Two or more, each FILE or NAME=FILE: rankings as cuihop evaluate reads them, or score cards.",
         ),
+        FileUse.READS,
     ],
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
@@ -63,6 +65,7 @@ def compare_systems(
             "--corpus-embeddings", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
             help="With --corpus: its embeddings for a system of embeddings. May be repeated.",
         ),
+        FileUse.READS,
     ] = None,
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
@@ -73,6 +76,7 @@ def compare_systems(
             "--output", "-o", rich_help_panel=FILES_PANEL,
             help="Where the values of each query go, side by side, as CSV.",
         ),
+        FileUse.WRITES,
     ] = None,
     report: Annotated[
         Path | None,
@@ -80,12 +84,14 @@ def compare_systems(
             "--report", rich_help_panel=FILES_PANEL,
             help="Where the tables go, for a paper: Markdown (.md) or LaTeX (.tex).",
         ),
+        FileUse.WRITES,
     ] = None,
     cards: Annotated[
         Path | None,
         typer.Option(
             "--cards", metavar="FOLDER", help="Where a score card of each ranking goes.", rich_help_panel=FILES_PANEL
         ),
+        FileUse.WRITES_FOLDER,
     ] = None,
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
     hops: HopsOption = 1,

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, counted, print_json, table
 from cuihop.evaluation.concept_detection import evaluate_detection
 from cuihop.evaluation.irma_codes import evaluate_irma
@@ -16,9 +17,13 @@ from cuihop.evaluation.score_card import ScoreCard
 
 __all__ = ["concept_detection", "irma_error"]
 
-OutputOption = Annotated[Path | None, typer.Option("--output", "-o", help="Where the values of each image go, as CSV.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where the values of each image go, as CSV."), FileUse.WRITES
+]
 
-CardOption = Annotated[Path | None, typer.Option("--card", help="Where a score card goes, for cuihop compare.")]
+CardOption = Annotated[
+    Path | None, typer.Option("--card", help="Where a score card goes, for cuihop compare."), FileUse.WRITES
+]
 
 
 def concept_detection(

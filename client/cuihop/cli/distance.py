@@ -9,6 +9,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
@@ -20,7 +21,7 @@ from cuihop.cli.graph_option import (
 from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.pairs_file import Header, OnBadRow, distances_of_file
-from cuihop.snapshot_format import replaced_file
+from cuihop.written_files import replaced_file
 
 __all__ = ["distance"]
 
@@ -33,13 +34,17 @@ def distance(
     pairs: Annotated[
         Path | None, typer.Option("--pairs", help="A file of pairs: two tab-separated columns; may be gzipped.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the answers for --pairs go.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the answers for --pairs go."), FileUse.WRITES
+    ] = None,
     header: Annotated[Header, typer.Option("--header", help="Whether the file's first line is a header.")] = "auto",
     on_bad_row: Annotated[
         OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
     ] = "error",
     rejects: Annotated[
-        Path | None, typer.Option("--rejects", help="Where faulty rows go; OUTPUT.rejects if not given.")
+        Path | None,
+        typer.Option("--rejects", help="Where faulty rows go; OUTPUT.rejects if not given."),
+        FileUse.WRITES,
     ] = None,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
@@ -79,10 +80,12 @@ def evaluate_ranking(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=FILES_PANEL),
+        FileUse.WRITES,
     ] = None,
     card: Annotated[
         Path | None,
         typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=FILES_PANEL),
+        FileUse.WRITES,
     ] = None,
     system: Annotated[
         str | None,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.work import WORK_PANEL
 from cuihop.evaluation.rankings import Similarity, Ties
 from cuihop.evaluation.result import EmptyIdeal, Missing
@@ -48,6 +49,7 @@ OptionalGraphOption = Annotated[
         "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=FILES_PANEL, show_default=False,
         help="The graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
     ),
+    FileUse.READS,
 ]  # fmt: skip
 CorpusOption = Annotated[
     Path | None,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.explanation_account import show_pair, show_pair_sensitivity, show_query, show_query_sensitivity
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
@@ -55,7 +56,9 @@ HubsOption = Annotated[
     ),
 ]  # fmt: skip
 SaveOption = Annotated[
-    Path | None, typer.Option("--save", help="Where a picture goes: .svg, .png or .pdf.", show_default=False)
+    Path | None,
+    typer.Option("--save", help="Where a picture goes: .svg, .png or .pdf.", show_default=False),
+    FileUse.WRITES,
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
 from cuihop.connection import connect
 from cuihop.errors import ConceptError
@@ -34,6 +35,7 @@ GraphOption = Annotated[
         help="The graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
         show_default=False,
     ),
+    FileUse.READS,
 ]
 DirectionOption = Annotated[
     Direction, typer.Option("--direction", "-d", help="Which way hops go: either way, to parents, or to children.")

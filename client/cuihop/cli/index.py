@@ -13,6 +13,7 @@ from cuihop.cli.output import JsonOption, console, note, print_json, progress
 from cuihop.distance_index import index_path
 from cuihop.index_builder import build_index, check_index
 from cuihop.snapshot import SnapshotGraph
+from cuihop.written_files import check_output
 
 __all__ = ["index"]
 
@@ -35,6 +36,7 @@ def index(
     """
     opened = SnapshotGraph.open(graph)
     path = index_path(graph)
+    check_output(path)
     begun = time.monotonic()
     made = opened.index is None or force
     compared = 0

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.judged_inputs import check_one_kind_of_labels, labels_given
@@ -55,6 +56,7 @@ def study(
         Path,
         typer.Option("--out", "-o", help="Folder for report, tables, figures, numbers: new or empty.",
                      show_default=False, rich_help_panel=_FILES),
+        FileUse.WRITES_FOLDER,
     ],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an earlier study in that folder.", rich_help_panel=_FILES)
@@ -73,6 +75,7 @@ def study(
         list[str] | None,
         typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
                      help="Embeddings (.npy, ranked by cosine), or a ranking as evaluate reads it. May be repeated."),
+        FileUse.READS,
     ] = None,
     cards: Annotated[
         bool, typer.Option("--cards", help="A score card for each ranking, for cuihop compare.", rich_help_panel=_FILES)
@@ -116,6 +119,7 @@ def study(
         Path | None,
         typer.Option("--checkpoint", rich_help_panel=WORK_PANEL,
                      help="A folder for what is finished: after an interrupt, the same command goes on from there."),
+        FileUse.WRITES_FOLDER,
     ] = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note, progress
 from cuihop.errors import OutputError
 from cuihop.evaluation.relevance_index import Progress
@@ -35,6 +36,7 @@ CheckpointOption = Annotated[
         rich_help_panel=WORK_PANEL,
         help="A folder for finished blocks: after an interrupt, the same command goes on from there.",
     ),
+    FileUse.WRITES_FOLDER,
 ]
 
 

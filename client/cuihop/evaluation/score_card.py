@@ -19,8 +19,8 @@ from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.rankings import places_by_name
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.evaluation.score_card_file import FORMAT, score_card_content
-from cuihop.snapshot_format import replaced_file
 from cuihop.text_lines import shown
+from cuihop.written_files import replaced_file
 
 __all__ = ["ScoreCard"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cuihop.evaluation.comparison import Comparison
-from cuihop.snapshot_format import replaced_file
 from cuihop.study.tables import Table
+from cuihop.written_files import replaced_file
 
 __all__ = ["comparison_tables", "write_tables"]
 

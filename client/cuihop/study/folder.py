@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cuihop.errors import InputError, OutputError
+from cuihop.written_files import inputs_within, real_target, replaced_folder
 
 __all__ = ["MARK", "whole_folder"]
 
@@ -25,22 +24,14 @@ def whole_folder(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
         InputError: ``out`` is a file, or holds something and may not, or should not, be written over.
         OutputError: it cannot be written.
     """
-    out = out.absolute()
+    out = real_target(out.absolute())
     _check_free(out, overwrite)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        with replaced_folder(out) as made:
+            yield made
+            _check_free(out, overwrite)  # a study takes a while
     except OSError as error:
         raise OutputError(f"{out} cannot be written: {error.strerror or error}") from error
-    try:
-        yield made
-        made.chmod(0o755)
-        _check_free(out, overwrite)  # a study takes a while
-        _put(made, out)
-    except OSError as error:
-        raise OutputError(f"{out} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def _check_free(out: Path, overwrite: bool) -> None:
@@ -48,6 +39,9 @@ def _check_free(out: Path, overwrite: bool) -> None:
         raise InputError("not a folder", file=out, found="a file", expected="a new or empty folder")
     if out in (Path.cwd(), *Path.cwd().parents):
         raise InputError("the current folder cannot be replaced", file=out, expected="a folder in it, or elsewhere")
+    read = inputs_within(out)
+    if read:
+        raise InputError("the folder to write holds a file to read", file=out, found=read[0])
     held = {path.name for path in out.iterdir()} if out.exists() else set()
     if held and not overwrite:
         raise InputError(
@@ -70,19 +64,3 @@ def _written(out: Path) -> set[str]:
         return {MARK, *map(str, files)}
     except (OSError, ValueError, TypeError, KeyError):
         return set()
-
-
-def _put(made: Path, out: Path) -> None:
-    """Let the new folder take its place; the old one comes back where that fails."""
-    if not out.is_dir():
-        made.replace(out)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.old.", dir=out.parent))
-    old = out.replace(aside / out.name)
-    try:
-        made.replace(out)
-    except BaseException:
-        old.replace(out)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

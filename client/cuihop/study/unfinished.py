@@ -17,11 +17,12 @@ from cuihop.evaluation.checkpoint import Checkpoint
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.rankings import Ranking, checked_ties
 from cuihop.study.setup import Setup
+from cuihop.written_files import clear_abandoned, replaced_file
 
 __all__ = ["Unfinished", "file_digest"]
 
 _HEADER = "study.blocks"
-_SUFFIXES = (".blocks", ".npz", ".part")  # the last: what a crash left
+_SUFFIXES = (".blocks", ".npz")
 
 
 class Unfinished:
@@ -86,6 +87,7 @@ class Unfinished:
         for path in self.folder.iterdir():
             if path.suffix in _SUFFIXES and path.name.partition("-")[0] in ("work", _HEADER):
                 path.unlink()
+        clear_abandoned(self.folder)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 
@@ -130,19 +132,12 @@ def _depends(setup: Setup) -> Mapping[str, Any]:
 
 def _write(path: Path, ranking: Ranking) -> None:
     """Whole or not at all."""
-    made = path.with_suffix(".part")
-    try:
-        with made.open("wb") as file:
-            np.savez(
-                file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
-                self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
-                ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
-            )  # fmt: skip
-        made.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: the checkpoint cannot be written: {error.strerror or error}") from error
-    finally:
-        made.unlink(missing_ok=True)
+    with replaced_file(path) as file:
+        np.savez(
+            file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
+            self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
+            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
+        )  # fmt: skip
 
 
 def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cuihop.errors import InputError, NotAuthenticated, OutputError
+from cuihop.written_files import replaced_file
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import ApiKey, parts_of
 
@@ -106,28 +106,8 @@ def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
 
 def _write(path: Path, keys: list[ApiKey]) -> None:
     content = {"version": _VERSION, "keys": [key.fields() for key in keys]}
-    target = path.resolve()
-    try:
-        number, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
-            file.flush()
-            if target.exists():  # the service may run as another user than who makes keys
-                before = target.stat()
-                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
-                if before.st_uid != os.geteuid():
-                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
-        raise
+    with replaced_file(path, mode=0o600) as file:
+        file.write(json.dumps(content, indent=1).encode() + b"\n")
 
 
 class KeyFile:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json, table
 from cuihop.errors import InputError
 from cuihop.neo4j.commands.server_option import ServerOption
@@ -33,7 +34,9 @@ def releases(
         list[int] | None, typer.Argument(help="Number of the release; two of them to compare.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="With compare: a file for every single change.")
+        Path | None,
+        typer.Option("--output", "-o", help="With compare: a file for every single change."),
+        FileUse.WRITES,
     ] = None,
     json: JsonOption = False,
 ) -> None:

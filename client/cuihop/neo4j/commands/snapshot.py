@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
 from cuihop.errors import InputError
 
@@ -24,7 +25,9 @@ def snapshot(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The snapshot file.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The snapshot file.", show_default=False), FileUse.WRITES
+    ],
     release: Annotated[int | None, typer.Option("--release", help="Its number; the active one if not given.")] = None,
 ) -> None:
     """Write a release of a Neo4j database as a snapshot file."""

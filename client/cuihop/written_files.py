@@ -1,0 +1,313 @@
+"""Files that the program writes: whole or not at all, never over one that it reads, never in the place of a device.
+
+A file is written beside its target under another name, ``.NAME.….partial``, synchronised, and renamed. Until then it is
+locked: a partial file without a lock was left by a process that was killed, and the next one removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import errno
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from cuihop.errors import InputError, OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is locked, and so nothing of others is removed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "check_output",
+    "check_output_folder",
+    "clear_abandoned",
+    "inputs_within",
+    "protected_inputs",
+    "real_target",
+    "replaced_file",
+    "replaced_folder",
+]
+
+_PARTIAL = re.compile(r"\..*\.[0-9a-f]{16}\.partial", re.DOTALL)
+_LONGEST_NAME = 40  # of a target, in the name of its partial file: a file system takes 255 bytes
+_LINKS = 40  # more are a circle
+_OPEN_FILES = re.compile(r"/proc/[^/]+(/task/[^/]+)?/fd")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+_Identity = tuple[int, int]
+_inputs: contextvars.ContextVar[dict[_Identity, str]] = contextvars.ContextVar("inputs")
+
+
+@contextlib.contextmanager
+def protected_inputs(paths: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
+    """Refuse to write over any of these files until the block ends, under whatever name; missing ones are ignored."""
+    found = dict(_inputs.get({}))
+    for path in paths:
+        identity = _identity(path)
+        if identity is not None:
+            found[identity] = os.fspath(path)
+    token = _inputs.set(found)
+    try:
+        yield
+    finally:
+        _inputs.reset(token)
+
+
+def inputs_within(folder: Path) -> list[str]:
+    """The protected inputs that lie in a folder, which is about to be replaced."""
+    return [path for path in _inputs.get({}).values() if Path(path).resolve().is_relative_to(folder)]
+
+
+def _identity(path: str | os.PathLike[str]) -> _Identity | None:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return None
+    return found.st_dev, found.st_ino
+
+
+def real_target(path: Path) -> Path:
+    """The path that a file is written to: symbolic links are followed, so that they stay.
+
+    Raises:
+        OutputError: they lead round in a circle, or to an open file (``/dev/stdout``), which has no name of its own.
+    """
+    here = path
+    for _ in range(_LINKS):
+        if not here.is_symlink():
+            return Path(os.path.realpath(path))
+        folder = os.path.realpath(here.parent)
+        if _OPEN_FILES.fullmatch(folder):
+            raise OutputError(f"{path}: not written: an open file of a process, and not the name of one")
+        here = Path(folder) / here.readlink()
+    raise OutputError(f"{path}: not written: its symbolic links lead round in a circle")
+
+
+def check_output(path: Path) -> Path:
+    """Refuse at once what could not be written after minutes of work. Returns the target.
+
+    Raises:
+        InputError: it is one of the protected inputs.
+        OutputError: a folder, a device or a pipe has the name; or there is no folder to write it in.
+    """
+    try:
+        target = real_target(path)
+        found = target.stat() if target.exists() else None
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path}: not written: {getattr(error, 'strerror', None) or error}") from error
+    if found is not None:
+        read = _inputs.get({}).get((found.st_dev, found.st_ino))
+        if read is not None:
+            other = None if read == str(path) else read
+            raise InputError("the file to write is one to read", file=path, found=other, advice="Give another name.")
+        if stat.S_ISDIR(found.st_mode):
+            raise OutputError(f"{path}: not written: there is a folder of that name")
+        if not stat.S_ISREG(found.st_mode):
+            raise OutputError(f"{path}: not written: a device or a pipe, and not a file")
+    _check_parent(path, target.parent)
+    return target
+
+
+def _check_parent(path: Path, parent: Path) -> None:
+    if not parent.is_dir():
+        told = "not a folder" if parent.exists() else "no such folder"
+        raise OutputError(f"{path}: not written: {told}: {parent}")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{path}: not written: no right to write in {parent}, or a read-only file system")
+
+
+def check_output_folder(path: Path) -> Path:
+    """Refuse at once a folder that could be neither written in nor made. Returns the target.
+
+    Raises:
+        OutputError: it is a file, or what is above it is one, or cannot be written in.
+    """
+    target = nearest = real_target(path)
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise OutputError(f"{path}: not written: not a folder: {nearest}")
+    _check_parent(path, nearest)
+    return target
+
+
+@contextlib.contextmanager
+def replaced_file(path: Path, *, expected_bytes: int | None = None, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
+
+    A file that is replaced keeps its mode and its owner; the owner may change only where everybody may read it.
+    Symbolic links are followed.
+
+    Args:
+        path: the target.
+        expected_bytes: how much is to be written; said where there is no room for it.
+        mode: of a file that is new, less what the process's mask takes away.
+
+    Raises:
+        InputError: ``path`` is one of the protected inputs.
+        OutputError: see `check_output`; or the operating system refused: says what, where, and for a full disk how
+            much was needed.
+    """
+    target = check_output(path)
+    try:
+        clear_abandoned(target.parent)
+        temporary, file = _locked_partial(target, mode)
+    except OSError as error:
+        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
+    try:
+        with file:
+            yield file
+            file.flush()
+            _keep_owner(file, target)
+            os.fsync(file.fileno())
+            temporary.replace(target)  # before the lock is given up
+        _synchronise(target.parent)
+    except OSError as error:
+        _discard(temporary)
+        needed = ""
+        if error.errno in _NO_ROOM and expected_bytes is not None:
+            needed = f"; {expected_bytes:,} bytes are needed"
+        raise OutputError(f"{path}: not written: {error.strerror or error}{needed}") from error
+    except BaseException:
+        _discard(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def replaced_folder(path: Path) -> Iterator[Path]:
+    """A new, empty folder that takes the place of ``path`` when the block ends well, and vanishes when it does not.
+
+    Raises:
+        OSError: the operating system refused. The old folder is there as before.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_abandoned(path.parent)
+    with _locked_partial_folder(path) as made:
+        try:
+            yield made
+            made.chmod(0o755)
+            _put(made, path)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _put(made: Path, path: Path) -> None:
+    """Let the new folder take its place; the old one comes back where that fails."""
+    if not path.is_dir():
+        made.replace(path)
+        return
+    aside = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.old")
+    path.replace(aside)
+    try:
+        made.replace(path)
+    except BaseException:
+        aside.replace(path)
+        raise
+    shutil.rmtree(aside.replace(_partial_name(path)), ignore_errors=True)  # the next run ends it where this is killed
+
+
+def _partial_name(target: Path) -> Path:
+    return target.with_name(f".{target.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.partial")
+
+
+def _locked_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
+    """A new file beside the target, locked as long as it is open."""
+    while True:
+        temporary = _partial_name(target)
+        file = cast("BinaryIO", open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)))  # noqa: SIM115
+        if _is_locked(file.fileno(), temporary):
+            return temporary, file
+        file.close()
+        _discard(temporary)
+
+
+@contextlib.contextmanager
+def _locked_partial_folder(target: Path) -> Iterator[Path]:
+    """The same for a folder; the lock ends with the block."""
+    while True:
+        made = _partial_name(target)
+        made.mkdir(mode=0o700)
+        number = os.open(made, os.O_RDONLY) if fcntl is not None else -1
+        try:
+            if _is_locked(number, made):
+                yield made
+                return
+        finally:
+            if number >= 0:
+                os.close(number)
+
+
+def _is_locked(number: int, path: Path) -> bool:
+    """Lock what was just made; false where another process took it for abandoned in the moment before."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: there nobody can take it for abandoned
+        return True
+    return _is_at(number, path)
+
+
+def clear_abandoned(folder: Path) -> None:
+    """Remove what killed processes left in a folder: partial files and folders that nobody has locked."""
+    if fcntl is None:
+        return
+    with os.scandir(folder) as entries:
+        left = [Path(entry.path) for entry in entries if _PARTIAL.fullmatch(entry.name)]
+    for path in left:
+        with contextlib.suppress(OSError):  # another's, or gone meanwhile
+            number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _is_at(number, path):
+                    continue
+                if stat.S_ISDIR(os.fstat(number).st_mode):
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+            finally:
+                os.close(number)
+
+
+def _is_at(number: int, path: Path) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(number), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _keep_owner(file: BinaryIO, target: Path) -> None:
+    if fcntl is None or not target.exists():
+        return
+    before = target.stat()
+    if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+        except PermissionError:
+            if not before.st_mode & stat.S_IROTH:  # the owner, perhaps a service, could not read it any more
+                raise
+    os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+
+
+def _synchronise(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _discard(temporary: Path) -> None:
+    with contextlib.suppress(OSError):  # the reason why the file was not written matters more
+        temporary.unlink(missing_ok=True)
