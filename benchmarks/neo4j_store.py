@@ -32,6 +32,7 @@ from cuihop.neo4j.projection import projected_sections, snapshot_sections
 from cuihop.neo4j.releases import stored_releases, switch_to
 from cuihop.neo4j.schema import install_schema
 from cuihop.snapshot_format import Sections
+from cuihop.snapshot_layout import SNAPSHOT
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
@@ -52,7 +53,7 @@ def made(folder: Path, concepts: int, rows: int, release: str) -> Sections:
         if not (files / "MRREL.RRF").exists():
             write(files, SyntheticRelease(concepts=concepts, rows=rows, names=concepts * 3 // 2))
         SnapshotGraph(load([files], LoadOptions(release=release)).sections).save(kept)
-    return Sections.open(kept)
+    return Sections.open(kept, SNAPSHOT)
 
 
 @contextlib.contextmanager

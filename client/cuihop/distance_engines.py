@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
+import warnings
 from types import ModuleType
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy.typing as npt
 
 from cuihop.cores import in_threads
 from cuihop.distance_index import DistanceIndex, Tables
+from cuihop.errors import DamageWarning, SnapshotError
 from cuihop.graph import Direction
 from cuihop.identifier_table import IdentifierTable
 from cuihop.landmarks import LANDMARKS, Landmarks, landmarks_of
@@ -34,6 +37,7 @@ _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a 
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_QUESTIONS = 16  # answered before it pays to load compiled code
 _SEARCHED_HOPS = 2  # within so few hops a search is faster than labels and landmarks
+_SECONDS_BETWEEN_GLANCES = 0.01
 _CONCEPTS_A_SEARCH = 8  # landmarks cost about as much as one search for so many concepts of the graph
 
 
@@ -56,6 +60,8 @@ class DistanceEngines:
         self._landmarks: Landmarks | None = None
         self._landmarks_in = len(cuis) // _CONCEPTS_A_SEARCH  # so many searches; below 0: they are made, or cannot be
         self._making = threading.Lock()
+        self._next_glance = 0.0
+        self.index_problem: str | None = None
 
     def rows(self, direction: Direction) -> tuple[Int32, Int32]:
         """The neighbours of each concept one hop that way, in compressed rows."""
@@ -79,11 +85,11 @@ class DistanceEngines:
         starts, ends = np.ascontiguousarray(places[::2]), np.ascontiguousarray(places[1::2])
         hops = np.empty(len(starts), dtype=np.int32)
         most = most_hops(bound)
-        tables = self.labels(direction, bound)
-        if self._plain.take(len(starts)):
-            found = plain_distances(self.both_rows(direction), tables, places, most)
+        if self._plain.take(len(starts)):  # also beside an index: it is read whole before it is used
+            found = plain_distances(self.both_rows(direction), places, most)
             hops[:] = [-1 if distance is None else distance for distance in found]
             return hops
+        tables = self.labels(direction, bound)
         landmarks = None if tables is not None else self._known_landmarks(direction, bound, len(starts))
 
         def answer(first: int) -> None:
@@ -116,12 +122,12 @@ class DistanceEngines:
         keys, asked = self._cuis.keys, self._cuis.keys_of_two(a, b)
         if keys is None or asked is None:
             return None
-        tables = self.labels(direction, bound)
         if self._plain.left and self._plain.take(1):
             places = self._cuis.positions([a, b])
             if (places < 0).any():
                 return None
-            return (plain_distances(self.both_rows(direction), tables, places, most_hops(bound))[0],)
+            return (plain_distances(self.both_rows(direction), places, most_hops(bound))[0],)
+        tables = self.labels(direction, bound)
         bfs = compiled_searches()
         if tables is not None:
             hops = _labels().distance_of_keys(keys, *asked, tables, most_hops(bound))
@@ -145,7 +151,41 @@ class DistanceEngines:
 
     def labels(self, direction: Direction, bound: int | None) -> Tables | None:
         """The tables to read such distances from; ``None`` where they are to be searched."""
-        return None if self.index is None or _is_searched(direction, bound) else self.index.tables
+        index = self.index
+        if index is None or _is_searched(direction, bound):
+            return None
+        try:
+            return index.tables
+        except SnapshotError as error:
+            self.set_aside(error)
+            return None
+
+    def set_aside(self, error: SnapshotError) -> None:
+        """Use the index no more: the answers are the same without it."""
+        self.index = None
+        self.index_problem = str(error)
+        warnings.warn(f"{error}. It is not used; distances are searched", DamageWarning, stacklevel=2)
+
+    def check_unchanged(self) -> None:
+        """Check that nobody has written over the files that are mapped, before an answer is given.
+
+        Raises:
+            SnapshotError: somebody has. An index is used no more then.
+        """
+        self._sections.check_unchanged()
+        index = self.index
+        if index is not None:
+            try:
+                index.check_unchanged()
+            except SnapshotError as error:
+                self.set_aside(error)
+                raise
+
+    def glance(self) -> None:
+        """`check_unchanged`, at most a hundred times a second: for answers that take microseconds."""
+        if (now := time.monotonic()) >= self._next_glance:
+            self._next_glance = now + _SECONDS_BETWEEN_GLANCES
+            self.check_unchanged()
 
     def _known_landmarks(self, direction: Direction, bound: int | None, pairs: int) -> Landmarks | None:
         """The landmarks to answer such distances by; made when so many pairs more make them worth it."""

@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import ReleaseMismatch, SnapshotError
+from cuihop.errors import ReleaseMismatch, SnapshotError, SnapshotTooNew
 from cuihop.snapshot_format import Sections, write_sections
+from cuihop.snapshot_layout import DISTANCE_INDEX
 
 __all__ = ["INDEX_VERSION", "DistanceIndex", "Tables", "index_path"]
 
@@ -34,7 +35,6 @@ Tables: TypeAlias = tuple[
 """``place``, ``indptr``, ``entries``, ``root_hops``, ``root_sets``: see `cuihop._kernels.labels`."""
 
 INDEX_VERSION = 1
-_HOLDS = "distance index"
 _TABLES = ("place", "indptr", "entries", "root_hops", "root_sets")
 
 
@@ -55,7 +55,10 @@ class DistanceIndex:
     def of(cls, tables: Tables, meta: Mapping[str, Any]) -> DistanceIndex:
         """From tables that were just made."""
         return cls(
-            Sections({"holds": _HOLDS, "version": INDEX_VERSION, **meta}, dict(zip(_TABLES, tables, strict=True)))
+            Sections(
+                {"holds": DISTANCE_INDEX.kind, "version": INDEX_VERSION, **meta},
+                dict(zip(_TABLES, tables, strict=True)),
+            )
         )
 
     @classmethod
@@ -70,10 +73,13 @@ class DistanceIndex:
             SnapshotError: missing, not an index, truncated, damaged, or of another version.
             ReleaseMismatch: the index of another graph.
         """
-        sections = Sections.open(Path(path))
+        sections = Sections.open(Path(path), DISTANCE_INDEX)
         meta = sections.meta
-        if meta.get("holds") != _HOLDS:
-            raise SnapshotError(f"{path}: not a distance index; make one with: cuihop index GRAPH")
+        if meta["version"] > INDEX_VERSION:
+            raise SnapshotTooNew(
+                f"{path}: made by a newer cuihop: version {meta['version']} of the distance index, and this one reads "
+                f"{INDEX_VERSION}. Upgrade cuihop, or make it anew with: cuihop index GRAPH"
+            )
         if meta["version"] != INDEX_VERSION:
             raise SnapshotError(
                 f"{path}: version {meta['version']} of the distance index, and this cuihop reads {INDEX_VERSION}. "
@@ -101,6 +107,15 @@ class DistanceIndex:
             place, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
             self._tables = (place, indptr, entries, root_hops, root_sets)
         return self._tables
+
+    @property
+    def concepts(self) -> int:
+        """How many concepts the graph has that it is an index of."""
+        return self._sections.length("place")
+
+    def check_unchanged(self) -> None:
+        """Check that nobody has written over the file: see `cuihop.snapshot_format.Sections.check_unchanged`."""
+        self._sections.check_unchanged()
 
     @property
     def facts(self) -> Mapping[str, Any]:

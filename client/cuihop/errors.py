@@ -36,6 +36,7 @@ __all__ = [
     "ConceptNotFound",
     "ConceptRetired",
     "CuihopError",
+    "DamageWarning",
     "GraphError",
     "GraphUnavailable",
     "InputError",
@@ -169,6 +170,10 @@ class SnapshotError(GraphError):
 
 class SnapshotTooNew(SnapshotError):
     """The snapshot has a later format than this version of cuihop reads."""
+
+
+class DamageWarning(UserWarning):
+    """A part that no answer needs is damaged, and is not used. Answers are the same, and may take longer."""
 
 
 class GraphUnavailable(GraphError):

@@ -87,6 +87,12 @@ class IdentifierTable:
         a, b = IdentifierTable.key(one), IdentifierTable.key(other)
         return None if a is None or b is None else (a, b)
 
+    def as_bytes(self) -> npt.NDArray[np.bytes_]:
+        """All identifiers, dtype ``S``."""
+        if self._stored.dtype.kind == "u":
+            return cast("npt.NDArray[np.bytes_]", self._stored.astype(">u8").view(f"S{_SHORT}"))
+        return cast("npt.NDArray[np.bytes_]", self._stored)
+
     def at(self, positions: npt.NDArray[np.integer]) -> list[str]:
         """The identifiers at the positions."""
         chosen = self._stored[positions]

@@ -17,6 +17,7 @@ from cuihop.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.snapshot import SnapshotGraph
 from cuihop.snapshot_format import Sections, write_sections
+from cuihop.snapshot_layout import UNFINISHED_INDEX
 
 __all__ = ["LevelProgress", "build_index", "check_index"]
 
@@ -75,7 +76,7 @@ def build_index(
     rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
     digest = graph.release.digest
     is_root, root_hops, root_sets = _roots(rows, roots, threads)
-    grown = _resumed(checkpoint, digest, roots) or _level_zero(is_root)
+    grown = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
     saved = time.monotonic()
     while grown.newest.any():
         _grow(rows, is_root, root_hops, root_sets, grown, threads, progress or (lambda *_: None))
@@ -93,7 +94,7 @@ def build_index(
             "labels": len(bearers),
             "entries": len(grown.label) - len(bearers),
             "roots": root_hops.shape[1],
-            "levels": grown.level - 1,
+            "levels": max(grown.level - 1, 0),
             "bytes": sum(table.nbytes for table in tables),
         },
     )
@@ -290,18 +291,22 @@ def _save(checkpoint: Path, digest: str, roots: int, grown: _Growing) -> None:
 
 def _belongs(digest: str, roots: int) -> dict[str, object]:
     """What must be the same to go on from a checkpoint."""
-    return {"holds": "unfinished distance index", "version": INDEX_VERSION, "digest": digest, "roots": roots}
+    return {"holds": UNFINISHED_INDEX.kind, "version": INDEX_VERSION, "digest": digest, "roots": roots}
 
 
-def _resumed(checkpoint: Path | None, digest: str, roots: int) -> _Growing | None:
+def _resumed(checkpoint: Path | None, digest: str, roots: int, ranks: int) -> _Growing | None:
     """What an interrupted run left for this graph; ``None`` where it left nothing, or nothing of use."""
+    from cuihop._kernels import labelling
+
     if checkpoint is None or not checkpoint.exists():
         return None
     try:
-        sections = Sections.open(checkpoint)
+        sections = Sections.open(checkpoint, UNFINISHED_INDEX)
         if {**sections.meta, **_belongs(digest, roots)} != sections.meta:
             return None
         indptr, label, newest = (sections[name].copy() for name in ("indptr", "label", "newest"))
-        return _Growing(sections.meta["level"], indptr, label, newest)
     except SnapshotError:
         return None
+    level = sections.meta["level"]
+    fits = len(newest) == ranks and level <= labelling.DEEPEST and ((newest >= 0) & (newest <= np.diff(indptr))).all()
+    return _Growing(level, indptr, label, newest) if fits else None

@@ -22,16 +22,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.errors import SnapshotError
 from cuihop.snapshot_format import Sections
+from cuihop.snapshot_layout import NAME_INDEX
 from cuihop.string_table import StringTable, folded
 
-__all__ = ["NAME_INDEX", "NameIndex", "name_index_sections"]
+__all__ = ["NAME_INDEX", "NameIndex", "check_name_index", "name_index_sections"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-
-NAME_INDEX = ("merit_rows", "name_order", "word_offsets", "word_blob", "word_indptr", "word_names")
-"""The names of its sections."""
 
 _AT_LEAST = 2048  # names that are looked at together
 _WIDER = 16  # so many times more names are looked at where the best did not suffice
@@ -82,6 +81,16 @@ def name_index_sections(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt
         "word_indptr": indptr,
         "word_names": names,
     }
+
+
+def check_name_index(sections: Sections) -> None:
+    """Check that the names of a snapshot are numbered by merit, which the checksums do not tell.
+
+    Raises:
+        SnapshotError: they are not.
+    """
+    if not np.array_equal(sections["merit_rows"], _by_merit(sections["name_indptr"], sections["name_offsets"])):
+        raise SnapshotError(f"{sections.origin}: section 'merit_rows' is not that of these names; the file is damaged")
 
 
 def _by_merit(indptr: Int32, offsets: Int64) -> Int32:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from cuihop.cores import in_threads
-from cuihop.name_index import NAME_INDEX, NameIndex
+from cuihop.errors import SnapshotError
+from cuihop.name_index import NAME_INDEX, NameIndex, check_name_index
 from cuihop.snapshot_format import Sections
 
 __all__ = ["EveryName", "NameSearch", "name_search"]
@@ -30,9 +32,27 @@ class NameSearch(Protocol):
         """Have what is compiled made ready."""
 
 
-def name_search(sections: Sections) -> NameSearch:
-    """The search of a snapshot. Those that were made before there was an index of names have none."""
-    return NameIndex(sections) if NAME_INDEX[0] in sections else EveryName(sections)
+def name_search(
+    sections: Sections, set_aside: Callable[[SnapshotError], None], *, thoroughly: bool = False
+) -> NameSearch:
+    """The search of a snapshot. Those that were made before there was an index of names have none.
+
+    Args:
+        sections: of the snapshot.
+        set_aside: called with the reason where the index is damaged: every name is read then, with the same answers.
+        thoroughly: check more of it than the checksums tell.
+    """
+    if not any(name in sections for name in NAME_INDEX):
+        return EveryName(sections)
+    try:
+        for name in NAME_INDEX:
+            sections[name]
+        if thoroughly:
+            check_name_index(sections)
+    except SnapshotError as error:
+        set_aside(error)
+        return EveryName(sections)
+    return NameIndex(sections)
 
 
 class EveryName:

@@ -1,7 +1,7 @@
 """A distance without compiled code, for the first questions of a process.
 
 Importing numba takes about a second, and `cuihop distance` asks one question. These functions give the answers of
-`cuihop._kernels.bfs` and `cuihop._kernels.labels` in about a millisecond each, with numpy alone.
+`cuihop._kernels.bfs` in about a millisecond each, with numpy alone.
 """
 
 from __future__ import annotations
@@ -11,14 +11,10 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.distance_index import Tables
-
-__all__ = ["PlainTurns", "labelled_distance", "plain_distances", "searched_distance"]
+__all__ = ["PlainTurns", "plain_distances", "searched_distance"]
 
 Int32 = npt.NDArray[np.int32]
 Rows = tuple[Int32, Int32]
-
-_UNREACHED = 255
 
 
 class PlainTurns:
@@ -37,25 +33,15 @@ class PlainTurns:
         return True
 
 
-def plain_distances(
-    rows: tuple[Int32, Int32, Int32, Int32], tables: Tables | None, ends: Int32, bound: int
-) -> list[int | None]:
+def plain_distances(rows: tuple[Int32, Int32, Int32, Int32], ends: Int32, bound: int) -> list[int | None]:
     """The distances of some pairs of concepts.
 
     Args:
         rows: as `cuihop._kernels.bfs` takes them.
-        tables: the labels to read the distances from; without them they are searched.
         ends: the concepts by number: start, end, start, end, and so on.
         bound: the longest distance that counts.
     """
-    answers = []
-    for start, end in ends.reshape(-1, 2).tolist():
-        if tables is None:
-            hops = searched_distance(rows[:2], rows[2:], start, end, bound)
-        else:
-            hops = labelled_distance(tables, start, end)
-        answers.append(hops if hops is not None and hops <= bound else None)
-    return answers
+    return [searched_distance(rows[:2], rows[2:], start, end, bound) for start, end in ends.reshape(-1, 2).tolist()]
 
 
 def searched_distance(out: Rows, into: Rows, start: int, end: int, bound: int) -> int | None:
@@ -92,24 +78,3 @@ def _around(rows: Rows, nodes: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]
     places = np.arange(int(ends[-1])) + np.repeat(indptr[nodes] - (ends - counts), counts)
     found: Int32 = indices[places]
     return found
-
-
-def labelled_distance(tables: Tables, start: int, end: int) -> int | None:
-    """The distance from start to end as two labels tell it; ``None`` where there is none."""
-    place, indptr, entries, root_hops, root_sets = tables
-    if start == end:
-        return 0
-    lifted = int(place[start] & 1) + int(place[end] & 1)
-    a, b = int(place[start]) >> 1, int(place[end]) >> 1
-    if a == b:
-        return lifted
-    label_a, label_b = (entries[int(indptr[rank]) : int(indptr[rank + 1]) - 1] for rank in (a, b))
-    _, in_a, in_b = np.intersect1d(label_a >> 8, label_b >> 8, assume_unique=True, return_indices=True)
-    sums = (label_a[in_a] & 255).astype(np.int64) + (label_b[in_b] & 255)
-    hops = root_hops[a].astype(np.int64) + root_hops[b]
-    (nearer_a, level_a), (nearer_b, level_b) = root_sets[a].T, root_sets[b].T
-    two = (nearer_a & nearer_b) != 0
-    one = ((nearer_a & level_b) | (level_a & nearer_b)) != 0
-    hops -= np.where(two, 2, np.where(one, 1, 0))
-    found = np.concatenate([sums, hops[(root_hops[a] < _UNREACHED) & (root_hops[b] < _UNREACHED)]])
-    return lifted + int(found.min()) if len(found) else None

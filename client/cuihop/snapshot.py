@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.distance_engines import DistanceEngines, compiled_searches, most_hops
 from cuihop.distance_index import DistanceIndex, index_path
-from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
+from cuihop.errors import DamageWarning, InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
     Concept,
@@ -35,13 +37,16 @@ from cuihop.graph import (
 from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
 from cuihop.landmarks import LANDMARKS
+from cuihop.name_index import check_name_index
 from cuihop.name_search import NameSearch, name_search
 from cuihop.packing import NEAR, TOGETHER, packed
 from cuihop.resolutions import absent_resolution
 from cuihop.scratch import ScratchPool
 from cuihop.snapshot_format import Sections
+from cuihop.snapshot_layout import NAME_INDEX, SNAPSHOT
 from cuihop.snapshot_writer import (
     RETIRED_RELATIONS,
+    check_digest,
     sections_of,
     tables_of_edges,
     write_snapshot,
@@ -54,6 +59,27 @@ Int32 = npt.NDArray[np.int32]
 
 _LARGEST_PACK = 255
 _MANY_CHILDREN = 300  # to go through all edges takes less than to look so many up
+
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+
+
+def _steady(method: Callable[Concatenate[SnapshotGraph, P], Answer]) -> Callable[Concatenate[SnapshotGraph, P], Answer]:
+    """A method whose answer is given only if nobody wrote over the mapped files before it was made."""
+
+    @functools.wraps(method)
+    def checked(self: SnapshotGraph, /, *given: P.args, **named: P.kwargs) -> Answer:
+        self._engines.check_unchanged()
+        answer = method(self, *given, **named)
+        self._engines.check_unchanged()
+        return answer
+
+    return checked
+
+
+def _name_index_set_aside(error: SnapshotError) -> None:
+    warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
 
 
 class SnapshotGraph(ConceptGraph):
@@ -82,7 +108,6 @@ class SnapshotGraph(ConceptGraph):
         self._retired_table: IdentifierTable | None = None
         self._names_table: StringTable | None = None
         self._name_search: NameSearch | None = None
-        self._index_problem: str | None = None
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
     @classmethod
@@ -93,16 +118,15 @@ class SnapshotGraph(ConceptGraph):
             SnapshotError: missing, not a snapshot, truncated, damaged.
             SnapshotTooNew: written in a later format.
         """
-        sections = Sections.open(FilePath(path))
-        if "release" not in sections.meta:
-            raise SnapshotError(f"{path}: not a snapshot; found {sections.meta.get('holds', 'something else')}")
-        graph = cls(sections)
+        graph = cls(Sections.open(FilePath(path), SNAPSHOT))
         beside = index_path(path)
         if beside.exists():
             try:
                 graph.use_index(DistanceIndex.open(beside, digest=graph.release.digest))
-            except (ReleaseMismatch, SnapshotError) as error:
-                graph._index_problem = str(error)  # the answers are the same without it
+            except ReleaseMismatch as error:
+                graph._engines.index_problem = str(error)  # an old one: the answers are the same without it
+            except SnapshotError as error:
+                graph._engines.set_aside(error)
         return graph
 
     @classmethod
@@ -172,7 +196,7 @@ class SnapshotGraph(ConceptGraph):
     @property
     def index_problem(self) -> str | None:
         """Why the index file beside the snapshot is not used; ``None`` where it is, or where there is none."""
-        return self._index_problem
+        return self._engines.index_problem
 
     def use_index(self, index: DistanceIndex) -> None:
         """Read distances from this index from now on.
@@ -185,6 +209,8 @@ class SnapshotGraph(ConceptGraph):
                 f"the index of another graph; found digest {index.facts['digest'][:12]}, "
                 f"expected {self._release.digest[:12]}"
             )
+        if index.concepts != len(self._cuis):
+            raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
         self._engines.index = index
 
     def use_landmarks(self, count: int = LANDMARKS) -> None:
@@ -201,19 +227,36 @@ class SnapshotGraph(ConceptGraph):
         return report
 
     def verify(self) -> int:
-        """Check every section against its checksum, and return the bytes checked.
+        """Check every section against its checksum, edges against the digest too; return the bytes checked.
 
         Raises:
             SnapshotError: names the first section that fails.
         """
-        return self._sections.verify()
+        checked = self._sections.verify()
+        check_digest(self._sections)
+        if NAME_INDEX[0] in self._sections:
+            check_name_index(self._sections)
+        return checked
+
+    def set_aside_damage(self) -> None:
+        """Check as `verify` does, and warn of what no answer needs: a damaged index, of distances or names, is unused.
+
+        Raises:
+            SnapshotError: something that answers need is damaged.
+        """
+        for name in self._sections:
+            if name not in NAME_INDEX:
+                self._sections[name]
+        check_digest(self._sections)
+        self._engines.labels("any", None)
+        self._name_search = name_search(self._sections, _name_index_set_aside, thoroughly=True)
 
     def warm_up(self) -> None:
         """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
         if not len(self._cuis):
             return
         compiled_searches()
-        if self.index is None:
+        if self._engines.labels("any", None) is None:
             self.use_landmarks()
         some = [self._cuis[place] for place in range(min(TOGETHER, len(self._cuis)))]
         cui = some[0]
@@ -228,6 +271,7 @@ class SnapshotGraph(ConceptGraph):
 
     # Identifiers
 
+    @_steady
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
         return [
@@ -266,6 +310,7 @@ class SnapshotGraph(ConceptGraph):
 
     # Searches
 
+    @_steady
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
@@ -280,6 +325,7 @@ class SnapshotGraph(ConceptGraph):
         hops = self._engines.many(places, direction, bound)
         return Distances(hops, hops >= 0, direction, bound, merged)
 
+    @_steady
     def distances_of_keys(
         self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances | None:
@@ -316,8 +362,11 @@ class SnapshotGraph(ConceptGraph):
         bound = None
         if direction != "any" or max_hops is not None:
             direction, bound = checked_direction(direction), checked_hops(max_hops)
-        return self._engines.one(a, b, direction, bound)
+        found = self._engines.one(a, b, direction, bound)
+        self._engines.glance()
+        return found
 
+    @_steady
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
         bfs = compiled_searches()
@@ -354,6 +403,7 @@ class SnapshotGraph(ConceptGraph):
     def _sabs(self, edge: int) -> tuple[str, ...]:
         return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
 
+    @_steady
     def neighbours(
         self,
         cuis: Sequence[str],
@@ -397,6 +447,7 @@ class SnapshotGraph(ConceptGraph):
             )
         return answers
 
+    @_steady
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
         direction = checked_direction(direction)
@@ -434,10 +485,12 @@ class SnapshotGraph(ConceptGraph):
         row = int(indptr[place])
         return self._strings()[row] if row < indptr[place + 1] else None
 
+    @_steady
     def names(self, cuis: Sequence[str]) -> list[str | None]:
         """See `ConceptGraph.names`."""
         return [self._name(place) for place in self._places(cuis)[0].tolist()]
 
+    @_steady
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
         """See `ConceptGraph.concepts`."""
         return [self._concept(place) for place in self._places(cuis)[0].tolist()]
@@ -483,9 +536,10 @@ class SnapshotGraph(ConceptGraph):
 
     def _searched_names(self) -> NameSearch:
         if self._name_search is None:
-            self._name_search = name_search(self._sections)
+            self._name_search = name_search(self._sections, _name_index_set_aside)
         return self._name_search
 
+    @_steady
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")

@@ -10,15 +10,13 @@ Layout, all numbers little-endian::
     32  header    JSON, UTF-8: {"meta": {…}, "sections": [{"name", "dtype", "shape", "offset", "bytes", "xxh3"}, …]}
     …   sections  each begins at a multiple of 64 bytes
 
-Opening checks the header and the length. Each section is checked against its checksum when it is first used.
+Opening checks the header and the length. Each section is checked against its checksum, and the values that may stand in
+it, when it is first used. A file that is written over while it is mapped is noticed by its size and time.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
-import os
-import struct
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,16 +26,13 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from cuihop.errors import SnapshotError, SnapshotTooNew
+from cuihop.errors import SnapshotError
+from cuihop.mapped_file import MappedFile
+from cuihop.snapshot_header import ALIGNMENT, FORMAT_VERSION, HEAD_BYTES, packed_head, read_header
+from cuihop.snapshot_layout import Layout
 from cuihop.written_files import replaced_file
 
 __all__ = ["FORMAT_VERSION", "Sections", "write_sections"]
-
-MAGIC = b"\x89CUIHOP\n"
-FORMAT_VERSION = 1
-_HEAD = struct.Struct("<8sIIQQ")
-_ALIGNMENT = 64
-_LARGEST_HEADER = 1 << 28
 
 
 class Sections:
@@ -61,22 +56,26 @@ class Sections:
         self.origin = origin
         self._arrays = arrays
         self._unchecked = dict(checksums or {})
+        self._checksums = dict(self._unchecked)
         self._lock = threading.Lock()
+        self._layout: Layout | None = None
+        self._lengths: dict[str, int] = {}
+        self._file: MappedFile | None = None
 
     @classmethod
-    def open(cls, path: Path) -> Sections:
-        """Map the file.
+    def open(cls, path: Path, layout: Layout) -> Sections:
+        """Map a file.
+
+        Args:
+            path: the file.
+            layout: what it must be.
 
         Raises:
-            SnapshotError: no such file, not a snapshot, truncated, or its header fails the checksum.
+            SnapshotError: no such file, of another kind, truncated, damaged, or with a header that is not so.
             SnapshotTooNew: a later format.
         """
         try:
-            with path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < _HEAD.size:
-                    raise SnapshotError(f"{path}: not a cuihop snapshot; found {size} bytes, expected a header")
-                view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            file = MappedFile(path)
         except IsADirectoryError:
             raise SnapshotError(
                 f"{path}: a directory, not a snapshot. Build one with: cuihop load {path} --output graph.cuihop"
@@ -86,30 +85,23 @@ class Sections:
                 f"{path}: no such snapshot. Build one with: cuihop load DIRECTORY --output {path}"
             ) from None
         except OSError as error:
-            raise SnapshotError(f"{path}: cannot be read: {error.strerror}") from error
-        magic, version, header_bytes, header_checksum, length = _HEAD.unpack(view[: _HEAD.size])
-        if magic != MAGIC:
-            raise SnapshotError(f"{path}: not a cuihop snapshot; found {magic!r} at its start, expected {MAGIC!r}")
-        if version > FORMAT_VERSION:
-            raise SnapshotTooNew(
-                f"{path}: snapshot format {version}, and this cuihop reads up to {FORMAT_VERSION}. "
-                "Upgrade cuihop, or build the snapshot anew with this version."
-            )
-        if length != size:
-            raise SnapshotError(f"{path}: truncated or grown; found {size:,} bytes, expected {length:,}")
-        raw = view[_HEAD.size : _HEAD.size + header_bytes]
-        if len(raw) != header_bytes or xxhash.xxh3_64_intdigest(raw) != header_checksum:
-            raise SnapshotError(f"{path}: the header fails its checksum; the file is damaged")
-        header = json.loads(raw)
-        arrays = {}
-        checksums = {}
-        for section in header["sections"]:
-            dtype = np.dtype(section["dtype"])
-            count = int(np.prod(section["shape"], dtype=np.int64))
-            array = np.frombuffer(view, dtype=dtype, count=count, offset=section["offset"])
-            arrays[section["name"]] = array.reshape(section["shape"])
-            checksums[section["name"]] = section["xxh3"]
-        return cls(header["meta"], arrays, checksums, str(path))
+            raise SnapshotError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except ValueError:  # nothing to map
+            raise SnapshotError(f"{path}: not a cuihop snapshot; found 0 bytes, expected a header") from None
+        origin = str(path)
+        meta, stored = read_header(file.view, file.size, origin)
+        if (holds := meta.get("holds", "snapshot")) != layout.kind:
+            raise SnapshotError(f"{path}: not a {layout.kind}; found {str(holds)[:80]}")
+        arrays = {
+            section.name: np.frombuffer(
+                file.view, dtype=section.dtype, count=int(np.prod(section.shape, dtype=np.int64)), offset=section.offset
+            ).reshape(section.shape)
+            for section in stored
+        }
+        opened = cls(meta, arrays, {section.name: section.xxh3 for section in stored}, origin)
+        opened._lengths = layout.lengths(meta, arrays, origin)
+        opened._layout, opened._file = layout, file
+        return opened
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         try:
@@ -123,6 +115,10 @@ class Sections:
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
 
+    def length(self, name: str) -> int:
+        """How long a section is, without a look at what is in it."""
+        return len(self._arrays[name])
+
     def __len__(self) -> int:
         return len(self._arrays)
 
@@ -131,9 +127,37 @@ class Sections:
             expected = self._unchecked.get(name)
             if expected is None:
                 return
+            if self._file is not None and self._file.cut():
+                raise self._written_over()
             if _checksum(array) != expected:
                 raise SnapshotError(f"{self.origin}: section {name!r} fails its checksum; the file is damaged")
+            if self._layout is not None:
+                self._layout.check(name, self._arrays, self._lengths, self.origin)
             del self._unchecked[name]
+
+    def check_unchanged(self) -> None:
+        """Check that nobody has written over the file since it was mapped. One that was only touched is read again.
+
+        Raises:
+            SnapshotError: somebody has.
+        """
+        file = self._file
+        if file is None or not file.changed():
+            return
+        with self._lock:
+            if file.cut():
+                raise self._written_over()
+            seen = file.state()
+            used = [name for name in self._checksums if name not in self._unchecked]
+            if any(_checksum(self._arrays[name]) != self._checksums[name] for name in used):
+                raise self._written_over()
+            file.accept(seen)
+
+    def _written_over(self) -> SnapshotError:
+        return SnapshotError(
+            f"{self.origin}: written over, or cut, while it was in use. Open it again; put a new file in the place of "
+            "an old one by renaming, as cuihop load does, and not by copying over it"
+        )
 
     def verify(self) -> int:
         """Check every section against its checksum. Returns the bytes checked.
@@ -177,16 +201,15 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
         )
         offset = _aligned(offset + array.nbytes)
     # Offsets count from the first section until the header's own length is known; it then stands in front of them.
-    room = _aligned(_HEAD.size + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
+    room = _aligned(HEAD_BYTES + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
     for section in table:
         section["offset"] += room
     header = json.dumps({"meta": meta, "sections": table}, ensure_ascii=True).encode()
-    if len(header) > min(room - _HEAD.size, _LARGEST_HEADER):
+    if len(header) > room - HEAD_BYTES:
         raise ValueError("the header does not fit")
     length = max([room, *(s["offset"] + s["bytes"] for s in table)])
-    head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(header), xxhash.xxh3_64_intdigest(header), length)
     with replaced_file(path, expected_bytes=length) as file:
-        file.write(head + header)
+        file.write(packed_head(header, length) + header)
         for section, array in zip(table, arrays.values(), strict=True):
             file.seek(section["offset"])
             file.write(_raw(array))
@@ -194,4 +217,4 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
 
 
 def _aligned(offset: int) -> int:
-    return -(-offset // _ALIGNMENT) * _ALIGNMENT
+    return -(-offset // ALIGNMENT) * ALIGNMENT

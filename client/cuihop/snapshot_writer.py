@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, SnapshotError
 from cuihop.graph import Release
 from cuihop.identifier_table import IdentifierTable, identifier_array
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
@@ -24,6 +24,7 @@ __all__ = [
     "RETIRED_RELATIONS",
     "GraphTables",
     "RetiredTable",
+    "check_digest",
     "graph_digest",
     "sections_of",
     "tables_of_edges",
@@ -151,6 +152,32 @@ def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, 
     digest.update(retired.relations.tobytes())
     digest.update(_lines(retired.successors))
     return digest.hexdigest()
+
+
+def check_digest(sections: Sections) -> None:
+    """Check that the edges of a snapshot are those of its digest, in every order in which it holds them.
+
+    Raises:
+        SnapshotError: they are not; checksums alone do not tell.
+    """
+    from cuihop._kernels import csr
+
+    indptr, parents = sections["up_indptr"], sections["up_indices"]
+    retired = RetiredTable(
+        np.repeat(IdentifierTable(sections["retired_cuis"]).as_bytes(), np.diff(sections["retired_indptr"])),
+        sections["retired_relations"],
+        sections["retired_successors"],
+    )
+    children = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    digest = graph_digest(IdentifierTable(sections["cuis"]).as_bytes(), children, parents, retired)
+    down = csr.transposed(indptr, parents)
+    derived = (*down, *csr.union(indptr, parents, *down))
+    names = ("down_indptr", "down_indices", "any_indptr", "any_indices")
+    found = sections.meta["release"]["digest"]
+    if digest != found or not all(np.array_equal(sections[n], made) for n, made in zip(names, derived, strict=True)):
+        raise SnapshotError(
+            f"{sections.origin}: its edges are not those of its digest, {found[:12]}; the file is damaged"
+        )
 
 
 def _lines(identifiers: npt.NDArray[np.bytes_]) -> bytes:

@@ -13,6 +13,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.errors import InputError
 from cuihop.snapshot_format import Sections
+from cuihop.snapshot_layout import SNAPSHOT
 
 if TYPE_CHECKING:
     from cuihop.neo4j.connection import Neo4jConnection
@@ -57,7 +58,7 @@ def store(
     from cuihop.neo4j.connection import Neo4jConnection
     from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
 
-    sections = Sections.open(snapshot)
+    sections = Sections.open(snapshot, SNAPSHOT)
     if csv is not None:
         files = write_bulk_files(sections, csv.resolve())
         note("stop the server, run this where it is installed, start it, then give this command with --imported:")

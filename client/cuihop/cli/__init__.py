@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 __all__ = ["main"]
 
@@ -14,6 +16,7 @@ def main() -> None:
     from cuihop.cli.output import complain
     from cuihop.errors import CuihopError
 
+    warnings.showwarning = _shown(warnings.showwarning)
     try:
         application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
     except CuihopError as error:
@@ -29,3 +32,17 @@ def main() -> None:
         if stop.code == INTERRUPTED:
             complain("interrupted; nothing was half-written")
         raise
+
+
+def _shown(otherwise: Any) -> Any:
+    """Warnings of damage as notes, all others as before."""
+    from cuihop.cli.output import note
+    from cuihop.errors import DamageWarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, DamageWarning):
+            note(f"warning: {message}")
+        else:
+            otherwise(message, category, *where, **more)
+
+    return show
