@@ -12,12 +12,13 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from cuihop.snapshot import SnapshotGraph
+from cuihop_service.addresses import listening_socket
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Front, Guard, Observer
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.limits import Limits
-from cuihop_service.servers import Servers, listening_socket
+from cuihop_service.servers import Servers
 
 
 @dataclass

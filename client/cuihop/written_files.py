@@ -140,7 +140,9 @@ def check_output_folder(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def replaced_file(path: Path, *, expected_bytes: int | None = None, mode: int = 0o666) -> Iterator[BinaryIO]:
+def replaced_file(
+    path: Path, *, expected_bytes: int | None = None, mode: int = 0o666, durable: bool = True
+) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` when the block ends well, and vanishes when it does not.
 
     A file that is replaced keeps its mode and its owner; the owner may change only where everybody may read it.
@@ -150,6 +152,7 @@ def replaced_file(path: Path, *, expected_bytes: int | None = None, mode: int = 
         path: the target.
         expected_bytes: how much is to be written; said where there is no room for it.
         mode: of a file that is new, less what the process's mask takes away.
+        durable: wait until it is on the disk; not needed of what can be made again and is checked when it is read.
 
     Raises:
         InputError: ``path`` is one of the protected inputs.
@@ -167,9 +170,11 @@ def replaced_file(path: Path, *, expected_bytes: int | None = None, mode: int = 
             yield file
             file.flush()
             _keep_owner(file, target)
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
             temporary.replace(target)  # before the lock is given up
-        _synchronise(target.parent)
+        if durable:
+            _synchronise(target.parent)
     except OSError as error:
         _discard(temporary)
         needed = ""

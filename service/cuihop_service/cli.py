@@ -23,11 +23,10 @@ def _serve(**given: Any) -> None:
     A setting is taken from its flag, else from its variable in the environment, else from the file, else it has its
     default.
     """
+    from cuihop_service.addresses import Addresses, listening_socket
     from cuihop_service.guard.exposure import check_exposure
     from cuihop_service.observe.logs import configure_logs
-    from cuihop_service.servers import listening_socket
     from cuihop_service.supervisor import supervise
-    from cuihop_service.worker import Addresses, run_worker
 
     file: Path | None = given.pop("config")
     settings = read_settings({name: value for name, value in given.items() if value not in (None, [])}, file)
@@ -45,9 +44,6 @@ def _serve(**given: Any) -> None:
             own = "localhost" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104 - no address to open
             note(f"to look at the graph, open http{end}://{own}:{addresses.http_port}/")
 
-    if settings.workers == 1:
-        run_worker(settings, http, settings.grpc_port, shared_port=False, tell=tell)
-        return
     code = supervise(settings, http, tell)
     if code:
         raise typer.Exit(code)

@@ -18,31 +18,9 @@ from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
 
-__all__ = ["Servers", "listening_socket"]
+__all__ = ["Servers"]
 
 _KEEP_ALIVE_SECONDS = 75
-
-
-def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket:
-    """A socket that HTTP workers share. Port 0 takes any free one.
-
-    Raises:
-        InputError: the address cannot be used.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-        bound.listen(backlog)
-    except OSError as error:
-        bound.close()
-        raise InputError(
-            "cannot listen for HTTP", column="http-port", found=f"{host}:{port}", advice=error.strerror or str(error)
-        ) from None
-    bound.setblocking(False)
-    bound.set_inheritable(True)
-    return bound
 
 
 class _HttpServer(uvicorn.Server):

@@ -42,7 +42,8 @@ class ServiceSettings(BaseSettings):
         "on", description="Hold a Neo4j release in memory too. off: every answer is Cypher behind the cache."
     )
     index_folder: Path = Field(
-        Path("~/.cache/cuihop/index"), description="Where the index files of Neo4j releases lie."
+        Path("~/.cache/cuihop/index"),
+        description="Where index files of Neo4j releases lie, and the copy of a snapshot.",
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")

@@ -16,6 +16,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.snapshot import SnapshotGraph
 from cuihop.snapshot_writer import write_snapshot
 from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.own_copy import opened_copy, state_of
 
 if TYPE_CHECKING:
     from cuihop.neo4j.graph import Neo4jGraph
@@ -63,7 +64,7 @@ def store_at(
     Args:
         address: ``snapshot:PATH``, a path, or a Neo4j server's address.
         index: whether a Neo4j release is also held in memory.
-        index_folder: where its index file lies, shared by the workers.
+        index_folder: where index files and copies of snapshots lie, shared by the workers.
         caching: puts a cache before what answers by Cypher.
         timeout: seconds for one question to Neo4j.
         traces: whether questions to Neo4j are spans of the trace that they belong to.
@@ -80,41 +81,35 @@ def store_at(
             found="off",
             expected="on, or a Neo4j server as the store",
         )
-    return SnapshotStore(Path(address.removeprefix("snapshot:")))
+    return SnapshotStore(Path(address.removeprefix("snapshot:")), index_folder)
 
 
 class SnapshotStore:
-    """A snapshot file. A new file in its place is a new release.
+    """A snapshot file. A new file in its place, or other content in it, is a new release.
 
     Args:
-        path: the file. It must be replaced by renaming, as `cuihop load` does, never written over.
+        path: the file.
+        folder: where the copy lies that is served: see `cuihop_service.own_copy`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
+        self._folder = folder
+        self._seen: tuple[int, ...] | None = None
 
     def open(self) -> ServedGraph:
-        """Map the file, and check all of it: a copy that is still under way must not be served."""
-        seen = self._identity()
-        graph = SnapshotGraph.open(self._path)
-        graph.verify()
+        """Copy the file and map the copy, all of it checked: what is still being written must not be served."""
+        seen = state_of(self._path)
+        graph = opened_copy(self._path, self._folder)
         self._seen = seen
         return ServedGraph(graph.release, index=graph)
 
     def changed(self, served: ServedGraph) -> bool:
-        """Whether another file lies there."""
-        return self._identity() != self._seen
+        """Whether another file lies there, or the file has changed."""
+        return state_of(self._path) != self._seen
 
     def completed(self, served: ServedGraph) -> None:
         """Nothing is missing."""
-
-    def _identity(self) -> tuple[int, int, int]:
-        try:
-            found = self._path.stat()
-        except OSError as error:
-            raise SnapshotError(f"{self._path}: {error.strerror or error}") from None
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,4 +1,4 @@
-"""Several workers behind one pair of ports: started, started again when one dies, and stopped together."""
+"""The workers behind one pair of ports: started, started again when one dies, and stopped together."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from cuihop.errors import CuihopError, InputError
-from cuihop_service.observe.metrics_folder import MetricsFolder
+from cuihop.errors import CuihopError
+from cuihop_service.addresses import Addresses, reserved_port
+from cuihop_service.observe.metrics_folder import MetricsFolder, hold_folder
 from cuihop_service.settings import ServiceSettings
-from cuihop_service.worker import Addresses
 
 __all__ = ["supervise", "worker_main"]
 
@@ -38,29 +39,6 @@ class _Worker:
     deaths: int = 0
     ready: bool = False
     next_start: float = 0.0
-
-
-def reserved_port(host: str, port: int) -> socket.socket:
-    """A port that workers may share for gRPC, kept from others. It is bound and does not listen.
-
-    Raises:
-        InputError: the port is taken.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    held = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        if port:  # another service that shares its port in the same way would go unnoticed
-            with socket.socket(family, socket.SOCK_STREAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind((host, port))
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        held.bind((host, port))
-    except OSError as error:
-        held.close()
-        raise InputError(
-            "cannot listen for gRPC", column="grpc-port", found=f"{host}:{port}", advice=error.strerror or str(error)
-        ) from None
-    return held
 
 
 def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Addresses], None]) -> int:
@@ -173,6 +151,8 @@ def worker_main() -> None:
     handed = json.load(sys.stdin)
     settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
     configure_logs(settings.log_format)
+    warnings.showwarning = lambda message, *_: _log.warning("%s", message)  # of damage: see `cuihop.errors`
+    hold_folder()
     parent = os.getppid()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     http = socket.socket(fileno=handed["http"])

@@ -9,7 +9,6 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import uvloop
 from starlette.routing import BaseRoute
@@ -18,6 +17,7 @@ from cuihop.connection import is_neo4j_address
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop.graph import ConceptGraph
 from cuihop.neo4j.connection import Neo4jSettings
+from cuihop_service.addresses import Addresses
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
@@ -37,20 +37,6 @@ from cuihop_service.stores import store_at
 __all__ = ["Addresses", "run_worker"]
 
 _log = logging.getLogger("cuihop.service")
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """Where a worker answers.
-
-    Attributes:
-        http_port, grpc_port: the ports in use.
-        tls: whether both speak TLS.
-    """
-
-    http_port: int
-    grpc_port: int
-    tls: bool
 
 
 def run_worker(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
@@ -16,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xxhash
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.baselines import top_k
-from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock
+from cuihop.evaluation.checkpoint import MAGIC, Checkpoint, FinishedBlock
 from cuihop.evaluation.whole_collection import Evaluation, evaluate
 
 CUIS = [f"C{i:07d}" for i in range(400)]
@@ -198,6 +201,40 @@ def test_another_file_is_never_overwritten(made: dict[str, Any], tmp_path: Path,
 def test_a_folder_in_its_place_is_told(made: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         evaluate(made["images"], made["ranking"], made["graph"], checkpoint=tmp_path)
+
+
+def test_records_that_are_none_are_refused_whatever_their_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "x.blocks"
+    with Checkpoint(path, {"a": 1}) as saved:
+        saved.add(FinishedBlock(0, 0, np.arange(2), np.ones((2, 3))))
+    good = path.read_bytes()
+    head = good[: good.index(b'{"a": 1}') + 8]
+
+    def record(content: bytes) -> bytes:
+        return struct.pack("<QQ", len(content), xxhash.xxh3_64_intdigest(content)) + content
+
+    def block(queries: int, places: list[int], values: int) -> bytes:
+        return record(struct.pack(f"<qqq{len(places)}q{values}d", 0, 0, queries, *places, *[1.0] * values))
+
+    for forged in (
+        MAGIC + record(b"no JSON"), MAGIC + record(b"[]"), MAGIC + record(b"[" * 100_000), MAGIC + record(b""),
+        head + record(b""), head + record(b"x" * 23), head + block(-1, [], 0), head + block(2**62, [], 0),
+        head + block(2, [0], 0), head + block(2, [0, 1], 3), head + block(0, [], 3), head + block(2, [0, -1], 6),
+        head + block(2, [1, 1], 6),
+    ):  # fmt: skip
+        path.write_bytes(forged)
+        with pytest.raises(InputError, match="not a checkpoint"):
+            Checkpoint(path, {"a": 1})
+        assert path.read_bytes() == forged
+    path.write_bytes(head + block(2, [0, 1], 6))
+    with Checkpoint(path, {"a": 1}) as saved:
+        assert saved.finished[0].values.shape == (2, 3)
+
+
+def test_a_pipe_in_its_place_is_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="a device or a pipe"):
+        Checkpoint(tmp_path / "pipe", {})
 
 
 def test_two_jobs_do_not_share_a_file(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
 def test_a_snapshot_store_sees_another_file(tmp_path: Path) -> None:
     path = tmp_path / "graph.cuihop"
     example_graph().save(path)
-    store = SnapshotStore(path)
+    store = SnapshotStore(path, tmp_path / "own")
     first = store.open()
     assert not store.changed(first)
     shorter_graph().save(path)
@@ -121,7 +121,7 @@ def test_a_half_copied_snapshot_is_not_served(tmp_path: Path) -> None:
     example_graph().save(path)
     whole = path.read_bytes()
     holder = GraphHolder()
-    watch = ReleaseWatch(holder, SnapshotStore(path), 0.02)
+    watch = ReleaseWatch(holder, SnapshotStore(path, tmp_path / "own"), 0.02)
     watch.open_first()
     watch.start()
     half = tmp_path / "half"
@@ -151,7 +151,7 @@ def test_a_release_is_exchanged_without_a_failed_or_a_mixed_answer(tmp_path: Pat
         graph.save(tmp_path / f"{number}.cuihop")
     true = {graph.release.digest: graph.distance(*PAIR) for graph in releases}
     shutil.copyfile(tmp_path / "0.cuihop", path)
-    store = SnapshotStore(path)
+    store = SnapshotStore(path, tmp_path / "own")
     with running_service(store.open()) as service:
         watch = ReleaseWatch(service.holder, store, 0.01)
         watch.start()

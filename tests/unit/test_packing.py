@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop._kernels import bfs
 from cuihop.distance_index import index_path
 from cuihop.graph import Direction, DistancePack
 from cuihop.index_builder import build_index
@@ -48,6 +50,27 @@ def test_distances_among_many_concepts(direction: Direction, asked: int) -> None
         assert as_matrix(graph.pack(some, hops=bound, direction=direction)) == expected
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_row_that_might_not_fit_is_left_to_the_next_call(first: int) -> None:
+    """The room itself: compiled code writes without a look. A concept whose place is 0 needs room as the others do."""
+    chain = [f"C{i:07d}" for i in range(4)]
+    section = SnapshotGraph.of(pairwise(chain)).sections
+    wanted = 4 - first
+    local = np.array([place - first for place in range(4)], dtype=np.int32)  # -1: not wanted
+    for room, rows in ((wanted - 1, 0), (wanted, 1), (2 * wanted - 1, 1), (2 * wanted, 2)):
+        columns, hops = np.full(room + 8, 77, dtype=np.int32), np.full(room + 8, 77, dtype=np.uint8)
+        ends = np.zeros(2, dtype=np.int64)
+        mark, queue, levels = (np.zeros(4, dtype=np.int32) for _ in range(3))
+        done = bfs.pack(
+            section["any_indptr"], section["any_indices"], np.array([1, 2], dtype=np.int32), local, 3,
+            mark, queue, levels, 1, columns[:room], hops[:room], ends,
+        )  # fmt: skip
+        assert done == rows
+        assert (columns[room:] == 77).all()
+        assert (hops[room:] == 77).all()
+        assert ends[:rows].tolist() == [wanted * row for row in range(1, rows + 1)]
+
+
 def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
     chain = [f"C{i:07d}" for i in range(400)]
     graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(399)])
@@ -65,6 +88,7 @@ def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) ->
     graph.save(tmp_path / "graph.cuihop")
     program = f"""
 from cuihop import SnapshotGraph
+from cuihop._kernels import bfs
 graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})
 graph.warm_up()
 from cuihop._kernels import bfs, labels, landmarks, lookup, many_sources

@@ -22,6 +22,7 @@ import contextlib
 import errno
 import json
 import os
+import stat
 import struct
 import threading
 from collections.abc import Iterator, Mapping
@@ -120,7 +121,11 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _opened(self) -> FileIO:
-        return FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
+        opened = FileIO(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o666), "r+")
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            opened.close()
+            raise OSError(errno.EINVAL, "a device or a pipe, and not a file")
+        return opened
 
     def _lock_file(self) -> None:
         try:
@@ -161,15 +166,36 @@ class Checkpoint:
         header = next(records, None)
         if header is None:
             return 0
-        self._compare(json.loads(header), depends)
+        try:
+            found = json.loads(header)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self._damaged("its first record")
+        self._compare(found, depends)
         end = self._file.tell()
         for content in records:
-            part, number, queries = _BLOCK.unpack_from(content)
-            places = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
-            values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + places.nbytes).reshape(queries, -1)
-            self.finished.append(FinishedBlock(part, number, places.astype(np.int64), values.astype(np.float64)))
+            self.finished.append(self._block(content))
             end = self._file.tell()
         return end
+
+    def _block(self, content: bytes) -> FinishedBlock:
+        """A block whose checksum is right: its numbers may still be those of another program."""
+        if len(content) < _BLOCK.size:
+            raise self._damaged("a block")
+        part, number, queries = _BLOCK.unpack_from(content)
+        rest = len(content) - _BLOCK.size - 8 * queries
+        if queries < 0 or rest < 0 or rest % (8 * queries or 8) or (rest and not queries):
+            raise self._damaged("a block")
+        places = np.frombuffer(content, dtype="<i8", count=queries, offset=_BLOCK.size)
+        if (places < 0).any() or len(set(places.tolist())) < queries:
+            raise self._damaged("a block")
+        values = np.frombuffer(content, dtype="<f8", offset=_BLOCK.size + places.nbytes)
+        width = values.size // queries if queries else 0
+        return FinishedBlock(part, number, places.astype(np.int64), values.reshape(queries, width).astype(np.float64))
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError("not a checkpoint", file=self.path, found=f"{what} that is none", advice=_ADVICE)
 
     def _records(self, size: int) -> Iterator[bytes]:
         while True:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FOLDER_VARIABLE", "MetricsFolder", "reading"]
+__all__ = ["FOLDER_VARIABLE", "MetricsFolder", "hold_folder", "reading"]
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where `prometheus_client` looks for the folder. It must be set before a worker starts."""
 
 _NOBODY = "0"  # the process that what the dead have counted is credited to
 _PREFIX = "cuihop-metrics-"
-_HELD = "held"  # a file locked as long as the process lives that made the folder
+_HELD = "held"  # a file that is locked as long as a process lives that writes to the folder
 
 
 class MetricsFolder:
@@ -32,7 +32,7 @@ class MetricsFolder:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         making = self.path / f"{_HELD}.new"
         self._held = making.open("a")
-        fcntl.flock(self._held, fcntl.LOCK_EX)
+        fcntl.flock(self._held, fcntl.LOCK_SH)
         making.rename(self.path / _HELD)  # never there without its lock
         _remove_abandoned(self.path.parent)
         os.environ[FOLDER_VARIABLE] = str(self.path)
@@ -63,6 +63,13 @@ class MetricsFolder:
         os.environ.pop(FOLDER_VARIABLE, None)
         shutil.rmtree(self.path, ignore_errors=True)
         self._held.close()
+
+
+def hold_folder() -> None:
+    """Keep others from removing the folder while this process lives, which may be longer than the one that made it."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder is not None:
+        fcntl.flock(os.open(Path(folder) / _HELD, os.O_RDONLY), fcntl.LOCK_SH)  # and never closed
 
 
 def _remove_abandoned(parent: Path) -> None:

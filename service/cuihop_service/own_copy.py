@@ -1,0 +1,119 @@
+"""The service's own copy of a snapshot: nobody else writes to it, whatever becomes of the file that was named.
+
+A snapshot that is mapped and then written over changes under whoever reads it, and ends the process where it is cut. So
+a service maps a copy, which its workers share: made once, by whoever comes first, in a folder of the service. Where the
+file system can, it shares the blocks of the original and takes no room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+from cuihop.distance_index import index_path
+from cuihop.errors import OutputError, SnapshotError
+from cuihop.snapshot import SnapshotGraph
+from cuihop.written_files import replaced_file
+
+__all__ = ["opened_copy", "state_of"]
+
+_log = logging.getLogger("cuihop.service")
+
+_END = ".copy.cuihop"
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """What tells one state of a file from another: device, inode, size, and when it was written and changed.
+
+    Raises:
+        SnapshotError: there is no such file.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise SnapshotError(f"{path}: {error.strerror or error}") from None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
+    """A snapshot, with the index beside it, opened from a copy in the folder and checked whole.
+
+    Copies that nobody uses any more are removed. Where none can be made the file itself is opened, and the log says so.
+
+    Raises:
+        SnapshotError: no such file, or it is no snapshot; or it is being written while it is read.
+    """
+    state_of(path)
+    if not path.is_file():
+        return SnapshotGraph.open(path)  # which says what it is
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (folder / "copies.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _remove_unused(folder)
+            copy = folder / f"{_name(path)}{_END}"
+            if not copy.exists():
+                if index_path(path).exists():
+                    _copy(index_path(path), index_path(copy))
+                _copy(path, copy)  # last: where it is, all is
+            number = _held(copy)
+    except (OSError, OutputError) as error:
+        _log.warning(
+            "%s: served as it lies there, since no copy can be made in %s (%s): it must not be written over, only "
+            "replaced by renaming", path, folder, getattr(error, "strerror", None) or error,
+        )  # fmt: skip
+        graph = SnapshotGraph.open(path)
+        graph.set_aside_damage()
+        return graph
+    try:
+        graph = SnapshotGraph.open(copy)
+        weakref.finalize(graph, os.close, number)
+        graph.set_aside_damage()
+    except SnapshotError as error:
+        raise SnapshotError(f"{path}: its copy {error}") from None
+    return graph
+
+
+def _name(path: Path) -> str:
+    beside = index_path(path)
+    states = (state_of(path), state_of(beside) if beside.exists() else None)
+    return hashlib.sha256(repr(states).encode()).hexdigest()[:32]
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a file as it is in one moment; its checksums tell whether it was that."""
+    before = state_of(path)
+    with path.open("rb") as source, replaced_file(copy, expected_bytes=before[2], mode=0o600, durable=False) as target:
+        _copy_bytes(source, target)
+    if state_of(path) != before:
+        copy.unlink(missing_ok=True)
+        raise SnapshotError(f"{path}: it is being written over; put a new snapshot in its place by renaming")
+
+
+def _copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
+    with contextlib.suppress(OSError):  # between such file systems, or at all: then by hand, from where it stopped
+        while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
+            pass
+    shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _held(copy: Path) -> int:
+    """The copy, opened; others do not remove it as long as it is open."""
+    number = os.open(copy, os.O_RDONLY)
+    fcntl.flock(number, fcntl.LOCK_SH)
+    return number
+
+
+def _remove_unused(folder: Path) -> None:
+    for copy in folder.glob(f"*{_END}"):
+        with contextlib.suppress(OSError), copy.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            index_path(copy).unlink(missing_ok=True)
+            copy.unlink()
