@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from cuihop.errors import CuihopError
+from cuihop.errors import CuihopError, GraphUnavailable
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
@@ -77,7 +77,15 @@ class ReleaseWatch:
                 found.close()
         served = self._holder.current
         if served is not None and not self._over:
-            complete = self._store.completed(served)
+            if self._holder.state in ("starting", "unavailable"):
+                self._settle("ready", "")  # the index may take minutes, and answers do not wait for it
+            try:
+                complete = self._store.completed(served)
+            except GraphUnavailable:
+                raise
+            except CuihopError as error:
+                self._settle("degraded", f"no index; answers come by Cypher: {error}")
+                return
             if complete is not None:
                 self._serve(complete)
         self._settle("ready", "")

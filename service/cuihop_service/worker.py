@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.connection import is_neo4j_address
-from cuihop.errors import GraphUnavailable, InputError
+from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.neo4j.connection import Neo4jSettings
+from cuihop.neo4j.login import share_refusals
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
@@ -28,6 +31,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
 from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.servers import Servers
@@ -87,6 +91,8 @@ async def _answer(
     tell: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
+    if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
+        share_refusals(Path(folder))
     holder = GraphHolder()
     store = store_at(
         settings.store,
@@ -100,7 +106,9 @@ async def _answer(
     try:
         watch.open_first()
         holder.settle("ready")
-    except GraphUnavailable as error:  # the database may come up later
+    except SnapshotError:  # a path with a slip in it: whoever starts the service is there to see
+        raise
+    except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
         holder.settle("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
