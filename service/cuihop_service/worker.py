@@ -21,7 +21,7 @@ from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.neo4j.connection import Neo4jSettings
 from cuihop.neo4j.login import share_refusals
-from cuihop_service.cache import CachedGraph, SharedPairs
+from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.front import Front, Observers
@@ -94,11 +94,13 @@ async def _answer(
     if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
         share_refusals(Path(folder))
     holder = GraphHolder()
+    counts = PairCounts()
+    shared = shared_pairs(settings)
     store = store_at(
         settings.store,
         index=settings.index == "on",
         index_folder=settings.index_folder.expanduser(),
-        caching=caching(settings),
+        caching=caching(settings, counts, shared),
         timeout=settings.limit_seconds,
         traces=settings.traces,
     )
@@ -113,7 +115,12 @@ async def _answer(
         holder.settle("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
     observation = Observation(
-        holder, log_requests=settings.log_requests, slow_seconds=settings.slow_seconds, traces=settings.traces
+        holder,
+        log_requests=settings.log_requests,
+        slow_seconds=settings.slow_seconds,
+        counts=counts,
+        shared=shared,
+        traces=settings.traces,
     )
     guard = settings.guard.guard()
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
@@ -227,13 +234,21 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
 
 
-def caching(settings: ServiceSettings) -> Callable[[ConceptGraph], CachedGraph | None]:
-    """What puts the cache before a graph that answers by Cypher.
+def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
+    """The cache's level that replicas share; None where there is none.
 
     Raises:
         InputError: the address of Redis is not one.
     """
+    if settings.redis is None or not settings.cache_entries:
+        return None
+    return SharedPairs(settings.redis.get_secret_value())
+
+
+def caching(
+    settings: ServiceSettings, counts: PairCounts, shared: SharedPairs | None
+) -> Callable[[ConceptGraph], CachedGraph | None]:
+    """What puts the cache before a graph that answers by Cypher."""
     if not settings.cache_entries:
         return lambda graph: None
-    shared = None if settings.redis is None else SharedPairs(settings.redis.get_secret_value())
-    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared)
+    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared, counts=counts)
