@@ -1,22 +1,31 @@
 # The service. Build:  docker build --tag cuihop .
 # It holds no release, no key and no password: these come when it runs. docs/operations.md says how.
+# Behind a proxy that opens TLS, the build needs the proxy's certificates; they do not become part of the image:
+#     docker build --tag cuihop --secret id=certificates,src=/etc/ssl/certs/ca-certificates.crt .
 
 FROM python:3.13-slim-bookworm AS build
 ENV UV_COMPILE_BYTECODE=1 \
     UV_LINK_MODE=copy \
     UV_PROJECT_ENVIRONMENT=/opt/cuihop \
     UV_PYTHON_DOWNLOADS=never
-RUN pip install --no-cache-dir uv==0.13.8
+# pip and uv take the certificates of the secret where there is one, else their own.
+RUN --mount=type=secret,id=certificates \
+    if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
+    && pip install --no-cache-dir uv==0.13.8
 WORKDIR /source
 # The packages of uv.lock, in a layer of their own: they change less often than the code.
 COPY pyproject.toml uv.lock ./
-RUN uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-install-project
+RUN --mount=type=secret,id=certificates \
+    if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
+    && uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-install-project
 COPY README.md LICENSE ./
 COPY client client
 COPY graph_loader graph_loader
 COPY proto proto
 COPY service service
-RUN uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-editable
+RUN --mount=type=secret,id=certificates \
+    if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
+    && uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-editable
 
 FROM python:3.13-slim-bookworm
 RUN groupadd --gid 10001 cuihop \
@@ -34,8 +43,8 @@ ENV PATH=/opt/cuihop/bin:$PATH \
 USER 10001:10001
 VOLUME /var/cache/cuihop
 EXPOSE 8080 50051
-# Plain HTTP: where the service speaks TLS itself, give a health check of your own.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=6 \
-    CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ.get('CUIHOP_HTTP_PORT', '8080') + '/health/ready', timeout=4)"]
+# Healthy is who can answer: /health/ready, with the settings of the environment or of CUIHOP_CONFIG, TLS or not.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=120s --start-interval=3s --retries=3 \
+    CMD ["python", "-m", "cuihop_service.health_check"]
 ENTRYPOINT ["cuihop"]
 CMD ["serve"]

@@ -8,6 +8,7 @@
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
+# make containers  the image built, docker-compose.yml started and broken, with a Docker engine: some minutes
 # make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
@@ -21,7 +22,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench bench-smoke docs links tutorial stubs vendor neo4j clean
+.PHONY: demo test check bench bench-smoke docs links tutorial stubs vendor neo4j containers clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -59,6 +60,9 @@ stubs: $(READY)
 
 vendor: $(READY)
 	@$(BIN)/python -m cuihop_service.explorer.vendoring $(ACCEPT)
+
+containers: $(READY)
+	@bash tests/containers/check.sh
 
 neo4j: $(READY)
 	@$(BIN)/python -m cuihop.neo4j.local_server --home $(NEO4J_DATA)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["GraphHolder", "ServedGraph", "State"]
 
 State: TypeAlias = Literal["starting", "ready", "degraded", "unavailable", "stopping"]
-"""``degraded``: answers go on from the index while the store is down. ``unavailable``: nothing can be answered."""
+"""``degraded``: answers go on from the index while the store is down, or by Cypher while the index cannot be made.
+``unavailable``: nothing can be answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
-from cuihop.errors import CuihopError
+from cuihop.errors import CuihopError, GraphUnavailable
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.stores import Store
 
 __all__ = ["ReleaseWatch"]
 
 _log = logging.getLogger("cuihop.service")
+
+_LINE_SECONDS = 60.0  # between two lines of one state: a server that comes up has a new reason at each look
 
 
 class ReleaseWatch:
@@ -29,6 +32,7 @@ class ReleaseWatch:
         self._seconds = seconds
         self._wake = threading.Event()
         self._over = False
+        self._next_line = 0.0
         self._thread = threading.Thread(target=self._run, name="release-watch", daemon=True)
 
     def open_first(self) -> None:
@@ -77,7 +81,15 @@ class ReleaseWatch:
                 found.close()
         served = self._holder.current
         if served is not None and not self._over:
-            complete = self._store.completed(served)
+            if self._holder.state in ("starting", "unavailable"):
+                self._settle("ready", "")  # the index may take minutes, and answers do not wait for it
+            try:
+                complete = self._store.completed(served)
+            except GraphUnavailable:
+                raise
+            except CuihopError as error:
+                self._settle("degraded", f"no index; answers come by Cypher: {error}")
+                return
             if complete is not None:
                 self._serve(complete)
         self._settle("ready", "")
@@ -107,6 +119,8 @@ class ReleaseWatch:
     def _settle(self, state: State, trouble: str) -> None:
         if self._over:
             return
-        if (self._holder.state, self._holder.trouble) != (state, trouble):
+        changed = state != self._holder.state
+        if changed or (trouble != self._holder.trouble and time.monotonic() >= self._next_line):
             (_log.warning if trouble else _log.info)("%s%s", state, f": {trouble}" if trouble else "")
+            self._next_line = time.monotonic() + _LINE_SECONDS
         self._holder.settle(state, trouble)

@@ -52,7 +52,9 @@ class ServiceSettings(BaseSettings):
     workers: Annotated[int, Ge(1), Le(256)] = Field(
         1, description="Processes that answer. They share the memory of the release."
     )
-    watch_seconds: Annotated[float, Gt(0)] = Field(5.0, description="Seconds between two looks for a new release.")
+    watch_seconds: Annotated[float, Gt(0)] = Field(
+        1.0, description="Seconds between two looks at the store: is there a new release, and is it there at all?"
+    )
     drain_seconds: Annotated[float, Ge(0)] = Field(
         20.0, description="Seconds that answers under way are given when the service stops."
     )

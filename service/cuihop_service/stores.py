@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import logging
 import os
+import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cuihop.connection import is_neo4j_address
-from cuihop.errors import GraphUnavailable, InputError, SnapshotError
+from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot import SnapshotGraph
 from cuihop.snapshot_writer import write_snapshot
@@ -19,10 +24,16 @@ from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.own_copy import opened_copy, state_of
 
 if TYPE_CHECKING:
+    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
     from cuihop.neo4j.graph import Neo4jGraph
     from cuihop_service.cache import CachedGraph
 
 __all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
+
+_log = logging.getLogger("cuihop.service")
+
+_LOOK_SECONDS = 2.0
+_INDEX_PAUSE_SECONDS = 60.0
 
 Caching = Callable[[ConceptGraph], "CachedGraph | None"]
 """Puts a cache before a graph; None for no cache."""
@@ -50,6 +61,7 @@ class Store(Protocol):
 
         Raises:
             GraphError: the store cannot be asked.
+            OutputError: the index cannot be written. Answers go on without.
         """
 
     def close(self) -> None:
@@ -118,8 +130,8 @@ class SnapshotStore:
 class Neo4jStore:
     """A Neo4j database. With an index, its active release is written to a file once, and the workers map it.
 
-    Until the file is there, Cypher answers. A service that starts while the database is down goes on from the file of
-    the release that it served last.
+    Until the file is there, Cypher answers; also where it cannot be written. A service that starts while the database
+    is down goes on from the file of the release that it served last.
 
     Args:
         address: of the server; user and password come from the environment.
@@ -140,12 +152,15 @@ class Neo4jStore:
         self._timeout = timeout
         self._traces = traces
         self._last = folder / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.last"
+        self._looking: Neo4jConnection | None = None
+        self._needed: dict[str, int] = {}
+        self._next_index = 0.0
 
     def open(self) -> ServedGraph:
         """The active release: from its index file where there is one, by Cypher where not."""
         try:
             graph = self._graph()
-        except GraphUnavailable:
+        except (GraphUnavailable, QueryTimedOut):
             served = self._served_last() if self._index else None
             if served is None:
                 raise
@@ -157,38 +172,96 @@ class Neo4jStore:
         return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
 
     def changed(self, served: ServedGraph) -> bool:
-        """Whether another release is active in the database."""
-        with self._graph() as graph:
-            return graph.release.digest != served.digest
+        """Whether another release is active in the database, or none. Two seconds at most: readiness depends on it."""
+        return self._answered_soon(self._active_digest) != served.digest
+
+    def _active_digest(self) -> str | None:
+        from cuihop.neo4j import cypher
+        from cuihop.neo4j.connection import Neo4jConnection
+
+        looking = self._looking
+        if looking is None:
+            bounds = {"timeout": _LOOK_SECONDS, "acquisition_timeout": 2 * _LOOK_SECONDS, "retry_time": 0.0}
+            looking = self._looking = Neo4jConnection(self._settings(connections=1, idle_time=0.0, **bounds))
+        try:
+            row = looking.read(lambda tx: tx.run(cypher.ACTIVE_DIGEST).single())
+            return None if row is None else row["digest"]
+        finally:
+            if self._looking is not looking:  # nobody waits for it any more
+                looking.close()
+
+    def _answered_soon(self, question: Callable[[], str | None]) -> str | None:
+        """The answer to a short question: a server that is frozen, or gone without a word, keeps a socket waiting.
+
+        Raises:
+            GraphUnavailable: there is none within the time. The question is left behind with its connection.
+        """
+        outcome: SimpleQueue[str | BaseException | None] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                outcome.put(question())
+            except BaseException as error:
+                outcome.put(error)
+
+        threading.Thread(target=ask, name="look", daemon=True).start()
+        try:
+            answer = outcome.get(timeout=_LOOK_SECONDS)
+        except Empty:
+            self._looking = None
+            raise GraphUnavailable(f"{self._address}: no answer within {_LOOK_SECONDS:g} s") from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def completed(self, served: ServedGraph) -> ServedGraph | None:
         """The release with its index. One worker of a machine writes the file; the others find it."""
         if not self._index or served.index is not None:
             return None
-        from cuihop.neo4j.projection import snapshot_sections
-
         path = self._file(served.digest)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with _locked(path.with_suffix(".lock")):
+            with _locked(path.with_suffix(".lock")) as alone:
+                if not alone:  # another worker is writing it
+                    return None
                 index = self._from_file(served.digest)
                 if index is None:
-                    with self._graph() as graph:
-                        sections = snapshot_sections(graph.connection, graph.number)
-                    write_snapshot(path, sections)
-                    index = SnapshotGraph.open(path)
+                    index = self._written(path, served.digest)
         except OSError as error:
-            raise GraphUnavailable(f"{self._folder}: no index can be kept here: {error.strerror or error}") from error
+            raise OutputError(f"{self._folder}: no index can be kept here: {error.strerror or error}") from error
         self._remember(index.release.digest)
         return ServedGraph(index.release, index=index)
 
+    def _written(self, path: Path, digest: str) -> SnapshotGraph:
+        """The index, made of the database. The whole release is read for it, so not where it is known to be in vain."""
+        from cuihop.neo4j.projection import snapshot_sections
+
+        needed, free = self._needed.get(digest, 0), shutil.disk_usage(self._folder).free
+        if needed > free:
+            raise OutputError(f"{path}: not written: {needed:,} bytes are needed, {free:,} are free")
+        if time.monotonic() < self._next_index:
+            raise OutputError(f"{path}: not written; it is tried again within a minute")
+        with self._graph() as graph:
+            sections = snapshot_sections(graph.connection, graph.number)
+        try:
+            write_snapshot(path, sections)
+        except OutputError:
+            self._needed = {digest: sum(sections[name].nbytes for name in sections)}
+            if self._needed[digest] <= shutil.disk_usage(self._folder).free:
+                self._next_index = time.monotonic() + _INDEX_PAUSE_SECONDS
+            raise
+        return SnapshotGraph.open(path)
+
+    def _settings(self, **others: Any) -> Neo4jSettings:
+        from cuihop.neo4j.connection import Neo4jSettings
+
+        return Neo4jSettings.from_environment(self._address, **others)
+
     def _graph(self) -> Neo4jGraph:
-        from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+        from cuihop.neo4j.connection import Neo4jConnection
         from cuihop.neo4j.graph import Neo4jGraph
 
-        settings = Neo4jSettings.from_environment(
-            self._address, timeout=self._timeout, retry_time=min(5.0, self._timeout), acquisition_timeout=5.0
-        )
+        settings = self._settings(timeout=self._timeout, retry_time=min(5.0, self._timeout), acquisition_timeout=5.0)
         if self._traces:
             from cuihop_service.observe.traces import TracedConnection
 
@@ -207,37 +280,52 @@ class Neo4jStore:
     def _from_file(self, digest: str) -> SnapshotGraph | None:
         """The index file of a release, if it is there and whole."""
         path = self._file(digest)
-        if not path.exists():
-            return None
         try:
             graph = SnapshotGraph.open(path)
             graph.verify()
         except SnapshotError:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
             return None
         return graph if graph.release.digest == digest else None
 
     def _remember(self, digest: str) -> None:
-        """Which release to go on from, should the database be down at the next start."""
+        """Note which release to go on from, should the database be down at the next start."""
+        if self._noted() == digest:
+            return
         beside = self._last.with_suffix(f".{os.getpid()}")
-        beside.write_text(digest, encoding="ascii")
-        beside.replace(self._last)
-
-    def _served_last(self) -> ServedGraph | None:
         try:
-            digest = self._last.read_text(encoding="ascii").strip()
+            beside.write_text(digest, encoding="ascii")
+            beside.replace(self._last)
+        except OSError as error:
+            _log.warning("%s: no note of the release that is served: %s", self._last, error.strerror or error)
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+    def _noted(self) -> str | None:
+        try:
+            return self._last.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError):
             return None
+
+    def _served_last(self) -> ServedGraph | None:
+        digest = self._noted() or ""
         index = self._from_file(digest) if len(digest) == 64 and digest.isalnum() else None
         return None if index is None else ServedGraph(index.release, index=index)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Give back the connection for looks."""
+        if self._looking is not None:
+            self._looking.close()
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process of this machine at a time."""
+def _locked(path: Path) -> Iterator[bool]:
+    """Whether no other process of this machine is at it."""
     with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True

@@ -6,19 +6,22 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.connection import is_neo4j_address
-from cuihop.errors import GraphUnavailable, InputError
+from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop.neo4j.connection import Neo4jSettings
+from cuihop.neo4j.login import share_refusals
 from cuihop_service.addresses import Addresses
-from cuihop_service.cache import CachedGraph, SharedPairs
+from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.front import Front, Observers
@@ -28,6 +31,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
 from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
 from cuihop_service.servers import Servers
@@ -73,12 +77,16 @@ async def _answer(
     tell: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
+    if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
+        share_refusals(Path(folder))
     holder = GraphHolder()
+    counts = PairCounts()
+    shared = shared_pairs(settings)
     store = store_at(
         settings.store,
         index=settings.index == "on",
         index_folder=settings.index_folder.expanduser(),
-        caching=caching(settings),
+        caching=caching(settings, counts, shared),
         timeout=settings.limit_seconds,
         traces=settings.traces,
     )
@@ -86,12 +94,19 @@ async def _answer(
     try:
         watch.open_first()
         holder.settle("ready")
-    except GraphUnavailable as error:  # the database may come up later
+    except SnapshotError:  # a path with a slip in it: whoever starts the service is there to see
+        raise
+    except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
         holder.settle("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
     observation = Observation(
-        holder, log_requests=settings.log_requests, slow_seconds=settings.slow_seconds, traces=settings.traces
+        holder,
+        log_requests=settings.log_requests,
+        slow_seconds=settings.slow_seconds,
+        counts=counts,
+        shared=shared,
+        traces=settings.traces,
     )
     guard = settings.guard.guard()
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
@@ -205,13 +220,21 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
 
 
-def caching(settings: ServiceSettings) -> Callable[[ConceptGraph], CachedGraph | None]:
-    """What puts the cache before a graph that answers by Cypher.
+def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
+    """The cache's level that replicas share; None where there is none.
 
     Raises:
         InputError: the address of Redis is not one.
     """
+    if settings.redis is None or not settings.cache_entries:
+        return None
+    return SharedPairs(settings.redis.get_secret_value())
+
+
+def caching(
+    settings: ServiceSettings, counts: PairCounts, shared: SharedPairs | None
+) -> Callable[[ConceptGraph], CachedGraph | None]:
+    """What puts the cache before a graph that answers by Cypher."""
     if not settings.cache_entries:
         return lambda graph: None
-    shared = None if settings.redis is None else SharedPairs(settings.redis.get_secret_value())
-    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared)
+    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared, counts=counts)

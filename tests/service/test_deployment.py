@@ -6,6 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
+import time
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,15 +15,18 @@ from typing import Any
 
 import promql_parser
 import pytest
+import trustme
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from cuihop.neo4j.local_server import LocalServer
 from cuihop.remote.statuses import STATUSES
-from cuihop_server import running_service
+from cuihop_server import RunningService, running_service
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS
 from cuihop_service.front import Asked, Finished
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.observe.metrics import STATES, Metrics
 from cuihop_service.settings import ServiceSettings
 from example_graph import example_graph
@@ -100,16 +105,71 @@ def test_the_image_runs_the_service_as_nobody_special_and_holds_no_secret() -> N
     ]
 
 
-def test_the_probe_of_the_image_tells_ready_from_not_ready() -> None:
+def probe(service: RunningService, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The health check of the image, for this service."""
     (check,) = [rest for name, rest in instructions() if name == "HEALTHCHECK"]
     command = yaml.safe_load(check[check.index("[") :])
     assert command[0] == "python"
+    given = {"CUIHOP_STORE": "x.cuihop", "CUIHOP_HTTP_PORT": str(service.http_port)} | environment
+    return subprocess.run(
+        [sys.executable, *command[1:]], env=given, check=False, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_probe_of_the_image_tells_ready_from_not_ready_and_says_why() -> None:
     with running_service(example_graph()) as service:
-        program = [sys.executable, *command[1:]]
-        environment = {"CUIHOP_HTTP_PORT": str(service.http_port)}
-        assert subprocess.run(program, env=environment, check=False, capture_output=True).returncode == 0
+        assert probe(service).returncode == 0
         service.holder.settle("unavailable", "the database is away")
-        assert subprocess.run(program, env=environment, check=False, capture_output=True).returncode != 0
+        done = probe(service)
+        assert done.returncode == 1
+        assert done.stdout.startswith("503: ")
+        assert "the database is away" in done.stdout
+    gone = probe(service)
+    assert gone.returncode == 1
+    assert gone.stdout.startswith("no answer: ")
+    assert gone.stderr == ""
+
+
+def test_the_probe_of_the_image_asks_no_proxy() -> None:
+    proxy = "http://127.0.0.1:9"  # nobody listens there
+    proxies = dict.fromkeys(("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"), proxy)
+    with running_service(example_graph()) as service:
+        assert probe(service, **proxies).returncode == 0
+
+
+def test_the_probe_of_the_image_reads_hosts_from_the_settings_file(tmp_path: Path) -> None:
+    file = tmp_path / "cuihop.toml"
+    with running_service(example_graph(), hosts=["graph.example.org"]) as service:
+        assert probe(service).stdout.startswith("400: ")
+        file.write_text('hosts = ["graph.example.org"]\n')
+        assert probe(service, CUIHOP_CONFIG=str(file)).returncode == 0
+        file.write_text("hots = []\n")
+        assert "hots" in probe(service, CUIHOP_CONFIG=str(file)).stdout
+
+
+@pytest.mark.parametrize("callers_show_one", [False, True])
+def test_the_probe_of_the_image_works_with_tls(tmp_path: Path, callers_show_one: bool) -> None:
+    authority = trustme.CA()
+    own = authority.issue_cert("graph.example.org")
+    certificate, key, ca = tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "ca.crt"
+    own.cert_chain_pems[0].write_to_path(str(certificate))
+    own.private_key_pem.write_to_path(str(key))
+    authority.cert_pem.write_to_path(str(ca))
+    files = TlsFiles(certificate, key, ca if callers_show_one else None)
+    environment = {"CUIHOP_TLS_CERTIFICATE": str(certificate), "CUIHOP_TLS_KEY": str(key)}
+    if callers_show_one:
+        environment["CUIHOP_TLS_CLIENT_CA"] = str(ca)
+    with running_service(example_graph(), tls=files) as service:
+        done = probe(service, **environment)
+        assert done.returncode == 0, done.stdout
+        assert probe(service).returncode == 1  # plain HTTP to a port that speaks TLS
+
+
+def test_secrets_stay_out_of_git_and_of_the_image() -> None:
+    for name in (".env", "keys/keys.json", "keys/other"):
+        assert run("git", "check-ignore", "--quiet", name).returncode == 0, name
+    rules = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "**/.env" in rules[rules.index("!service") :]
 
 
 # Compose
@@ -133,13 +193,14 @@ def test_the_profile_is_confined_and_checked() -> None:
     }
     for name, service in services.items():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
-        assert "healthcheck" in service or service.get("build") == ".", name  # the image has one of its own
-    for name in ("service", "redis"):
+        assert "healthcheck" in service or "build" in service, name  # the image has one of its own
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["tmpfs"], name
+        assert "privileged" not in service, name
+        assert service.get("build") or int(service["user"].split(":")[0]) > 0, name  # the image has a user of its own
+    for name in ("service", "redis"):  # Neo4j's entrypoint writes its configuration
         assert services[name]["read_only"] is True
-        assert services[name]["cap_drop"] == ["ALL"]
-        assert services[name]["security_opt"] == ["no-new-privileges:true"]
-        assert services[name]["tmpfs"]
-        assert "privileged" not in services[name]
     service = services["service"]
     assert set(service["environment"]) <= SETTINGS | CLIENT
     assert set(service["depends_on"]) == {"neo4j", "redis"}
@@ -166,6 +227,22 @@ def test_redis_starts_only_with_a_password() -> None:
     assert b"set REDIS_PASSWORD" in refused.stderr
     started = subprocess.run([shell, flag, script], env={"REDIS_PASSWORD": "abc"}, capture_output=True, check=False)
     assert started.stdout.startswith(b"redis-server --requirepass abc ")
+
+
+def test_the_health_check_of_neo4j_sends_no_password_and_starts_no_jvm(neo4j_server: LocalServer) -> None:
+    settings = neo4j_server.home / "conf" / "neo4j.conf"
+    (port,) = re.findall(r"server.http.listen_address=:(\d+)", settings.read_text())
+    kind, *command = compose_services()["neo4j"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    assert not re.search("cypher-shell|AUTH|PASSWORD", " ".join(command))
+    command = [part.replace("$$", "$").replace("/7474", f"/{port}") for part in command]
+    for _ in range(200):  # HTTP opens a little after Bolt
+        if subprocess.run(command, check=False, capture_output=True).returncode == 0:
+            break
+        time.sleep(0.1)
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    nobody = [part.replace(f"/{port}", "/9") for part in command]
+    assert subprocess.run(nobody, check=False, capture_output=True).returncode != 0
 
 
 # Kubernetes
@@ -270,6 +347,24 @@ def test_the_unit_is_one_and_starts_the_service() -> None:
     assert float(lines["TimeoutStopSec"]) > ServiceSettings.model_fields["drain_seconds"].default + 10
     assert set(re.findall(r"CUIHOP_\w+", lines["Environment"])) <= SETTINGS
     assert "NoNewPrivileges" in lines
+
+
+def test_the_commands_for_systemd_make_what_the_unit_needs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    section = page[page.index("## One machine: systemd") :]
+    listing = re.findall(r"((?:^    .+\n)+)", section, re.M)[0]
+    # As they stand, but below a folder, and without what changes users, services and packages.
+    commands = re.sub(r"(?<=[ =])/(etc|opt|srv)\b", rf"{tmp_path}/\1", textwrap.dedent(listing))
+    commands = commands.replace("snapshot:/srv", f"snapshot:{tmp_path}/srv")
+    (tmp_path / "etc" / "systemd" / "system").mkdir(parents=True)
+    stand_ins = 'sudo() { "$@"; }; useradd() { :; }; systemctl() { :; }; python3() { :; }\n'
+    stand_ins += 'graph() { :; }; install() { [ "${@: -2:1}" = graph.cuihop ] || command install "$@"; }\n'
+    commands = "\n".join(line for line in commands.splitlines() if "/bin/pip" not in line)
+    done = run("bash", "-euo", "pipefail", "-c", stand_ins + commands)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "etc" / "cuihop" / "environment").read_text().startswith("CUIHOP_STORE=")
+    assert (tmp_path / "srv" / "cuihop").is_dir()
+    assert (tmp_path / "etc" / "systemd" / "system" / "cuihop.service").is_file()
 
 
 # Metrics in documentation and alerts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,11 +15,14 @@ from urllib.parse import urlsplit
 import neo4j
 from cuihop.connection import NEO4J_SCHEMES
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from cuihop.neo4j.login import Login, password_of_file
 from neo4j import exceptions
 
 __all__ = ["Neo4jConnection", "Neo4jSettings"]
 
 Result = TypeVar("Result")
+
+_RETRY_SECONDS = 0.5
 
 logging.getLogger("neo4j").addHandler(logging.NullHandler())  # its retries are no news unless the user asks for them
 
@@ -30,21 +34,25 @@ class Neo4jSettings:
     Attributes:
         address: ``neo4j://`` routes in a cluster, ``bolt://`` asks one server; ``+s`` is with TLS.
         user, password: never part of the address, and never shown.
+        password_file: where the password comes from; it is read again when it changes. ``None``: it stays as it is.
         database: ``None`` is the user's home database.
         timeout: seconds that one transaction may take on the server.
         connections: the most that are held open at once.
         acquisition_timeout: seconds to wait for a free one of them.
         retry_time: seconds during which a transaction that failed for a passing reason is tried again.
+        idle_time: seconds of idleness after which a connection is tried before it is used. ``None``: never.
     """
 
     address: str
     user: str = "neo4j"
     password: str = field(default="", repr=False)
+    password_file: Path | None = None
     database: str | None = None
     timeout: float = 60.0
     connections: int = 50
     acquisition_timeout: float = 30.0
     retry_time: float = 30.0
+    idle_time: float | None = None
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
@@ -71,12 +79,10 @@ class Neo4jSettings:
             InputError: no password, or its file cannot be read.
         """
         password = environment.get("NEO4J_PASSWORD", "")
-        file = environment.get("NEO4J_PASSWORD_FILE", "")
-        if not password and file:
-            try:
-                password = Path(file).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError("the password cannot be read", file=file, found=str(error)) from None
+        named = environment.get("NEO4J_PASSWORD_FILE", "")
+        file = Path(named) if named and not password else None
+        if file is not None:
+            password = password_of_file(file)
         if not password:
             raise InputError(
                 "no password for the Neo4j server",
@@ -86,6 +92,7 @@ class Neo4jSettings:
             address=address,
             user=environment.get("NEO4J_USER") or "neo4j",
             password=password,
+            password_file=file,
             database=environment.get("NEO4J_DATABASE") or None,
             **others,
         )
@@ -103,17 +110,23 @@ class Neo4jConnection:
 
     def __init__(self, settings: Neo4jSettings) -> None:
         self.settings = settings
+        self._login = Login(settings.address, settings.user, settings.password, settings.password_file)
         with self._told():
-            self._driver = neo4j.GraphDatabase.driver(
-                settings.address,
-                auth=(settings.user, settings.password),
-                max_connection_pool_size=settings.connections,
-                connection_acquisition_timeout=settings.acquisition_timeout,
-                connection_timeout=min(10.0, settings.acquisition_timeout),
-                max_transaction_retry_time=settings.retry_time,
-                notifications_min_severity="OFF",
-                user_agent="cuihop",
-            )
+            self._driver = self._new_driver(self._login, settings.connections)
+
+    def _new_driver(self, auth: Any, connections: int) -> neo4j.Driver:
+        settings = self.settings
+        return neo4j.GraphDatabase.driver(
+            settings.address,
+            auth=auth,
+            max_connection_pool_size=connections,
+            connection_acquisition_timeout=settings.acquisition_timeout,
+            connection_timeout=min(10.0, settings.acquisition_timeout),
+            liveness_check_timeout=settings.idle_time,
+            max_transaction_retry_time=settings.retry_time,
+            notifications_min_severity="OFF",
+            user_agent="cuihop",
+        )
 
     @classmethod
     def open(cls, address: str) -> Neo4jConnection:
@@ -149,7 +162,25 @@ class Neo4jConnection:
             return list(session.run(text, parameters))
 
     def _session(self, access: str) -> neo4j.Session:
+        self._log_in()
         return self._driver.session(database=self.settings.database, default_access_mode=access)
+
+    def _log_in(self) -> None:
+        """See that the server accepts the password, as patiently as a transaction is tried."""
+        deadline = time.monotonic() + self.settings.retry_time
+        while True:
+            try:
+                self._login.check(self._try_password, self.settings.acquisition_timeout)
+            except (exceptions.DriverError, OSError):
+                if time.monotonic() + _RETRY_SECONDS > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    def _try_password(self) -> None:
+        with self._new_driver(self._login.get_auth(), 1) as driver:
+            driver.verify_connectivity()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -163,6 +194,7 @@ class Neo4jConnection:
                 f"{self.settings.acquisition_timeout:g} s"
             ) from error
         except (exceptions.DriverError, OSError, ValueError) as error:
+            self._login.doubt()
             raise GraphUnavailable(f"{self.settings.address}: cannot be reached: {_first_line(error)}") from error
 
     def _as_ours(self, error: exceptions.Neo4jError) -> Exception:
@@ -171,10 +203,7 @@ class Neo4jConnection:
         if "TransactionTimedOut" in code:
             return QueryTimedOut(f"{where}: the answer took longer than allowed")
         if isinstance(error, exceptions.AuthError):
-            return GraphUnavailable(
-                f"{where}: refuses user {self.settings.user!r} with this password. "
-                "Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE."
-            )
+            return GraphUnavailable(self._login.refusal_text())
         if code.endswith("DatabaseNotFound"):
             return GraphUnavailable(f"{where}: no database {self.settings.database!r}; set NEO4J_DATABASE")
         if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:

@@ -28,6 +28,10 @@ RELEASE: LiteralString = """
 MATCH (r:Release {number: $release}) RETURN properties(r) AS release
 """
 
+ACTIVE_DIGEST: LiteralString = """
+MATCH (s:CuihopStore) MATCH (r:Release {number: s.active, state: 'complete'}) RETURN r.digest AS digest
+"""
+
 RELEASE_STATE: LiteralString = """
 MATCH (r:Release {number: $release}) RETURN r.state AS state
 """

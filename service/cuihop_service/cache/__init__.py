@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuihop_service.cache.cached_graph import CachedDistances, CachedGraph
 from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES
 from cuihop_service.cache.shared_pairs import SharedPairs
-from cuihop_service.cache.statistics import CacheStatistics, SharedStatistics
+from cuihop_service.cache.statistics import CacheStatistics, PairCounts, SharedStatistics
 from cuihop_service.cache.warming import Warmed, warm
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "CacheStatistics",
     "CachedDistances",
     "CachedGraph",
+    "PairCounts",
     "SharedPairs",
     "SharedStatistics",
     "Warmed",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from cuihop_service.cache.entries import (
 from cuihop_service.cache.flights import Claim, Flights
 from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES, PairMemory
 from cuihop_service.cache.shared_pairs import SharedPairs
-from cuihop_service.cache.statistics import CacheStatistics
+from cuihop_service.cache.statistics import CacheStatistics, PairCounts
 
 __all__ = ["CachedDistances", "CachedGraph"]
 
@@ -111,13 +110,19 @@ class CachedGraph(ConceptGraph):
         graph: who computes. Closed with this graph.
         entries: the most pairs that are kept in process.
         shared: a further level that other processes share; may serve several graphs, and is not closed with this one.
+        counts: where pairs are counted, perhaps together with those of other graphs.
 
     Raises:
         InputError: no room for an entry.
     """
 
     def __init__(
-        self, graph: ConceptGraph, *, entries: int = DEFAULT_ENTRIES, shared: SharedPairs | None = None
+        self,
+        graph: ConceptGraph,
+        *,
+        entries: int = DEFAULT_ENTRIES,
+        shared: SharedPairs | None = None,
+        counts: PairCounts | None = None,
     ) -> None:
         self._graph = graph
         self._release = graph.release
@@ -126,8 +131,8 @@ class CachedGraph(ConceptGraph):
         self._shared = shared
         self._flights = Flights()
         self._successors: dict[str, str] = {}
-        self._counts = [0, 0, 0, 0]
-        self._counting = threading.Lock()
+        self._counts = PairCounts() if counts is None else counts
+        self._count = self._counts.add
 
     def __repr__(self) -> str:
         return f"<CachedGraph of {self._graph!r}: {len(self._memory):,} pairs>"
@@ -140,13 +145,8 @@ class CachedGraph(ConceptGraph):
     @property
     def statistics(self) -> CacheStatistics:
         """What the cache has done so far."""
-        with self._counting:
-            memory_hits, shared_hits, collapsed, misses = self._counts
         return CacheStatistics(
-            memory_hits=memory_hits,
-            shared_hits=shared_hits,
-            collapsed=collapsed,
-            misses=misses,
+            **self._counts.numbers(),
             entries=len(self._memory),
             largest=self._largest,
             shared=None if self._shared is None else self._shared.statistics,
@@ -222,14 +222,6 @@ class CachedGraph(ConceptGraph):
         hops = np.array(entries, dtype=np.int32)
         reached = hops >= 0 if bound is None else (hops >= 0) & (hops <= bound)
         return CachedDistances(Distances(hops, reached, direction, checked_hops(max_hops), merged), from_cache)
-
-    def _count(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
-        with self._counting:
-            counts = self._counts
-            counts[0] += memory_hits
-            counts[1] += shared_hits
-            counts[2] += collapsed
-            counts[3] += misses
 
     def _bound(self, max_hops: int | None) -> int | None:
         """The bound; ``None`` also where no path of this graph is longer."""

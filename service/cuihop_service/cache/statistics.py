@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
-__all__ = ["CacheStatistics", "SharedStatistics"]
+__all__ = ["CacheStatistics", "PairCounts", "SharedStatistics"]
+
+
+class PairCounts:
+    """Pairs answered, by level. Graphs that take one another's place share it: an exchange takes no count with it."""
+
+    def __init__(self) -> None:
+        self._counts = [0, 0, 0, 0]
+        self._counting = threading.Lock()
+
+    def add(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
+        """Count pairs by where they were answered: see `CacheStatistics`."""
+        with self._counting:
+            counts = self._counts
+            counts[0] += memory_hits
+            counts[1] += shared_hits
+            counts[2] += collapsed
+            counts[3] += misses
+
+    def numbers(self) -> dict[str, int]:
+        """The counts by their names in `CacheStatistics`."""
+        with self._counting:
+            return dict(zip(("memory_hits", "shared_hits", "collapsed", "misses"), self._counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jC
         retry_time=settings.cypher_seconds,
     )
     if settings.cypher_user is not None and settings.cypher_password is not None:
-        own = replace(own, user=settings.cypher_user, password=settings.cypher_password)
+        own = replace(own, user=settings.cypher_user, password=settings.cypher_password, password_file=None)
     return Neo4jConnection(own)
 
 

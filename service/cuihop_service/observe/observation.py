@@ -20,6 +20,8 @@ from cuihop_service.observe.request_log import RequestLog
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
+    from cuihop_service.cache import PairCounts, SharedPairs
+
 __all__ = ["Observation"]
 
 _log = logging.getLogger("cuihop.service")
@@ -34,6 +36,8 @@ class Observation:
         holder: who has the release.
         log_requests: whether each question leaves a line.
         slow_seconds: an answer that takes longer leaves a line anyway.
+        counts: pairs answered through the caches of the graphs, one after the other; None for no cache.
+        shared: the cache's level that replicas share; None for none.
         traces: whether spans are sent to where the ``OTEL_…`` variables say.
 
     Raises:
@@ -46,9 +50,11 @@ class Observation:
         *,
         log_requests: bool = False,
         slow_seconds: float = 1.0,
+        counts: PairCounts | None = None,
+        shared: SharedPairs | None = None,
         traces: bool = False,
     ) -> None:
-        self.metrics = Metrics(holder, lambda: _cache_numbers(holder))
+        self.metrics = Metrics(holder, None if counts is None else lambda: _cache_numbers(holder, counts, shared))
         self.log = RequestLog(every=log_requests, slow_seconds=slow_seconds)
         observers: list[Observer] = [self.metrics]
         self._provider = _exporting_provider() if traces else None
@@ -78,14 +84,12 @@ class Observation:
             self._provider.shutdown()
 
 
-def _cache_numbers(holder: GraphHolder) -> Mapping[str, float]:
-    """What the cache of the served release has done; nothing where there is none."""
+def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: SharedPairs | None) -> Mapping[str, float]:
+    """What the caches of the served releases have done; there is none while the index answers."""
     served = holder.current
-    if served is None or served.cached is None:
-        return {}
-    told = asdict(served.cached.statistics)
-    shared = told.pop("shared") or {}
-    return told | {f"shared_{name}": value for name, value in shared.items()}
+    entries = 0 if served is None or served.cached is None else served.cached.statistics.entries
+    calls = {} if shared is None else {f"shared_{name}": value for name, value in asdict(shared.statistics).items()}
+    return {**counts.numbers(), **calls, "entries": entries}
 
 
 def _exporting_provider() -> TracerProvider:

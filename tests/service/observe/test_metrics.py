@@ -21,13 +21,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.errors import NotAuthenticated
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
+from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
+from cuihop_service.calls import Call
+from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Finished, OpenGuard
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
 from cuihop_service.observe.metrics_route import metrics_route
+from cuihop_service.observe.observation import Observation
 from example_graph import example_graph
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
@@ -353,3 +357,23 @@ def test_what_a_killed_service_left_is_removed_by_the_next_and_a_living_ones_fol
     services[1].communicate()
     MetricsFolder(tmp_path).remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pair_answered_just_before_the_index_takes_over_is_counted() -> None:
+    graph, holder, counts = example_graph(), GraphHolder(), PairCounts()
+    observation = Observation(holder, counts=counts)
+    core = ConceptService(holder, Limits())
+    cached = CachedGraph(graph, counts=counts)
+    holder.serve(ServedGraph(graph.release, database=graph, cached=cached))
+    observation.metrics.refresh()
+    core.distance("C0006121", "C0018670", call=Call())  # no refresh between this answer and the exchange
+    holder.serve(ServedGraph(graph.release, index=example_graph()))
+    text = observation.metrics.text()[0].decode()
+    assert value(text, "cuihop_cache_pairs_total", source="computed") == 1
+    assert value(text, "cuihop_cache_entries") == 0
+    again = CachedGraph(example_graph(), counts=counts)
+    holder.serve(ServedGraph(graph.release, database=graph, cached=again))
+    core.distance("C0006121", "C0018670", call=Call())
+    text = observation.metrics.text()[0].decode()
+    assert value(text, "cuihop_cache_pairs_total", source="computed") == 2
+    observation.close()

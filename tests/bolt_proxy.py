@@ -1,0 +1,60 @@
+"""A relay in front of a real Neo4j server, which counts the passwords that the server refuses.
+
+The Community edition writes refusals to no log.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+_REFUSALS = (b"Neo.ClientError.Security.Unauthorized", b"Neo.ClientError.Security.AuthenticationRateLimit")
+
+
+class BoltProxy:
+    """Where clients go, and what they were refused so far."""
+
+    def __init__(self, server: str) -> None:
+        parts = urlsplit(server)
+        self._server = parts.hostname, parts.port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"bolt://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.refusals = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:
+                    client.close()
+                    continue
+                for source, target, counts in ((client, server, False), (server, client, True)):
+                    threading.Thread(target=self._relay, args=(source, target, counts), daemon=True).start()
+
+    def _relay(self, source: socket.socket, target: socket.socket, counts: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self.refusals += counts and any(refusal in data for refusal in _REFUSALS)
+                target.sendall(data)
+        for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@contextmanager
+def bolt_proxy(server: str) -> Iterator[BoltProxy]:
+    proxy = BoltProxy(server)
+    try:
+        yield proxy
+    finally:
+        proxy.close()

@@ -1,0 +1,271 @@
+"""A service whose database is empty, away or refuses, or that cannot write its index: the reason, and the way back."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from bolt_proxy import BoltProxy, bolt_proxy
+from cuihop import SnapshotGraph
+from cuihop.errors import GraphUnavailable, OutputError
+from cuihop.neo4j import login
+from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j.local_server import LocalServer
+from cuihop.snapshot_writer import write_snapshot
+from cuihop_service import stores
+from cuihop_service.calls import Call
+from cuihop_service.core import ConceptService
+from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.limits import Limits
+from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.stores import Neo4jStore
+from example_graph import example_graph
+from neo4j_server import connected, stored_graph
+from service.observe.test_health import serving
+
+PAIR = ("C0006121", "C0018670")
+SOON = 6.0
+"""Seconds: three and a half are meant, and the machine may be busy."""
+
+
+@pytest.fixture
+def database(killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch) -> LocalServer:
+    """A server that runs, and holds nothing."""
+    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
+    monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(killable_neo4j.home / "password"))
+    killable_neo4j.start()
+    with connected(killable_neo4j) as connection:
+        connection.run_alone("MATCH (n) DETACH DELETE n")
+    return killable_neo4j
+
+
+def make_active(server: LocalServer, graph: SnapshotGraph) -> None:
+    stored_graph(server, graph, switch=True).close()
+
+
+def health(http: str) -> tuple[int, dict[str, Any]]:
+    answer = urllib3.request("GET", f"{http}/health/ready", retries=False, headers={"Connection": "close"}, timeout=20)
+    return answer.status, json.loads(answer.data)
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 60.0) -> float:
+    """Seconds until it is so."""
+    begin = time.monotonic()
+    while not true():
+        assert time.monotonic() - begin < seconds
+        time.sleep(0.02)
+    return time.monotonic() - begin
+
+
+def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
+    database: LocalServer, tmp_path: Path
+) -> None:
+    flags = ("--store", database.address, "--index-folder", str(tmp_path), "--workers", "2")
+    with serving(*flags, NEO4J_PASSWORD_FILE=str(database.home / "password")) as (process, http, _):
+        code, told = health(http)
+        assert (code, told["status"], told["release"]) == (503, "unavailable", None)
+        assert "no release" in told["trouble"]
+        refused = urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}")
+        assert refused.status == 503
+        assert "no release" in refused.json()["detail"]
+        make_active(database, example_graph())
+        wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
+        assert urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}").json()["hops"] == 3
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("index", "state", "fault"),
+    [
+        ("on", "degraded", signal.SIGKILL),
+        ("off", "unavailable", signal.SIGKILL),
+        ("off", "unavailable", signal.SIGSTOP),
+    ],
+)
+def test_soon_after_the_database_is_gone_health_says_so(
+    database: LocalServer, tmp_path: Path, index: str, state: str, fault: signal.Signals
+) -> None:
+    make_active(database, example_graph())
+    flags = ("--store", database.address, "--index-folder", str(tmp_path), "--index", index)
+    with serving(*flags, NEO4J_PASSWORD_FILE=str(database.home / "password")) as (_, http, _):
+        wait_for(lambda: health(http)[1]["status"] == "ready" and health(http)[1]["indexed"] is (index == "on"))
+        pid = database.pid
+        assert pid is not None
+        os.kill(pid, fault)
+        try:
+            passed = wait_for(lambda: health(http)[1]["status"] == state)
+        finally:
+            if fault == signal.SIGSTOP:
+                os.kill(pid, signal.SIGCONT)
+            else:
+                database.kill()
+                database.start()
+        assert passed < SOON
+        assert database.address in health(http)[1]["trouble"] or health(http)[1]["status"] == "ready"
+        wait_for(lambda: health(http)[1]["status"] == "ready")
+
+
+# The index folder
+
+
+@pytest.fixture
+def watched(database: LocalServer, tmp_path: Path) -> Iterator[tuple[GraphHolder, ReleaseWatch, Path]]:
+    """A release that is served from a folder that the test makes."""
+    make_active(database, example_graph())
+    folder = tmp_path / "index"
+    store = Neo4jStore(database.address, index=True, folder=folder, caching=lambda graph: None, timeout=30)
+    holder = GraphHolder()
+    watch = ReleaseWatch(holder, store, 0.05)
+    yield holder, watch, folder
+    watch.stop()
+    holder.close()
+
+
+def hops(holder: GraphHolder) -> tuple[int | None, str]:
+    answer = ConceptService(holder, Limits()).distance(*PAIR, call=Call())
+    return answer.value, answer.tier
+
+
+def test_a_folder_that_cannot_be_written_leaves_answers_by_cypher(
+    watched: tuple[GraphHolder, ReleaseWatch, Path],
+) -> None:
+    holder, watch, folder = watched
+    folder.write_text("a file where a folder should be")
+    watch.open_first()
+    watch.start()
+    wait_for(lambda: holder.state == "degraded")
+    assert str(folder) in holder.trouble
+    assert "answers come by Cypher" in holder.trouble
+    assert hops(holder) == (3, "cypher")
+    folder.unlink()
+    wait_for(lambda: holder.state == "ready")
+    wait_for(lambda: hops(holder) == (3, "index"))
+
+
+def test_on_a_full_disk_answers_come_by_cypher_until_there_is_room(
+    watched: tuple[GraphHolder, ReleaseWatch, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, watch, _ = watched
+    written, tried = write_snapshot, []
+    usage = shutil.disk_usage
+    full = True
+
+    def write(path: Path, sections: Any) -> None:
+        tried.append(path)
+        if full:
+            raise OutputError(f"{path}: not written: No space left on device")
+        written(path, sections)
+
+    monkeypatch.setattr(stores, "write_snapshot", write)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(path)._replace(free=0) if full else usage(path))
+    holder.settle("unavailable", "as after a start without the database")
+    watch.start()
+    wait_for(lambda: holder.state == "degraded")
+    assert hops(holder) == (3, "cypher")
+    wait_for(lambda: "bytes are needed, 0 are free" in holder.trouble)
+    time.sleep(0.3)
+    assert len(tried) <= 1  # the release is not read again and again in vain
+    full = False
+    wait_for(lambda: holder.state == "ready" and hops(holder) == (3, "index"))
+
+
+def test_a_note_that_cannot_be_written_is_no_trouble(
+    watched: tuple[GraphHolder, ReleaseWatch, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, watch, folder = watched
+    folder.mkdir()
+    example_graph().save(folder / f"{example_graph().release.digest}.cuihop")
+
+    def refuse(*_: object, **__: object) -> int:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    watch.open_first()
+    watch.start()
+    wait_for(lambda: holder.state == "ready")
+    assert hops(holder) == (3, "index")
+
+
+# The password
+
+
+@pytest.fixture
+def proxy(database: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[BoltProxy]:
+    """The server, where wrong passwords are counted. What other tests were refused is forgotten."""
+    monkeypatch.setattr(login, "_accounts", {})
+    with bolt_proxy(database.address) as between:
+        yield between
+
+
+def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
+    database: LocalServer, proxy: BoltProxy, tmp_path: Path
+) -> None:
+    make_active(database, example_graph())
+    (tmp_path / "password").write_text("not-the-password")
+    flags = ("--store", proxy.address, "--index-folder", str(tmp_path / "index"), "--workers", "3")
+    with serving(*flags, NEO4J_PASSWORD_FILE=str(tmp_path / "password")) as (_, http, _):
+        for _ in range(12):  # looks of three workers, a second apart
+            code, told = health(http)
+            assert (code, told["status"]) == (503, "unavailable")
+            assert "refuses user 'neo4j' with this password" in told["trouble"]
+            assert "tried again at" in told["trouble"]
+            assert "not-the-password" not in told["trouble"]
+            time.sleep(0.5)
+        assert proxy.refusals == 1
+        (tmp_path / "password").write_text(database.password)
+        passed = wait_for(lambda: all(health(http)[0] == 200 for _ in range(8)))
+        assert passed < 20
+        assert proxy.refusals == 1
+
+
+def test_a_password_is_refused_once_a_pause_whoever_needs_it(proxy: BoltProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "FIRST_PAUSE", 0.5)
+    wrong = Neo4jSettings(proxy.address, password="another-wrong-one", retry_time=0.0)  # noqa: S106
+    seen = 0
+    with Neo4jConnection(wrong) as first, Neo4jConnection(wrong) as second:
+        end = time.monotonic() + 1.2  # tried at 0 and 0.5, and not yet at 1.5 seconds
+        while time.monotonic() < end:
+            for connection in (first, second):
+                with pytest.raises(GraphUnavailable, match="refuses user 'neo4j'"):
+                    connection.read(lambda tx: tx.run("RETURN 1").consume())
+                seen += 1
+            time.sleep(0.01)
+    assert proxy.refusals == 2 < seen
+
+
+def test_pauses_grow_to_a_quarter_of_an_hour() -> None:
+    refusal, pauses = None, []
+    for _ in range(7):
+        refusal = login.Refusal.after(refusal, locked=False)
+        pauses.append(round(refusal.until - time.monotonic()))
+    assert pauses == [60, 120, 240, 480, 900, 900, 900]
+    assert round(login.Refusal.after(refusal, locked=True).until - time.monotonic()) == 10
+
+
+def test_a_password_that_is_changed_on_the_server_and_in_its_file_is_taken_without_a_new_connection(
+    database: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "password"
+    file.write_text(database.password + "\n")
+    monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(file))
+    settings = Neo4jSettings.from_environment(database.address, retry_time=0.0)
+    with Neo4jConnection(settings) as long_lived, connected(database) as admin:
+        assert long_lived.read(lambda tx: tx.run("RETURN 1 AS one").single(strict=True))["one"] == 1
+        admin.run_alone("ALTER CURRENT USER SET PASSWORD FROM $old TO $new", old=database.password, new="new-password")
+        try:
+            file.write_text("new-password")
+            assert long_lived.read(lambda tx: tx.run("RETURN 1 AS one").single(strict=True))["one"] == 1
+        finally:
+            with Neo4jConnection(Neo4jSettings(database.address, password="new-password")) as new:  # noqa: S106
+                new.run_alone(
+                    "ALTER CURRENT USER SET PASSWORD FROM $old TO $new", old="new-password", new=database.password
+                )
