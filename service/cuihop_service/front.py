@@ -30,7 +30,7 @@ _FAILED = "an observer failed"
 
 @dataclass(slots=True)  # one is made for each question, and a frozen one takes twice as long
 class Asked:
-    """What a transport knows of a question. Nobody changes it.
+    """What a transport knows of a question. Nobody changes it while it is answered.
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
@@ -264,6 +264,20 @@ class Front:
         except CuihopError:
             with _Account(self.observer, asked, begun):
                 raise
+
+    async def allowed(self, asked: Asked) -> Caller:
+        """Who asks, where they have the scope, before the question itself is read. Refusals are accounted for.
+
+        Raises:
+            NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.
+            NotAllowed: the scope is missing.
+        """
+        caller = asked.caller or await self.identified(asked)
+        if not caller.may(asked.scope):
+            with _Account(self.observer, asked) as account:
+                account.caller = caller
+                caller.check(asked.scope)
+        return caller
 
     def at_once(self, asked: Asked, work: Callable[[Call], T]) -> T:
         """The answer to a quick question, without a turn of the event loop: where `Guard.waits` says no.

@@ -172,7 +172,7 @@ def worker_main() -> None:
 
     handed = json.load(sys.stdin)
     settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
-    configure_logs(settings.log_format)
+    configure_logs(settings.log_format, limits=settings.address_limits)
     parent = os.getppid()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     http = socket.socket(fileno=handed["http"])

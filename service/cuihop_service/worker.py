@@ -117,7 +117,7 @@ async def _answer(
     observation = Observation(
         holder, log_requests=settings.log_requests, slow_seconds=settings.slow_seconds, traces=settings.traces
     )
-    guard = settings.guard.guard()
+    guard = settings.guard.guard(settings.address_limits)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     front = Front(settings.limits, guard, observer)
@@ -130,6 +130,7 @@ async def _answer(
         tls=tls,
         shared_port=shared_port,
         hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
+        limits=settings.address_limits,
         more_routes=[
             observation.route,
             *(explorer_routes() if settings.explorer else []),
