@@ -17,6 +17,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.front import Front, Guard, Observer
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
+from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.limits import Limits
 from cuihop_service.servers import Servers
 
@@ -49,6 +50,7 @@ def running_service(
     observer: Observer | None = None,
     names: bool = True,
     tls: TlsFiles | None = None,
+    address_limits: AddressLimits | None = None,
     routes: Callable[[ConceptService, Front], Sequence[BaseRoute]] | None = None,
     **options: Any,
 ) -> Iterator[RunningService]:
@@ -69,7 +71,9 @@ def running_service(
         front = Front(limits, guard, observer)
         if routes is not None:
             options["more_routes"] = routes(core, front)
-        servers = Servers(core, front, http=http, grpc_address=("127.0.0.1", 0), tls=tls, **options)
+        servers = Servers(
+            core, front, http=http, grpc_address=("127.0.0.1", 0), tls=tls, limits=address_limits, **options
+        )
         await servers.start()
         return front, servers
 

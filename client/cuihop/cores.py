@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -9,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from cuihop.errors import InputError
+from cuihop.interruption import check_interruption
 
 __all__ = ["checked_threads", "cores", "in_order", "in_threads"]
 
@@ -37,18 +39,24 @@ def checked_threads(threads: int | None) -> int:
 def in_order(call: Callable[[int], T], parts: Iterable[int], threads: int | None = None) -> Iterator[T]:
     """What the call gives for each part, in their order, on all cores or so many where there are several parts.
 
-    Whatever ends the loop over it early, an error or an interrupt, waits only for the parts that are under way.
+    Before each part, and in its thread, `cuihop.interruption` may stop the work. Whatever ends the loop over it
+    early, an error or an interrupt, waits only for the parts that are under way.
     """
     parts = list(parts)
     count = min(len(parts), checked_threads(threads))
+
+    def checked(part: int) -> T:
+        check_interruption()
+        return call(part)
+
     if count <= 1:
-        yield from map(call, parts)
+        yield from map(checked, parts)
         return
     with ThreadPoolExecutor(count) as pool:
         futures: deque[Future[T]] = deque()
         try:
             for part in parts:
-                futures.append(pool.submit(call, part))
+                futures.append(pool.submit(contextvars.copy_context().run, checked, part))
                 if len(futures) > _AHEAD * count:
                     yield futures.popleft().result()
             while futures:

@@ -196,6 +196,9 @@ class DistanceEngines:
             if self._landmarks_in < 0 and self._making.acquire(blocking=False):
                 try:
                     self._landmarks = landmarks_of(self.rows("any"), LANDMARKS, self._scratch)
+                except BaseException:  # stopped: whoever asks next makes them
+                    self._landmarks_in = 0
+                    raise
                 finally:
                     self._making.release()
         return self._landmarks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from cuihop.cores import in_threads
 from cuihop.distance_index import Tables
+from cuihop.interruption import check_interruption
 from cuihop.scratch import ScratchPool
 
 __all__ = ["NEAR", "TOGETHER", "packed"]
@@ -25,6 +27,9 @@ UInt8 = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
 
 _CENTRES_A_CALL = 256
+_FIRST_CENTRES = 4  # of the first compiled call: one search of a large graph takes a tenth of a second
+_SHORT_SECONDS, _LONG_SECONDS = 0.03, 0.25  # of such a call: the next has four times as many, or a quarter
+_DISTANCES_A_CALL = 1 << 16  # read from the index
 _BEYOND = 255  # stands for no distance within the bound, where centres are answered together
 
 
@@ -52,24 +57,34 @@ def packed(
     firsts = range(0, len(places), _CENTRES_A_CALL)
     parts: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
     memory = threading.local()
+    at_a_time = _FIRST_CENTRES
 
     def near(local: Int32, first: int) -> None:
         from cuihop._kernels import bfs
 
+        nonlocal at_a_time
         done, room = first, max(1 << 16, 2 * len(places))
         last = min(first + _CENTRES_A_CALL, len(places))
         found = []
         while done < last:
+            check_interruption()
+            some = places[done : min(done + at_a_time, last)]
+            begun = time.monotonic()
             columns, hops = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
-            ends = np.empty(last - done, dtype=np.int64)
+            ends = np.empty(len(some), dtype=np.int64)
             with scratch.lent() as lent:
                 count = bfs.pack(
-                    indptr, indices, places[done:last], local, bound, lent.mark, lent.queue, lent.levels,
-                    lent.stamps(last - done), columns, hops, ends,
+                    indptr, indices, some, local, bound, lent.mark, lent.queue, lent.levels,
+                    lent.stamps(len(some)), columns, hops, ends,
                 )  # fmt: skip
             filled = int(ends[count - 1])
             found.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
             done += count
+            spent = time.monotonic() - begun
+            if spent < _SHORT_SECONDS:
+                at_a_time = min(4 * len(some), _CENTRES_A_CALL)
+            elif spent > _LONG_SECONDS:
+                at_a_time = max(1, len(some) // 4)
         parts[first] = found
 
     def far(local: Int32, first: int) -> None:
@@ -80,7 +95,16 @@ def packed(
         sources = places[first : first + _CENTRES_A_CALL]
         hops = np.empty((len(sources), len(places)), dtype=np.uint8)
         seen, here, there = memory.words
-        many_sources.hops_among(*forwards, *backwards, sources, local, bound, seen, here, there, hops)
+        everyone = np.empty(many_sources.WORDS, dtype=np.uint64)
+        many_sources.begin(sources, local, seen, here, everyone, hops)
+        missing, reached, level = hops.size - len(sources), len(sources), 0  # sources are at distance 0 from themselves
+        while level < bound and reached and missing:
+            check_interruption()
+            level += 1
+            reached, found = many_sources.one_hop(
+                *forwards, *backwards, local, level, reached, everyone, seen, here, there, hops
+            )
+            missing -= found
         keep(first, hops)
 
     def read(tables: Tables, first: int) -> None:
@@ -88,7 +112,11 @@ def packed(
 
         sources = places[first : first + _CENTRES_A_CALL]
         hops = np.empty((len(sources), len(places)), dtype=np.uint8)
-        labels.hops_to_all(tables, sources, places, min(bound, _BEYOND - 1), hops)
+        step = max(1, _DISTANCES_A_CALL // len(places))
+        for row in range(0, len(sources), step):
+            check_interruption()
+            rows = slice(row, row + step)
+            labels.hops_to_all(tables, sources[rows], places, min(bound, _BEYOND - 1), hops[rows])
         keep(first, hops)
 
     def keep(first: int, hops: UInt8) -> None:

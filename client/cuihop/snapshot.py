@@ -36,6 +36,7 @@ from cuihop.graph import (
 )
 from cuihop.identifier_table import MANY, IdentifierTable
 from cuihop.identifiers import Identifiers
+from cuihop.interruption import check_interruption
 from cuihop.landmarks import LANDMARKS
 from cuihop.name_index import check_name_index
 from cuihop.name_search import NameSearch, name_search
@@ -421,6 +422,7 @@ class SnapshotGraph(ConceptGraph):
         indptr, indices = self._engines.rows(direction)
         answers = []
         for asked, centre in zip(cuis, places.tolist(), strict=True):
+            check_interruption()
             with self._scratch.lent() as scratch:
                 count = bfs.ball(
                     indptr,

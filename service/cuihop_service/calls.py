@@ -10,14 +10,18 @@ from cuihop.errors import CuihopError, QueryTimedOut
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller
 
-__all__ = ["Call", "Cancelled"]
+__all__ = ["Call", "Cancelled", "Overdue"]
 
 
 class Cancelled(CuihopError):
     """Nobody waits for the answer any more."""
 
 
-@dataclass(slots=True)
+class Overdue(QueryTimedOut):
+    """The time of this one request has passed: no word on the graph."""
+
+
+@dataclass(slots=True, eq=False)
 class Call:
     """A question on its way.
 
@@ -44,10 +48,10 @@ class Call:
         """Stop the work where it is in vain.
 
         Raises:
-            QueryTimedOut: the answer is overdue.
+            Overdue: the answer is.
             Cancelled: the caller has gone.
         """
         if self.cancelled:
             raise Cancelled("the caller has gone")
         if time.monotonic() >= self.ends:
-            raise QueryTimedOut("the answer took longer than allowed")
+            raise Overdue("the answer took longer than allowed")

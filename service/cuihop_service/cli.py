@@ -30,7 +30,7 @@ def _serve(**given: Any) -> None:
 
     file: Path | None = given.pop("config")
     settings = read_settings({name: value for name, value in given.items() if value not in (None, [])}, file)
-    configure_logs(settings.log_format)
+    configure_logs(settings.log_format, limits=settings.address_limits)
     warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
     if warning is not None:
         note(warning)

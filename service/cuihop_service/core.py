@@ -243,6 +243,7 @@ class ConceptService:
                         near_b.setdefault(b, set()).add(a)
             iou, nn_iou = [], []
             for B in sets:
+                call.check()
                 shared, union = A & B, len(A | B)
                 related = sum(not near_a.get(a, _NOTHING).isdisjoint(B) for a in A - shared)
                 related += sum(b in near_b for b in B - shared)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
+from cuihop.interruption import interrupted_by
 from cuihop.remote.statuses import status_of
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
@@ -29,7 +30,7 @@ _FAILED = "an observer failed"
 
 @dataclass(slots=True)  # one is made for each question, and a frozen one takes twice as long
 class Asked:
-    """What a transport knows of a question. Nobody changes it.
+    """What a transport knows of a question. Nobody changes it while it is answered.
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
@@ -243,6 +244,7 @@ class Front:
         self._room = asyncio.Semaphore(limits.running)
         self._running = 0
         self._waiting = 0
+        self._under_way: set[Call] = set()
 
     @property
     def running(self) -> int:
@@ -262,6 +264,20 @@ class Front:
         except CuihopError:
             with _Account(self.observer, asked, begun):
                 raise
+
+    async def allowed(self, asked: Asked) -> Caller:
+        """Who asks, where they have the scope, before the question itself is read. Refusals are accounted for.
+
+        Raises:
+            NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.
+            NotAllowed: the scope is missing.
+        """
+        caller = asked.caller or await self.identified(asked)
+        if not caller.may(asked.scope):
+            with _Account(self.observer, asked) as account:
+                account.caller = caller
+                caller.check(asked.scope)
+        return caller
 
     def at_once(self, asked: Asked, work: Callable[[Call], T]) -> T:
         """The answer to a quick question, without a turn of the event loop: where `Guard.waits` says no.
@@ -306,7 +322,7 @@ class Front:
         return Call(caller, asked.request_id, time.monotonic() + seconds)
 
     async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
-        """The answer, made in a thread. Where nobody waits for it any more, the thread is told to stop."""
+        """The answer, made in a thread, which stops between two blocks of its work where nobody waits any more."""
         if self._room.locked() and self._waiting >= self.limits.waiting:
             raise RateLimited(
                 f"{self._running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
@@ -325,10 +341,12 @@ class Front:
         finally:
             self._waiting -= 1
         self._running += 1
+        self._under_way.add(call)
         self.observer.waiting(self._running, self._waiting)
         context = contextvars.copy_context()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work, call))
-        future.add_done_callback(self._leave)  # not before: a thread that was given up still takes room
+        future = asyncio.get_running_loop().run_in_executor(self._pool, context.run, _interruptible, work, call)
+        # Not before: a thread that was given up still takes room.
+        future.add_done_callback(lambda ended: self._leave(call, ended))
         try:
             async with asyncio.timeout(call.remaining):
                 return await asyncio.shield(future)
@@ -337,13 +355,30 @@ class Front:
         finally:
             call.cancelled = True
 
-    def _leave(self, future: asyncio.Future[Any]) -> None:
+    def _leave(self, call: Call, future: asyncio.Future[Any]) -> None:
         if not future.cancelled():
             future.exception()  # an answer that nobody waits for may fail in silence
+        self._under_way.discard(call)
         self._running -= 1
         self._room.release()
         self.observer.waiting(self._running, self._waiting)
 
     def close(self) -> None:
-        """End the threads as soon as they have nothing to do."""
+        """Stop what is under way at the next look at its deadline, and end the threads."""
+        for call in self._under_way:
+            call.cancelled = True
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def idle(self, seconds: float) -> bool:
+        """Wait until no thread works any more, or for so many seconds. Returns whether none does."""
+        ends = time.monotonic() + seconds
+        while self._running and time.monotonic() < ends:
+            await asyncio.sleep(0.01)
+        return not self._running
+
+
+def _interruptible(work: Callable[[Call], T], call: Call) -> T:
+    """The answer; `cuihop.interruption` stops the work where it is overdue, or where the caller has gone."""
+    with interrupted_by(call.check):
+        call.check()
+        return work(call)

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.routing import BaseRoute
@@ -15,8 +17,11 @@ from cuihop.errors import InputError
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
+from cuihop_service.guard.address_limits import AddressLimits
+from cuihop_service.guard.descriptors import connections_each
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
+from cuihop_service.http_api.tls_connections import TlsConnection
 
 __all__ = ["Servers"]
 
@@ -44,6 +49,10 @@ class Servers:
         shared_port: whether other processes listen on the port for gRPC too.
         more_routes: further HTTP routes.
         hosts: the ``Host`` headers that are answered.
+        limits: bounds for each address, and in all.
+
+    Raises:
+        InputError: a certificate that is none, a port that is taken, or too few file descriptors.
     """
 
     def __init__(
@@ -57,7 +66,10 @@ class Servers:
         shared_port: bool = False,
         more_routes: Sequence[BaseRoute] = (),
         hosts: Sequence[str] = ("*",),
+        limits: AddressLimits | None = None,
     ) -> None:
+        limits = limits or AddressLimits()
+        connections = connections_each(limits.connections)
         self._core = core
         self._http_socket = http
         self._http: _HttpServer | None = None
@@ -65,7 +77,7 @@ class Servers:
         if http is not None:
             config = uvicorn.Config(
                 application(core, front, more_routes=more_routes, hosts=hosts),
-                http=BoundedHttp,
+                http=_protocol(limits, connections, tls),  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -73,18 +85,12 @@ class Servers:
                 server_header=False,
                 proxy_headers=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                ssl_certfile=None if tls is None else tls.certificate,
-                ssl_keyfile=None if tls is None else str(tls.key),
-                ssl_ca_certs=None if tls is None or tls.client_ca is None else str(tls.client_ca),
-                ssl_cert_reqs=ssl.CERT_NONE if tls is None or tls.client_ca is None else ssl.CERT_REQUIRED,
             )
-            if tls is not None:
-                tls.read()
             self._http = _HttpServer(config)
         self._grpc: GrpcServer | None = None
         self.grpc_port = 0
         if grpc_address is not None:
-            self._grpc = GrpcServer(core, front, shared_port=shared_port)
+            self._grpc = GrpcServer(core, front, limits, connections, shared_port=shared_port)
             self.grpc_port = self._grpc.listen(*grpc_address, tls)
 
     async def start(self) -> None:
@@ -115,6 +121,25 @@ class Servers:
             self._http.should_exit = True
             ends.append(_ended(self._http_task))
         await asyncio.gather(*ends)
+
+
+def _protocol(limits: AddressLimits, connections: int, tls: TlsFiles | None) -> Callable[..., asyncio.Protocol]:
+    """What makes the protocol of a new HTTP connection."""
+    held, heads = limits.connection_count(connections), limits.head_count(connections)
+    http = partial(BoundedHttp, connections=held, heads=heads)
+    if tls is None:
+        return http
+    tls.read()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tls.certificate, tls.key)
+    if tls.client_ca is not None:
+        context.load_verify_locations(tls.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+
+    def secured(**options: Any) -> TlsConnection:
+        return TlsConnection(context, held, heads, BoundedHttp.head_seconds, partial(http, **options))
+
+    return secured
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -17,6 +17,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from cuihop.errors import InputError
+from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.limits import Limits
 
@@ -27,6 +28,7 @@ ENVIRONMENT_PREFIX = "CUIHOP_"
 Port = Annotated[int, Ge(0), Le(65535)]
 
 _DEFAULTS = Limits()
+_OF_ADDRESSES = AddressLimits()
 
 
 class ServiceSettings(BaseSettings):
@@ -120,6 +122,41 @@ class ServiceSettings(BaseSettings):
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )
+    connections: Annotated[int, Ge(8)] | None = Field(
+        None,
+        description="Connections at a time, on each port of a worker. Not given: as many as the file descriptors "
+        "of the process allow, at most 8192.",
+    )
+    address_connections: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.address_connections,
+        description="Connections of one address on each port of a worker; never more than a quarter of all.",
+    )
+    heads: Annotated[int, Ge(4)] | None = Field(
+        None,
+        description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all.",
+    )
+    address_heads: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.address_heads,
+        description="Those of one address; never more than a quarter of all.",
+    )
+    failures: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.failures,
+        description="Refused credentials in a worker before more get 429; forgiven within 25 seconds.",
+    )
+    address_failures: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.address_failures, description="Those of one address; forgiven within 25 seconds."
+    )
+    log_lines: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.log_lines, description="Log lines a second of a worker, of those that callers cause."
+    )
+    address_log_lines: Annotated[int, Ge(1)] = Field(
+        _OF_ADDRESSES.address_log_lines, description="Log lines a second about malformed requests of one address."
+    )
+    proxies: list[str] = Field(
+        [],
+        description="Addresses or networks of proxies, which stand for many callers: the bounds of one address are "
+        "not theirs.",
+    )
     limit_pairs: Annotated[int, Ge(1)] = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
     limit_concepts: Annotated[int, Ge(1)] = Field(_DEFAULTS.concepts, description="Concepts in one request.")
     limit_neighbours: Annotated[int, Ge(1)] = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
@@ -154,6 +191,15 @@ class ServiceSettings(BaseSettings):
         return Limits(
             **{name.removeprefix(prefix): getattr(self, name) for name in type(self).model_fields if prefix in name}
         )
+
+    @property
+    def address_limits(self) -> AddressLimits:
+        """What one address, and all together, may hold and cause.
+
+        Raises:
+            InputError: a proxy that is no address.
+        """
+        return AddressLimits(**{field.name: getattr(self, field.name) for field in dataclasses.fields(AddressLimits)})
 
     @property
     def guard(self) -> GuardSettings:

@@ -150,7 +150,7 @@ def worker_main() -> None:
 
     handed = json.load(sys.stdin)
     settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
-    configure_logs(settings.log_format)
+    configure_logs(settings.log_format, limits=settings.address_limits)
     warnings.showwarning = lambda message, *_: _log.warning("%s", message)  # of damage: see `cuihop.errors`
     hold_folder()
     parent = os.getppid()

@@ -9,6 +9,9 @@ import logging
 import os
 import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +45,9 @@ __all__ = ["Addresses", "run_worker"]
 
 _log = logging.getLogger("cuihop.service")
 
+_LAST_SECONDS = 2.0
+"""For threads to notice, between two blocks of their work, that nobody waits for it."""
+
 
 def run_worker(
     settings: ServiceSettings,
@@ -53,7 +59,8 @@ def run_worker(
 ) -> None:
     """Answer until SIGTERM or SIGINT.
 
-    SIGHUP has the store looked at now. A second SIGTERM does not wait for answers under way.
+    SIGHUP has the store looked at now. A second SIGTERM does not wait for answers under way. A thread that still
+    computes when the time to drain is over is not waited for: the process ends without it.
 
     Args:
         settings: how.
@@ -65,7 +72,9 @@ def run_worker(
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
+    others = set(threading.enumerate())
     uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, tell=tell))
+    _end_without(others)
 
 
 async def _answer(
@@ -108,7 +117,7 @@ async def _answer(
         shared=shared,
         traces=settings.traces,
     )
-    guard = settings.guard.guard()
+    guard = settings.guard.guard(settings.address_limits)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     front = Front(settings.limits, guard, observer)
@@ -121,6 +130,7 @@ async def _answer(
         tls=tls,
         shared_port=shared_port,
         hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
+        limits=settings.address_limits,
         more_routes=[
             observation.route,
             *(explorer_routes() if settings.explorer else []),
@@ -162,11 +172,34 @@ async def _answer(
     hurried.cancel()
     refreshing.cancel()
     front.close()
+    await front.idle(0.0 if hurry.is_set() else _LAST_SECONDS)
     await guard.close()
     observation.close()
     if audit is not None:
         audit.close()
     holder.close()
+
+
+def _end_without(others: set[threading.Thread]) -> None:
+    """End the process now where one of its threads is still at work, which the interpreter would wait for.
+
+    Args:
+        others: threads that were there before.
+    """
+    deadline = time.monotonic() + _LAST_SECONDS / 2
+
+    def at_work() -> list[str]:
+        return [t.name for t in set(threading.enumerate()) - others if not t.daemon]
+
+    while at_work() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    names = at_work()
+    if names:
+        _log.warning("ending without waiting for %d threads: %s", len(names), ", ".join(sorted(names)))
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def spare_collector() -> None:

@@ -305,7 +305,9 @@ def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> 
 def test_ends_of_streams(call: Caller, lines: bytes, answered: int, told: str | None) -> None:
     response = call.post("/v1/distances/stream", lines, content_type="application/x-ndjson")
     found = [json.loads(line) for line in response.data.splitlines()]
-    assert response.headers["content-type"] == "application/x-ndjson"
+    refused = told is not None and not answered  # what is wrong with the first line is the status of the answer
+    assert response.headers["content-type"] == ("application/problem+json" if refused else "application/x-ndjson")
+    assert response.status == (found[-1]["status"] if refused else 200)
     assert [("hops" in line) for line in found[:answered]] == [True] * answered
     assert len(found) == answered + (told is not None)
     if told is not None:

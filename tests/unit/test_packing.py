@@ -103,7 +103,7 @@ for direction in ("any", "up", "down"):
     graph.pack(cuis, hops=2, direction=direction)
     graph.pack(cuis, hops=50, direction=direction)
 assert [len(kernel.signatures) for kernel in kernels] == before, before
-assert lookup.positions.signatures and many_sources.hops_among.signatures
+assert lookup.positions.signatures and many_sources.one_hop.signatures
 """
     for with_index in (False, True):
         if with_index:

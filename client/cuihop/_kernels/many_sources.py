@@ -57,37 +57,20 @@ def _look_around(indptr: Int32, indices: Int32, everyone: UInt64, seen: UInt64, 
 
 
 @compiled
-def hops_among(
-    out_indptr: Int32,
-    out_indices: Int32,
-    in_indptr: Int32,
-    in_indices: Int32,
-    sources: Int32,
-    columns: Int32,
-    bound: int,
-    seen: UInt64,
-    here: UInt64,
-    there: UInt64,
-    hops: UInt8,
-) -> None:
-    """Distances from some nodes to others.
-
-    While few nodes were reached by the last hop, these pass on who reached them; when they are many, the nodes that
-    some search has still to reach look around themselves instead (Beamer et al., "Direction-optimizing breadth-first
-    search", SC 2012).
+def begin(sources: Int32, columns: Int32, seen: UInt64, here: UInt64, everyone: UInt64, hops: UInt8) -> None:
+    """Put each source at its own place, at distance 0.
 
     Args:
-        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as `cuihop._kernels.bfs` has it.
         sources: nodes, at most `SOURCES`.
         columns: int32, shape (nodes,): the column of ``hops`` of each node that is asked for; -1 for others.
-        bound: the largest distance to tell, below `BEYOND`.
-        seen, here, there: scratch, uint64, shape (nodes, `WORDS`), of any content.
+        seen, here: scratch, uint64, shape (nodes, `WORDS`), of any content.
+        everyone: receives a bit for each source; uint64, shape (`WORDS`,).
         hops: receives the distances, shape (sources, columns); `BEYOND` where there is none within the bound.
     """
     seen.fill(0)
     here.fill(0)
+    everyone.fill(0)
     hops.fill(BEYOND)
-    everyone = np.zeros(WORDS, dtype=np.uint64)
     for i in range(sources.size):
         node = sources[i]
         bit = np.uint64(1) << np.uint64(i & 63)
@@ -96,33 +79,62 @@ def hops_among(
         here[node, i >> 6] |= bit
         if columns[node] >= 0:
             hops[i, columns[node]] = 0
-    missing = hops.size - sources.size  # of what is asked for; sources are asked for themselves
+
+
+@compiled
+def one_hop(
+    out_indptr: Int32,
+    out_indices: Int32,
+    in_indptr: Int32,
+    in_indices: Int32,
+    columns: Int32,
+    level: int,
+    reached: int,
+    everyone: UInt64,
+    seen: UInt64,
+    here: UInt64,
+    there: UInt64,
+    hops: UInt8,
+) -> tuple[int, int]:
+    """Take all searches one hop further.
+
+    While few nodes were reached by the last hop, these pass on who reached them; when they are many, the nodes that
+    some search has still to reach look around themselves instead (Beamer et al., "Direction-optimizing breadth-first
+    search", SC 2012). A search is over when a hop reaches no node.
+
+    Args:
+        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as `cuihop._kernels.bfs` has it.
+        level: the distance of the nodes reached now.
+        reached: nodes that the last hop reached.
+        there: scratch as ``here``, of any content.
+        columns, everyone, seen, here, hops: as `begin` left them.
+
+    Returns:
+        The nodes reached, and the distances that were found.
+    """
     nodes = out_indptr.size - 1
-    reached = sources.size
-    level = 0
-    while level < bound and reached > 0 and missing > 0:
-        level += 1
-        if reached < nodes // _FEW:
-            _pass_on(out_indptr, out_indices, here, there)
-        else:
-            _look_around(in_indptr, in_indices, everyone, seen, here, there)
-        reached = 0
-        for node in range(nodes):
-            some = np.uint64(0)
-            for word in range(WORDS):
-                new = there[node, word] & ~seen[node, word]
-                here[node, word] = new
-                some |= new
-                if new:
-                    seen[node, word] |= new
-                    column = columns[node]
-                    if column >= 0:
-                        source = word << 6
-                        while new:
-                            if new & np.uint64(1):
-                                hops[source, column] = level
-                                missing -= 1
-                            new >>= np.uint64(1)
-                            source += 1
-            if some:
-                reached += 1
+    if reached < nodes // _FEW:
+        _pass_on(out_indptr, out_indices, here, there)
+    else:
+        _look_around(in_indptr, in_indices, everyone, seen, here, there)
+    reached = found = 0
+    for node in range(nodes):
+        some = np.uint64(0)
+        for word in range(WORDS):
+            new = there[node, word] & ~seen[node, word]
+            here[node, word] = new
+            some |= new
+            if new:
+                seen[node, word] |= new
+                column = columns[node]
+                if column >= 0:
+                    source = word << 6
+                    while new:
+                        if new & np.uint64(1):
+                            hops[source, column] = level
+                            found += 1
+                        new >>= np.uint64(1)
+                        source += 1
+        if some:
+            reached += 1
+    return reached, found

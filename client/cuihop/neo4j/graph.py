@@ -28,6 +28,7 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import is_identifier
+from cuihop.interruption import check_interruption
 from cuihop.neo4j import cypher
 from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j.layered_path import first_shortest_path
@@ -160,6 +161,7 @@ class Neo4jGraph(ConceptGraph):
                 )
             return answer
 
+        check_interruption()
         return self._connection.read(checked)
 
     def _rows(self, text: LiteralString, /, **parameters: Any) -> list[list[Any]]:

@@ -40,6 +40,7 @@ from cuihop_service.cache.flights import Claim, Flights
 from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES, PairMemory
 from cuihop_service.cache.shared_pairs import SharedPairs
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts
+from cuihop_service.calls import Overdue
 
 __all__ = ["CachedDistances", "CachedGraph"]
 
@@ -308,9 +309,9 @@ class CachedGraph(ConceptGraph):
             if entry is not None:
                 batch.collapsed += batch.fill(key, entry, from_cache=False)
                 batch.merged.update((cui, flight.merged[cui]) for cui in batch.pair(key) if cui in flight.merged)
-            elif isinstance(flight.error, GraphError):
+            elif isinstance(flight.error, GraphError) and not isinstance(flight.error, Overdue):
                 raise type(flight.error)(str(flight.error)) from flight.error
-            else:  # the other call was refused, perhaps for a pair that this one does not ask for
+            else:  # the other call was refused for another pair, or had less time
                 alone.append(key)
         return alone
 

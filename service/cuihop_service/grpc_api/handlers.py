@@ -5,32 +5,64 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 from urllib.parse import unquote
 
-import grpc.aio
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 import cuihop
 from cuihop.errors import CuihopError
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_service.callers import Scope
 from cuihop_service.calls import Call
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Front
 from cuihop_service.grpc_api import messages
 from cuihop_service.grpc_api.errors import grpc_status_of
+from cuihop_service.grpc_api.guarded_handlers import Context
 
-__all__ = ["ConceptGraphHandlers"]
+__all__ = ["ConceptGraphHandlers", "Rpc"]
 
 T = TypeVar("T")
-Context = grpc.aio.ServicerContext[Any, Any]
+
+_OPERATIONS = {
+    "Distance": "distance",
+    "Distances": "distances",
+    "StreamDistances": "stream_distances",
+    "Path": "path",
+    "Neighbourhood": "neighbourhood",
+    "SetRelevance": "set_relevance",
+    "Relevances": "relevances",
+    "Search": "search",
+    "GetConcept": "get_concept",
+    "Resolve": "resolve",
+    "GetDistancePack": "pack",
+    "GetRelease": "get_release",
+}
+"""The name of each RPC among the operations, as over HTTP."""
 
 
-class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
-    """The service of the contract.
+@dataclass(slots=True)
+class Rpc:
+    """One call on its way.
+
+    Attributes:
+        context: gRPC's own.
+        head: what its metadata tell of a question, which comes later; and who asks.
+    """
+
+    context: Context
+    head: Asked
+
+    async def ended_by(self, error: CuihopError) -> None:
+        """End the call with the status of an error."""
+        await self.context.abort_with_status(grpc_status_of(error, self.head.request_id))
+
+
+class ConceptGraphHandlers:
+    """The service of the contract. Its handlers get an `Rpc` in the place of gRPC's context: see `begin`.
 
     Args:
         core: who answers.
@@ -41,11 +73,30 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         self._core = core
         self._front = front
 
+    async def begin(self, name: str, context: Context) -> Rpc:
+        """Learn who calls, before the message is read. A call that is refused ends here."""
+        headers = {key: value for key, value in (context.invocation_metadata() or ()) if isinstance(value, str)}
+        head = Asked(
+            operation=_OPERATIONS[name],
+            transport="grpc",
+            credentials=headers.get("authorization"),
+            request_id=headers.get("x-request-id", "")[:128] or uuid.uuid4().hex,
+            trace=headers.get("traceparent"),
+            subject=_subject(context),
+            peer=_peer(context),
+        )
+        rpc = Rpc(context, head)
+        try:
+            head.caller = await self._front.identified(head)
+        except CuihopError as error:
+            await rpc.ended_by(error)
+            raise
+        return rpc
+
     async def _answer(
         self,
-        context: Context,
+        rpc: Rpc,
         request: Message,
-        operation: str,
         work: Callable[[Call], T],
         *,
         size: int = 1,
@@ -53,42 +104,28 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         quick: bool = False,
     ) -> T:
         """The answer; an error ends the call with its status."""
-        headers = {key: value for key, value in (context.invocation_metadata() or ()) if isinstance(value, str)}
-        request_id = headers.get("x-request-id", "")[:128] or uuid.uuid4().hex
-        asked = Asked(
-            operation=operation,
-            transport="grpc",
-            credentials=headers.get("authorization"),
-            request_id=request_id,
-            seconds=context.time_remaining(),
-            size=size,
-            scope=scope,
-            quick=quick,
-            trace=headers.get("traceparent"),
-            subject=_subject(context),
-            peer=_peer(context),
-            question=lambda: MessageToDict(request, preserving_proto_field_name=True),
-        )
+        asked = rpc.head
+        asked.seconds, asked.size, asked.scope, asked.quick = rpc.context.time_remaining(), size, scope, quick
+        asked.question = lambda: MessageToDict(request, preserving_proto_field_name=True)
         try:
             return await self._front.answer(asked, work)
         except CuihopError as error:
-            await context.abort_with_status(grpc_status_of(error, request_id))
+            await rpc.ended_by(error)
             raise
 
-    async def Distance(self, request: pb.DistanceRequest, context: Context) -> pb.DistanceResponse:
+    async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "distance",
             lambda call: self._core.distance(request.a, request.b, **messages.bounds(request.bounds), call=call),
             quick=self._core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
 
-    async def Distances(self, request: pb.DistancesRequest, context: Context) -> pb.DistancesResponse:
-        return await self._batch(request, context, "distances")
+    async def Distances(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
+        return await self._batch(request, rpc)
 
-    async def _batch(self, request: pb.DistancesRequest, context: Context, operation: str) -> pb.DistancesResponse:
+    async def _batch(self, request: pb.DistancesRequest, rpc: Rpc) -> pb.DistancesResponse:
         core = self._core
         size = len(request.packed.a) or len(request.pairs)
 
@@ -99,25 +136,25 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             call.answer = core.distances(pairs, **bounds, call=call)
             return messages.distances_message(call.answer)
 
-        return await self._answer(context, request, operation, work, size=size, quick=core.is_quick(size))
+        return await self._answer(rpc, request, work, size=size, quick=core.is_quick(size))
 
     async def StreamDistances(
-        self, request_iterator: AsyncIterator[pb.StreamDistancesRequest], context: Context
+        self, request_iterator: AsyncIterator[pb.StreamDistancesRequest], rpc: Rpc
     ) -> AsyncIterator[pb.StreamDistancesResponse]:
         async for request in request_iterator:
-            batch = await self._batch(request.batch, context, "stream_distances")
+            rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
+            batch = await self._batch(request.batch, rpc)
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
 
-    async def Path(self, request: pb.PathRequest, context: Context) -> pb.PathResponse:
+    async def Path(self, request: pb.PathRequest, rpc: Rpc) -> pb.PathResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "path",
             lambda call: self._core.path(request.a, request.b, **messages.bounds(request.bounds), call=call),
         )
         return messages.path_message(answer)
 
-    async def Neighbourhood(self, request: pb.NeighbourhoodRequest, context: Context) -> pb.NeighbourhoodResponse:
+    async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
         def work(call: Call) -> pb.NeighbourhoodResponse:
             call.answer = self._core.neighbourhoods(
                 list(request.cuis),
@@ -128,13 +165,12 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             )
             return messages.neighbourhood_message(call.answer)
 
-        return await self._answer(context, request, "neighbourhood", work, size=len(request.cuis))
+        return await self._answer(rpc, request, work, size=len(request.cuis))
 
-    async def SetRelevance(self, request: pb.SetRelevanceRequest, context: Context) -> pb.SetRelevanceResponse:
+    async def SetRelevance(self, request: pb.SetRelevanceRequest, rpc: Rpc) -> pb.SetRelevanceResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "set_relevance",
             lambda call: self._core.set_relevance(
                 list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), call=call
             ),
@@ -142,11 +178,10 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         )
         return messages.overlap_message(answer)
 
-    async def Relevances(self, request: pb.RelevancesRequest, context: Context) -> pb.RelevancesResponse:
+    async def Relevances(self, request: pb.RelevancesRequest, rpc: Rpc) -> pb.RelevancesResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "relevances",
             lambda call: self._core.relevances(
                 list(request.query.cuis),
                 [list(concepts.cuis) for concepts in request.corpus],
@@ -157,11 +192,10 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         )
         return messages.row_message(answer)
 
-    async def Search(self, request: pb.SearchRequest, context: Context) -> pb.SearchResponse:
+    async def Search(self, request: pb.SearchRequest, rpc: Rpc) -> pb.SearchResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "search",
             lambda call: self._core.search(request.text, limit=messages.optional(request, "limit"), call=call),
             scope="names",
         )
@@ -170,11 +204,10 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             provenance=messages.provenance(answer),
         )
 
-    async def GetConcept(self, request: pb.GetConceptRequest, context: Context) -> pb.GetConceptResponse:
+    async def GetConcept(self, request: pb.GetConceptRequest, rpc: Rpc) -> pb.GetConceptResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "get_concept",
             lambda call: self._core.concepts(list(request.cuis), names_only=request.names_only, call=call),
             size=len(request.cuis),
         )
@@ -197,11 +230,10 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
             provenance=messages.provenance(answer),
         )
 
-    async def Resolve(self, request: pb.ResolveRequest, context: Context) -> pb.ResolveResponse:
+    async def Resolve(self, request: pb.ResolveRequest, rpc: Rpc) -> pb.ResolveResponse:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "resolve",
             lambda call: self._core.resolve(list(request.cuis), call=call),
             size=len(request.cuis),
         )
@@ -211,12 +243,11 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         )
 
     async def GetDistancePack(
-        self, request: pb.GetDistancePackRequest, context: Context
+        self, request: pb.GetDistancePackRequest, rpc: Rpc
     ) -> AsyncIterator[pb.GetDistancePackResponse]:
         answer = await self._answer(
-            context,
+            rpc,
             request,
-            "pack",
             lambda call: self._core.pack(
                 list(request.cuis), hops=request.hops, direction=messages.way(request.direction), call=call
             ),
@@ -225,7 +256,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
         for message in messages.pack_messages(answer):
             yield message
 
-    async def GetRelease(self, request: pb.GetReleaseRequest, context: Context) -> pb.GetReleaseResponse:
+    async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
         core = self._core
 
         def work(call: Call) -> pb.GetReleaseResponse:
@@ -238,7 +269,7 @@ class ConceptGraphHandlers(pb_grpc.ConceptGraphServiceServicer):
                     service_version=cuihop.__version__,
                 )
 
-        return await self._answer(context, request, "get_release", work, quick=True)
+        return await self._answer(rpc, request, work, quick=True)
 
 
 def _subject(context: Context) -> str | None:

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
 from cuihop_service.core import ConceptService
 from cuihop_service.front import Front
+from cuihop_service.grpc_api.connection_sweep import ConnectionSweep
+from cuihop_service.grpc_api.guarded_handlers import GuardedRegistration
 from cuihop_service.grpc_api.handlers import ConceptGraphHandlers
+from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressLimits
 
 __all__ = ["GrpcServer", "TlsFiles"]
+
+_IDLE_SECONDS = 300  # without a call
+_PING_SECONDS, _PONG_SECONDS = 60, 20  # for a caller who has gone without a word
 
 _SERVICE = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
 
@@ -57,10 +64,20 @@ class GrpcServer:
     Args:
         core: who answers.
         front: what every question passes.
+        limits: bounds for each address.
+        connections: the most at a time, of all addresses.
         shared_port: whether several processes listen on the port.
     """
 
-    def __init__(self, core: ConceptService, front: Front, *, shared_port: bool = False) -> None:
+    def __init__(
+        self,
+        core: ConceptService,
+        front: Front,
+        limits: AddressLimits,
+        connections: int,
+        *,
+        shared_port: bool = False,
+    ) -> None:
         size = core.limits.message_bytes
         self._server = grpc.aio.server(
             options=[
@@ -70,14 +87,28 @@ class GrpcServer:
                 ("grpc.max_concurrent_streams", 1_000),
                 ("grpc.max_metadata_size", 16_384),
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+                ("grpc.max_allowed_incoming_connections", connections),
+                ("grpc.server_handshake_timeout_ms", int(HEAD_SECONDS * 1000)),
+                ("grpc.max_connection_idle_ms", _IDLE_SECONDS * 1000),
+                ("grpc.keepalive_time_ms", _PING_SECONDS * 1000),
+                ("grpc.keepalive_timeout_ms", _PONG_SECONDS * 1000),
             ]
         )
+        self._limits = limits
+        self._connections = connections
+        self._sweep: ConnectionSweep | None = None
+        handlers: Any = ConceptGraphHandlers(core, front)
+        guarded: Any = GuardedRegistration(self._server, handlers.begin)
         concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
-            ConceptGraphHandlers(core, front), self._server
+            handlers, guarded
         )
+        anybody: Any = GuardedRegistration(self._server)
         self._health = health_aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection.enable_server_reflection((_SERVICE, "grpc.health.v1.Health", reflection.SERVICE_NAME), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, anybody)
+        names = (_SERVICE, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
+            reflection.aio.ReflectionServicer(names), anybody
+        )
         self.port = 0
 
     def listen(self, host: str, port: int, tls: TlsFiles | None = None) -> int:
@@ -103,6 +134,8 @@ class GrpcServer:
     async def start(self) -> None:
         """Answer from now on."""
         await self._server.start()
+        self._sweep = ConnectionSweep(self.port, self._limits.connection_count(self._connections))
+        self._sweep.start()
 
     async def tell_health(self, serving: bool) -> None:
         """What the standard health service says of this one, and of the server as a whole."""
@@ -115,3 +148,5 @@ class GrpcServer:
         """Accept nothing new, and end when the last answer is made, or after so many seconds."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(seconds)
+        if self._sweep is not None:
+            self._sweep.stop()

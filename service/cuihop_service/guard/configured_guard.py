@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable
-
-from cachetools import LRUCache
 
 from cuihop.errors import NotAuthenticated, RateLimited
 from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.front import Asked
+from cuihop_service.guard.address_limits import AddressLimits, FailureCount
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.certificates import Certificates
 from cuihop_service.guard.key_file import KeyFile
-from cuihop_service.guard.rates import Bucket, Rates
+from cuihop_service.guard.rates import Rates
 from cuihop_service.guard.tokens import TokenVerifier
 
 __all__ = ["ConfiguredGuard"]
-
-_FAILURES = 50.0  # in a row, from one address
-_FAILURES_A_SECOND = 2.0
-_ADDRESSES = 10_000
 
 
 class ConfiguredGuard:
@@ -38,6 +32,7 @@ class ConfiguredGuard:
         tokens: verifies those of an identity provider.
         certificates: what they open.
         rates: how often; None for no limit.
+        limits: how many failures, for each address and in all.
         clock: seconds that only grow, for tests.
     """
 
@@ -47,14 +42,14 @@ class ConfiguredGuard:
         tokens: TokenVerifier | None = None,
         certificates: Certificates | None = None,
         rates: Rates | None = None,
+        limits: AddressLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keys = keys
         self._tokens = tokens
         self._certificates = certificates
         self._rates = rates
-        self._clock = clock
-        self._failures: LRUCache[str, Bucket] = LRUCache(_ADDRESSES)
+        self._failures = FailureCount(limits or AddressLimits(), clock)
         self.authenticates = any(known is not None for known in (keys, tokens, certificates))
 
     def caller(self, asked: Asked) -> Caller | Awaitable[Caller]:
@@ -117,29 +112,10 @@ class ConfiguredGuard:
             raise
 
     def _count_failure(self, peer: str | None) -> None:
-        if peer is not None:
-            self._check_failures(peer)
-            network = _network(peer)
-            bucket = self._failures.get(network)
-            if bucket is None:
-                bucket = self._failures[network] = Bucket(_FAILURES_A_SECOND, _FAILURES, self._clock())
-            bucket.take(1.0)
+        self._check_failures(peer)
+        self._failures.count(peer)
 
     def _check_failures(self, peer: str | None) -> None:
-        bucket = None if peer is None else self._failures.get(_network(peer))
-        wait = 0.0 if bucket is None else bucket.wait(1.0, self._clock())
+        wait = self._failures.wait(peer)
         if wait:
             raise RateLimited("too many questions without valid credentials came from this address", retry_after=wait)
-
-
-def _network(peer: str) -> str:
-    """The address; of IPv6 the network, for one machine may have all addresses in it."""
-    if ":" not in peer:
-        return peer
-    try:
-        address = ipaddress.IPv6Address(peer.partition("%")[0])
-    except ValueError:
-        return peer
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cuihop.errors import InputError
 from cuihop_service.callers import SCOPES, Rate
+from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.certificates import Certificates
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
@@ -87,8 +88,11 @@ class GuardSettings:
         known = self.keys_file or self.issuer or self.certificate_scopes or self.certificate_callers
         return bool(known)
 
-    def guard(self) -> ConfiguredGuard:
+    def guard(self, limits: AddressLimits | None = None) -> ConfiguredGuard:
         """The guard that these settings make.
+
+        Args:
+            limits: bounds for each address, and in all.
 
         Raises:
             InputError: a file cannot be read, or a value is not as expected.
@@ -106,4 +110,4 @@ class GuardSettings:
         if self.authenticates or rate != Rate():
             rates = Rates(rate, None if self.rates_redis is None else SharedRates(self.rates_redis))
         keys = None if self.keys_file is None else KeyFile(self.keys_file)
-        return ConfiguredGuard(keys, tokens, certificates, rates)
+        return ConfiguredGuard(keys, tokens, certificates, rates, limits)

@@ -10,7 +10,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
@@ -22,6 +21,7 @@ from cuihop_service.front import Front
 from cuihop_service.http_api.bodies_in import BoundedBodies
 from cuihop_service.http_api.exchange import Exchange, request_id_of
 from cuihop_service.http_api.known_callers import KnownCallers
+from cuihop_service.http_api.known_hosts import KnownHosts
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -117,9 +117,9 @@ def application(
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
     app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
     app.add_middleware(KnownCallers, front=front)
-    app.add_middleware(SafeHeaders)
     if "*" not in hosts:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+        app.add_middleware(KnownHosts, hosts=hosts)
+    app.add_middleware(SafeHeaders)
     return QuickDistance(app, exchange, hosts=hosts)
 
 

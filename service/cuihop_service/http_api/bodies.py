@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import orjson
 from pydantic import BaseModel, Field
 
 import cuihop
 from cuihop.graph import Concept, DistancePack, Distances, Neighbourhood, Path, Resolution, SearchHit
+from cuihop.interruption import check_interruption
 from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.graph_holder import ServedGraph
@@ -43,6 +46,8 @@ __all__ = [
     "search_fields",
     "written",
 ]
+
+_NUMBERS_A_PART = 1 << 20
 
 
 def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
@@ -155,11 +160,21 @@ def pack_fields(pack: DistancePack) -> dict[str, Any]:
     return {
         "cuis": pack.cuis,
         "indptr": pack.indptr,
-        "indices": pack.indices,
-        "hops": pack.hops,
+        "indices": _in_parts(pack.indices),
+        "hops": _in_parts(pack.hops),
         "bound": pack.bound,
         "direction": pack.direction,
     }
+
+
+def _in_parts(numbers: npt.NDArray[np.integer]) -> orjson.Fragment:
+    """Numbers as a JSON list, written part by part: millions at once would stop all other threads for a second."""
+    parts = []
+    for first in range(0, len(numbers), _NUMBERS_A_PART):
+        check_interruption()
+        part = np.ascontiguousarray(numbers[first : first + _NUMBERS_A_PART])
+        parts.append(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
+    return orjson.Fragment(b"[" + b",".join(parts) + b"]")
 
 
 def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[str, Any]:

@@ -7,33 +7,49 @@ the event loop stands between, and head and body go out in one piece.
 from __future__ import annotations
 
 import asyncio
-import resource
+import logging
 from typing import Any, cast
 
+import httptools
+from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from cuihop.errors import GraphUnavailable, InputError
+from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, network_of
 from cuihop_service.guard.certificates import subject_of
 from cuihop_service.http_api.bodies_in import STREAMS
-from cuihop_service.http_api.exchange import SUBJECT
-from cuihop_service.http_api.quick_distance import PATH, QuickDistance
+from cuihop_service.http_api.exchange import SUBJECT, usable_request_id
+from cuihop_service.http_api.problems import other_response, problem_response
+from cuihop_service.http_api.quick_distance import PATH, QuickDistance, Told
+from cuihop_service.observe.logs import FROM_ADDRESS
 
 __all__ = ["BoundedHttp"]
 
 _QUICK = f"{PATH}?".encode()
+_VERSIONS = ("1.0", "1.1")
+
+_CROWDED = GraphUnavailable("too many connections: close some, or try again in a moment")
+
+_log = logging.getLogger("cuihop.connections")
 
 
 class BoundedHttp(HttpToolsProtocol):
     """One connection.
 
     A head that is too large or too long on its way, a body that trickles, and an answer that nobody takes end the
-    connection: none of them may hold memory or a file descriptor for as long as a caller likes.
+    connection: none of them may hold memory or a file descriptor for as long as a caller likes. Whatever is refused
+    here gets a problem document, as everywhere else.
+
+    Args:
+        connections, heads: counts of all connections on the port, and of those that have not sent a whole head.
+        options: as uvicorn gives them.
     """
 
     head_bytes = 65_536
     """Of the request line and all headers."""
     headers_allowed = 100
     """Headers in one request."""
-    head_seconds = 10.0
+    head_seconds = HEAD_SECONDS
     """From the connection, or from the head's first byte, to its last one."""
     body_seconds = 30.0
     """For a body, besides the time that it needs at the slowest rate."""
@@ -43,8 +59,12 @@ class BoundedHttp(HttpToolsProtocol):
     """Between two pieces of a body without end."""
     answer_seconds = 60.0
     """For a caller to take any of an answer that fills the buffers."""
-    connections_allowed = max(64, min(16_384, resource.getrlimit(resource.RLIMIT_NOFILE)[0] % 2**62) // 2)
-    """At the same time, in one worker."""
+
+    def __init__(self, *, connections: AddressCount, heads: AddressCount, **options: Any) -> None:
+        super().__init__(**options)
+        self._connections_held = connections
+        self._heads_held = heads
+        self._holds_connection = self._holds_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A caller has connected."""
@@ -54,12 +74,16 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._in_body = False
         self._moved = False
-        self._too_large = self._at_once = False
+        self._at_once = False
+        self._refusal: Response | None = None
         self._head = self._unfinished = self._headers = self._body = 0
         self._since = self._last = self.loop.time()
         super().connection_made(transport)
-        if len(self.connections) > self.connections_allowed:
-            transport.abort()
+        self._network = network_of(self.client[0] if self.client else "")
+        self._holds_connection = self._connections_held.enter(self._network)
+        self._holds_head = self._holds_connection and self._heads_held.enter(self._network)
+        if not self._holds_head:
+            self._refuse(problem_response(_CROWDED, self._request_id()))
             return
         certificate = transport.get_extra_info("peercert")
         if certificate:
@@ -71,19 +95,31 @@ class BoundedHttp(HttpToolsProtocol):
         for timer in (self._late_timer, self._answer_timer):
             if timer is not None:
                 timer.cancel()
+        if self._holds_head:
+            self._heads_held.leave(self._network)
+        if self._holds_connection:
+            self._connections_held.leave(self._network)
+        self._holds_connection = self._holds_head = False
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
+        if self.transport.is_closing():
+            return
         self._moved = False
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # to nothing that is spoken here: the request is answered as it stands
+            pass
+        except httptools.HttpParserError as error:
+            self._refuse(self._refusal or self._malformed(str(error)))
         if self.transport.is_closing():
             return
         if self._in_head and not self._moved:
             self._unfinished += len(data)
             if self._unfinished > self.head_bytes:
-                self._too_large = True
-                self.send_400_response("")
+                self._refuse(self._head_too_large())
                 return
         if self._late_timer is None and (self._in_body or self._in_head or not self._moved):
             self._since = self._last = self.loop.time()
@@ -113,12 +149,16 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is complete."""
         self._in_head, self._in_body, self._moved, self._body = False, True, True, 0
+        if self._holds_head:
+            self._holds_head = False
+            self._heads_held.leave(self._network)
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
         if self.url.startswith(_QUICK) and self._answered_at_once():
             self._at_once = True
             return
+        self._check_head()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -149,13 +189,6 @@ class BoundedHttp(HttpToolsProtocol):
             self._answer_timer = None
         super().resume_writing()
 
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, and end the connection."""
-        if not self._too_large:
-            super().send_400_response(msg)
-        elif not self.transport.is_closing():
-            self._refuse(b"431 Request Header Fields Too Large")
-
     def _answered_at_once(self) -> bool:
         """Whether this was a question that is answered here and now. The answers before it must have been written."""
         app, parser, transport = self.app, self.parser, self.transport
@@ -168,19 +201,37 @@ class BoundedHttp(HttpToolsProtocol):
         told = app.at_once(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
         if told is None:
             return False
+        transport.write(self._written(told))
+        self.on_response_complete()
+        return True
+
+    def _written(self, told: Told) -> bytes:
+        """Head and body of an answer."""
         written = [STATUS_LINE[told.status]]
         for name, value in (*self.server_state.default_headers, *told.headers):
             written += (name, b": ", value, b"\r\n")
         written += (b"\r\n", told.body)
-        transport.write(b"".join(written))
-        self.on_response_complete()
-        return True
+        return b"".join(written)
+
+    def _check_head(self) -> None:
+        """Refuse another version of HTTP, and a head that does not say once for which host it is."""
+        version = self.parser.get_http_version()
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if version not in _VERSIONS:
+            detail = f"HTTP/{version} is not spoken here: HTTP/1.1 is"
+            self._refusal = other_response(505, "INVALID_INPUT", detail, self._request_id())
+        elif len(hosts) != 1 and (hosts or version != "1.0"):
+            error = InputError("not one Host", column="host", found=f"{len(hosts)} of them", expected="one")
+            self._refusal = problem_response(error, self._request_id())
+        if self._refusal is not None:
+            self._in_body = False
+            raise ValueError("the head is refused")  # the parser stops, and `data_received` goes on
 
     def _count(self, size: int) -> None:
         self._head += size
         if self._head > self.head_bytes or self._headers > self.headers_allowed:
-            self._too_large = True
-            raise ValueError("the head is too large")  # the parser stops, and `send_400_response` is called
+            self._refusal = self._head_too_large()
+            raise ValueError("the head is too large")  # the parser stops, and `data_received` goes on
 
     def _late(self) -> None:
         """What was due has not come in time, perhaps."""
@@ -197,12 +248,38 @@ class BoundedHttp(HttpToolsProtocol):
             if now < due:
                 self._late_timer = self.loop.call_later(due - now, self._late)
                 return
-            self.transport.abort()
+            self._refuse(self._too_late("body"))
         elif self.cycle is not None and not self.cycle.response_complete:
             self._late_timer = self.loop.call_later(self.head_seconds, self._late)
         else:
-            self._refuse(b"408 Request Timeout")
+            self._refuse(self._too_late("head"))
 
-    def _refuse(self, status: bytes) -> None:
-        self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        self.transport.close()
+    def _refuse(self, response: Response) -> None:
+        """Tell what is wrong, unless an answer is on its way already, and end the connection."""
+        under_way = None if self.cycle is None or self.cycle.response_complete else self.cycle
+        if under_way is not None and not self._in_body:
+            under_way.keep_alive = False  # the answer to the request before comes first, and is the last
+            self.flow.pause_reading()
+        elif under_way is not None and under_way.response_started:
+            self.transport.abort()
+        else:
+            response.headers["Connection"] = "close"
+            self.transport.write(self._written(Told.of(response)))
+            self.transport.close()
+
+    def _malformed(self, found: str) -> Response:
+        _log.warning("malformed request", extra={FROM_ADDRESS: self.client[0] if self.client else None})
+        error = InputError("not an HTTP request", column="request", found=found[:100], expected="HTTP/1.1 (RFC 9112)")
+        return problem_response(error, self._request_id())
+
+    def _head_too_large(self) -> Response:
+        detail = (
+            f"the head is too large; this service allows {self.head_bytes:,} bytes and {self.headers_allowed} headers"
+        )
+        return other_response(431, "LIMIT_EXCEEDED", detail, self._request_id())
+
+    def _too_late(self, part: str) -> Response:
+        return other_response(408, "TIMED_OUT", f"the {part} of the request did not come in time", self._request_id())
+
+    def _request_id(self) -> str:
+        return usable_request_id(dict(self.headers or ()).get(b"x-request-id", b"").decode("latin-1"))

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import cuihop
-from cuihop.errors import InputError, ReleaseMismatch
+from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
 from cuihop_service.answers import Answer
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.calls import Call, Cancelled
@@ -20,7 +20,16 @@ from cuihop_service.core import ConceptService
 from cuihop_service.front import Asked, Front
 from cuihop_service.http_api.bodies import written
 
-__all__ = ["CALLER", "PRIVATE_HEADERS", "SUBJECT", "Exchange", "request_id_of", "until_gone", "usable_request_id"]
+__all__ = [
+    "CALLER",
+    "PRIVATE_HEADERS",
+    "SUBJECT",
+    "Exchange",
+    "asked_of",
+    "request_id_of",
+    "until_gone",
+    "usable_request_id",
+]
 
 T = TypeVar("T")
 
@@ -119,21 +128,14 @@ class Exchange:
         Raises:
             InputError: a time limit that is no number.
         """
-        headers = request.headers
-        seconds = headers.get(_TIMEOUT_HEADER)
-        return Asked(
-            operation=operation,
-            transport="http",
-            credentials=headers.get("authorization"),
-            request_id=request_id_of(request),
+        seconds = request.headers.get(_TIMEOUT_HEADER)
+        return asked_of(
+            request,
+            operation,
             seconds=None if seconds is None else _seconds(seconds),
             size=size,
             scope=scope,
             quick=quick,
-            trace=headers.get("traceparent"),
-            subject=request.scope.get(SUBJECT),
-            peer=None if request.client is None else request.client.host,
-            caller=request.scope.get(CALLER),
             question=question or (lambda: dict(request.query_params)),
         )
 
@@ -152,6 +154,27 @@ class Exchange:
     def _tag(self, request: Request, digest: str, call: Call) -> str:
         scope = request.scope
         return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, call.caller)
+
+
+def asked_of(request: Request, operation: str, **others: Any) -> Asked:
+    """What the head of a request tells of a question: who asks, with which credentials, and from where.
+
+    Args:
+        request: as it came.
+        operation: its name.
+        others: further attributes of `Asked`.
+    """
+    return Asked(
+        operation=operation,
+        transport="http",
+        credentials=request.headers.get("authorization"),
+        request_id=request_id_of(request),
+        trace=request.headers.get("traceparent"),
+        subject=request.scope.get(SUBJECT),
+        peer=None if request.client is None else request.client.host,
+        caller=request.scope.get(CALLER),
+        **others,
+    )
 
 
 def _check_release(asked: str | None, served: str) -> None:
@@ -184,13 +207,22 @@ def usable_request_id(given: str) -> str:
 
 
 async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:
-    """The answer; where the caller hangs up before it is made, the work is cancelled."""
+    """The answer; where the caller hangs up before it is made, the work is cancelled.
+
+    Raises:
+        Cancelled: nobody reads it.
+        GraphUnavailable: the service stops.
+        CuihopError: as the answer does.
+    """
     if quick:
         return await answer
     task = asyncio.ensure_future(answer)
     gone = asyncio.ensure_future(_hung_up(request))
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:  # the time to drain is over
+            raise GraphUnavailable("the service stops: ask again") from None
         if task.done():
             return await task
         task.cancel()

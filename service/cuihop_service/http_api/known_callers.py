@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuihop.errors import CuihopError
-from cuihop_service.front import Asked, Front
-from cuihop_service.http_api.exchange import CALLER, SUBJECT, request_id_of
+from cuihop_service.front import Front
+from cuihop_service.http_api.exchange import CALLER, asked_of
 from cuihop_service.http_api.problems import problem_response
 
 __all__ = ["KnownCallers"]
@@ -29,14 +29,7 @@ class KnownCallers:
         """See the ASGI specification."""
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD") and scope["path"].startswith("/v1/"):
             request = Request(scope)
-            asked = Asked(
-                operation="unread",
-                transport="http",
-                credentials=request.headers.get("authorization"),
-                request_id=request_id_of(request),
-                subject=scope.get(SUBJECT),
-                peer=None if request.client is None else request.client.host,
-            )
+            asked = asked_of(request, "unread")
             try:
                 scope[CALLER] = await self._front.identified(asked)
             except CuihopError as error:

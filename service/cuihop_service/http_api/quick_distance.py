@@ -95,7 +95,9 @@ def plain_head(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[bytes])
             return None
         if name in _LOOKED_AT:
             known[name] = value
-    host = known.get(b"host", b"")
+    host = known.get(b"host")
+    if host is None:
+        return None
     if b"*" not in hosts and host not in hosts and host.rpartition(b":")[0] not in hosts:
         return None
     credentials = known.get(b"authorization")

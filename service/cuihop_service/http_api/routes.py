@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Annotated
 
 import orjson
@@ -48,6 +49,8 @@ ReleaseParameter = Annotated[
         pattern="^[0-9a-f]{64}$",
     ),
 ]
+
+_FIRST_LINE_SECONDS = 1.0
 
 _PROBLEMS = problem_responses(
     {
@@ -117,10 +120,19 @@ def routes(exchange: Exchange) -> APIRouter:
         },
     )
     async def stream_distances(request: Request) -> Response:
-        """Batches without end: a line is answered before the next one is read. An error ends the stream."""
-        exchange.asked(request, "stream_distances")  # a bad header is told before the stream begins
+        """Batches without end: a line is answered before the next one is read. An error ends the stream.
+
+        What is wrong with the first line, or with who sends it, is the status of the answer, unless that line takes
+        longer than a second to come.
+        """
+        await exchange.front.allowed(exchange.asked(request, "stream_distances"))
+        lines = _streamed(exchange, request)
+        first = asyncio.ensure_future(anext(lines, None))
+        await asyncio.wait({first}, timeout=_FIRST_LINE_SECONDS)
+        if first.done():
+            first.result()  # an error is told as the whole answer
         headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
-        return _Stream(_streamed(exchange, request), headers)
+        return _Stream(_told(exchange, request, first, lines), headers)
 
     @router.get("/path", response_model=bodies.PathBody, tags=["distances"])
     async def path(
@@ -300,10 +312,20 @@ class _Stream(Response):
 async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes]:
     """One answer for each line. The next line is taken when the answer before has been handed on."""
     number = 0
+    async for line in _lines(request, exchange.core.limits.message_bytes):
+        number += 1
+        yield await _streamed_answer(exchange, request, line, number)
+
+
+async def _told(
+    exchange: Exchange, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """The answers as they come; an error is the last line."""
     try:
-        async for line in _lines(request, exchange.core.limits.message_bytes):
-            number += 1
-            yield await _streamed_answer(exchange, request, line, number)
+        answer = await first
+        while answer is not None:
+            yield answer
+            answer = await anext(others, None)
     except CuihopError as error:
         yield orjson.dumps(problem(error, request_id_of(request))) + b"\n"
 

@@ -3,12 +3,16 @@
 A line never holds a concept list, a credential or a parameter of Cypher. What a caller may choose (request ids, names
 of tokens) cannot start a new line, nor write to a terminal: every character that is not printable is shown escaped. A
 traceback has its frames and the type of the error, not its message, which may repeat the question.
+
+Lines that callers can cause, as malformed requests, failed handshakes and faults do, are bounded: so many a second of
+one address and in all (`cuihop_service.guard.address_limits`); how many were left out is told afterwards.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import threading
 import traceback
 from collections.abc import MutableMapping
 from types import TracebackType
@@ -18,7 +22,15 @@ import orjson
 import structlog
 from structlog.typing import Processor
 
-__all__ = ["LogStyle", "configure_logs"]
+from cuihop_service.guard.address_limits import AddressLimits, LineBudget
+
+__all__ = ["FROM_ADDRESS", "UNBOUNDED", "LogStyle", "configure_logs"]
+
+FROM_ADDRESS = "from_address"
+"""Attribute of a record: the address that caused the line."""
+
+UNBOUNDED = "unbounded"
+"""Attribute of a record: whether the line is written, however many there are."""
 
 LogStyle = Literal["auto", "json", "text"]
 
@@ -26,14 +38,21 @@ Event = MutableMapping[str, Any]
 
 _LONGEST = 2_000
 
+_OWN = ("cuihop.service", "cuihop.guard")
+"""Loggers of the service's own life. Callers cause none of their lines but tracebacks."""
 
-def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> None:
+_REPORT_SECONDS = 1.5
+
+
+def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limits: AddressLimits | None = None) -> None:
     """Send all logs of the process to one stream.
 
     Args:
         style: ``auto`` is text on a terminal, JSON elsewhere.
         stream: standard error where it is not given.
+        limits: how many lines a second callers can cause.
     """
+    limits = limits or AddressLimits()
     stream = sys.stderr if stream is None else stream
     text = style == "text" or (style == "auto" and stream.isatty())
     if text:
@@ -56,6 +75,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> No
             ],
         )
     )
+    handler.addFilter(_BoundedLines(limits))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
@@ -70,6 +90,39 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None) -> No
         logger.handlers[:] = []
         logger.propagate = True
         logger.setLevel(level)
+
+
+class _BoundedLines(logging.Filter):
+    """Leaves out lines above the budget, and tells how many. Questions have a budget of their own.
+
+    Args:
+        limits: how many lines.
+    """
+
+    def __init__(self, limits: AddressLimits) -> None:
+        super().__init__()
+        self._budget, self._questions = (LineBudget(limits.address_log_lines, limits.log_lines) for _ in range(2))
+        self._report: threading.Timer | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written."""
+        address = getattr(record, FROM_ADDRESS, None)
+        if record.__dict__.pop(UNBOUNDED, False) or (record.name in _OWN and not record.exc_info):
+            return True
+        budget = self._questions if record.name == "cuihop.requests" else self._budget
+        if not budget.has_room(address):
+            if self._report is None or not self._report.is_alive():
+                self._report = threading.Timer(_REPORT_SECONDS, self._tell)
+                self._report.daemon = True
+                self._report.start()
+            return False
+        return True
+
+    def _tell(self) -> None:
+        number = self._budget.take_left_out() + self._questions.take_left_out()
+        if number:
+            told = {UNBOUNDED: True, "lines_left_out": number}
+            logging.getLogger("cuihop.service").warning("too many lines: some were left out", extra=told)
 
 
 def _json(told: Any, **_: Any) -> str:

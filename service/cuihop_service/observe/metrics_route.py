@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cuihop_service.calls import Call
-from cuihop_service.front import Asked, Front
-from cuihop_service.http_api.exchange import request_id_of
+from cuihop_service.front import Front
+from cuihop_service.http_api.exchange import asked_of
 from cuihop_service.observe.metrics import Metrics
 
 __all__ = ["metrics_route"]
@@ -29,14 +29,7 @@ def metrics_route(metrics: Metrics) -> Route:
 
     async def tell(request: Request) -> Response:
         front: Front = request.app.state.front
-        asked = Asked(
-            "metrics",
-            "http",
-            credentials=request.headers.get("authorization"),
-            request_id=request_id_of(request),
-            scope="metrics",
-            quick=True,
-        )
+        asked = asked_of(request, "metrics", scope="metrics", quick=True)
         await front.answer(asked, _admitted)
         text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
         return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 
 from cuihop_service.front import Asked, Finished
+from cuihop_service.observe.logs import UNBOUNDED
 from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
 
 __all__ = ["RequestLog"]
@@ -15,13 +15,12 @@ _log = logging.getLogger("cuihop.requests")
 _TELLING = FAULTS_OF_THE_SERVICE - {"INTERNAL"}
 """Reasons whose message is the service's own and repeats nothing of the question."""
 
-_LINES_A_SECOND = 20
-
 
 class RequestLog:
     """An `Observer` that writes faults of the service and slow answers, or everything.
 
-    A caller's own mistakes are no news for the log: metrics count them, and the audit log has refusals.
+    `cuihop_service.observe.logs` bounds how many lines a second there are, unless every question leaves one. A
+    caller's own mistakes are no news for the log: metrics count them, and the audit log has refusals.
 
     Args:
         every: whether every question leaves a line. May be switched while the service runs.
@@ -31,9 +30,6 @@ class RequestLog:
     def __init__(self, *, every: bool = False, slow_seconds: float = 1.0) -> None:
         self.every = every
         self.slow_seconds = slow_seconds
-        self._second = 0
-        self._lines = 0
-        self._left_out = 0
 
     def started(self, asked: Asked) -> None:
         """See `Observer`."""
@@ -49,8 +45,6 @@ class RequestLog:
         """See `Observer`."""
 
     def _write(self, finished: Finished, *, fault: bool, slow: bool) -> None:
-        if not self.every and not self._has_room():
-            return
         asked = finished.asked
         told: dict[str, object] = {
             "request_id": asked.request_id,
@@ -64,18 +58,6 @@ class RequestLog:
         }
         if finished.reason in _TELLING:
             told["detail"] = finished.detail
-        if self._left_out:
-            told["lines_left_out"], self._left_out = self._left_out, 0
+        told[UNBOUNDED] = self.every
         level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
         _log.log(level, "question", extra=told)
-
-    def _has_room(self) -> bool:
-        """A database that is away must not fill the disk: so many lines a second, and then their number."""
-        second = int(time.monotonic())
-        if second != self._second:
-            self._second, self._lines = second, 0
-        self._lines += 1
-        if self._lines > _LINES_A_SECOND:
-            self._left_out += 1
-            return False
-        return True

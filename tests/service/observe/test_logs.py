@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ from cuihop_server import running_service
 from cuihop_service.callers import Caller
 from cuihop_service.front import Asked, Finished, OpenGuard
 from cuihop_service.graph_holder import ServedGraph
-from cuihop_service.observe.logs import LogStyle, configure_logs
+from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, configure_logs
 from cuihop_service.observe.request_log import RequestLog
 from example_graph import example_graph
 
@@ -121,10 +122,52 @@ def test_a_flood_of_faults_is_counted_not_written(log: Log) -> None:
     for _ in range(1_000):
         requests.finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)
     assert 20 <= len(log.lines) <= 60  # a second may end while this runs, and none takes a thousand
-    requests._second = 0
-    requests.finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)
-    left_out = sum(line.get("lines_left_out", 0) for line in log.told)
-    assert len(log.lines) + left_out == 1_001
+    logging.getLogger("cuihop.service").info("and now something of its own")
+    assert log.told[-1]["event"] == "and now something of its own"
+    assert left_out_of(log, 1_000) == 1_000 - sum(line["event"] == "question" for line in log.told)
+
+
+def left_out_of(log: Log, caused: int) -> int:
+    """How many lines were told to be left out, when there is nothing more to tell."""
+    deadline = time.monotonic() + 20
+    while True:
+        written = sum(line["logger"] != "cuihop.service" for line in log.told)
+        left_out: int = sum(line.get("lines_left_out", 0) for line in log.told)
+        if written + left_out >= caused:
+            return left_out
+        assert time.monotonic() < deadline, log.lines[-3:]
+        time.sleep(0.05)
+
+
+def test_every_question_is_written_where_that_is_wanted_however_many(log: Log) -> None:
+    requests = RequestLog(every=True)
+    for _ in range(200):
+        requests.finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)
+    assert len(log.lines) == 200
+
+
+@pytest.mark.parametrize("name", ["uvicorn.error", "grpc._cython.cygrpc", "asyncio", "cuihop.connections"])
+def test_a_flood_of_lines_that_strangers_cause_is_counted(name: str, log: Log) -> None:
+    for _ in range(500):
+        try:
+            raise ValueError("no message")
+        except ValueError:
+            logging.getLogger(name).exception("bad")
+    assert len(log.lines) <= 60
+    RequestLog().finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)  # has a budget of its own
+    assert log.told[-1]["outcome"] == "GRAPH_UNAVAILABLE"
+    assert left_out_of(log, 501) >= 440
+
+
+def test_one_address_does_not_take_all_lines(log: Log) -> None:
+    logger = logging.getLogger("cuihop.connections")
+    for number in range(100):
+        logger.warning("malformed", extra={FROM_ADDRESS: f"2001:db8::{number}"})  # one network
+    for _ in range(3):
+        logger.warning("malformed", extra={FROM_ADDRESS: "192.0.2.7"})
+    addresses = [line["from_address"] for line in log.told]
+    assert addresses.count("192.0.2.7") == 3
+    assert len(addresses) - 3 <= 15
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
