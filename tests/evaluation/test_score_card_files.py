@@ -138,6 +138,13 @@ FAULTS: dict[str, tuple[str, Change]] = {
     "two measures": ("values, 'P@1,2'", lambda card: card["values"].update({"P@1,2": [0.5, 0.5, 0.5]})),
     "another mean": ("means, 'AP'", lambda card: card["means"].update(AP=0.75)),
     "a mean is missing": ("means", lambda card: card["means"].pop("AP")),
+    "no queries of a mean": ("mean_queries", lambda card: card["mean_queries"].pop("AP")),
+    "queries of a mean are a number": ("mean_queries, 'AP'", lambda card: card["mean_queries"].update(AP=3)),
+    "a count is missing": ("mean_queries, 'AP'", lambda card: card["mean_queries"]["AP"].pop("unjudged")),
+    "a count is true": ("mean_queries, 'AP'", lambda card: card["mean_queries"]["AP"].update(unjudged=True)),
+    "a count is negative": ("mean_queries, 'AP'", lambda card: card["mean_queries"]["AP"].update(nothing_relevant=-1)),
+    "more than there are queries": ("mean_queries, 'AP'", lambda card: card["mean_queries"]["AP"].update(unjudged=4)),
+    "not those that have a value": ("mean_queries, 'AP'", lambda card: card["mean_queries"]["AP"].update(scored=2)),
     "a field of another format": ("more", lambda card: card.update(more=1)),
     "a digest of another type": ("sha256", lambda card: card.update(sha256=5)),
 }  # fmt: skip
