@@ -6,8 +6,7 @@
 
 Each job is a whole nn-CUI@{5,10,30} at n = 1 with its ideals: so many queries and as many images, drawn as in
 `evaluation`, on the open graph, in a process of its own. cuihop has all cores; sparse matrices (SciPy, in blocks) are
-tried up to 30,000 images; Python sets with a dictionary of neighbours answer 20 queries, and the time for all is
-extrapolated from them ("≈"). The answers are compared with cuihop's.
+tried up to 30,000 images. The answers are compared with cuihop's. Python sets are timed in `evaluation` alone.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from measurement import Measurement, arguments_of, require
 
 HOPS = 1
 _LARGEST_FOR_SCIPY = 30_000
-_STYLES = {"cuihop": "D-", "SciPy, in blocks": "^-.", "Python sets": "s:"}
-_JOBS = {"cuihop": "cuihop", "SciPy, in blocks": "scipy", "Python sets": "sets"}
+_STYLES = {"cuihop": "D-", "SciPy, in blocks": "^-."}
+_JOBS = {"cuihop": "cuihop", "SciPy, in blocks": "scipy"}
 _TIME, _MEMORY = "seconds", "peak memory"
 
 
@@ -43,15 +42,13 @@ def compare(folder: Path, arguments: argparse.Namespace, results: Measurement) -
                 cells.append(f"{'–':>22}{'–':>9}")
                 continue
             threads = cores() if job == "cuihop" else 1
-            figures, found, queries = measured(folder, arguments, job, "drawn", HOPS, threads)
+            figures, found, _ = measured(folder, arguments, job, "drawn", HOPS, threads)
             if job == "cuihop":
                 values = found
-            expected = values[queries] if job == "sets" else values
-            require(bool(np.abs(found - expected).max() < 1e-12), f"{subject} gives cuihop's answers")
+            require(bool(np.abs(found - values).max() < 1e-12), f"{subject} gives cuihop's answers")
             results.add(f"{_TIME}, {size:,} images", subject, figures["seconds"], "s")
             results.add(f"{_MEMORY}, {size:,} images", subject, figures["peak"], "MB")
-            told = f"{'≈ ' if job == 'sets' else ''}{figures['seconds']:,.2f}"
-            cells.append(f"{told:>22}{figures['peak']:9,.0f}")
+            cells.append(f"{figures['seconds']:22,.2f}{figures['peak']:9,.0f}")
         print(f"{size:10,}{size * (size - 1):18,}{''.join(cells)}", flush=True)
 
 
@@ -66,9 +63,8 @@ def plotted(sizes: list[int], results: Measurement, path: Path) -> None:
     figure, (above, below) = plt.subplots(2, figsize=(6, 6.5), sharex=True, layout="constrained", height_ratios=(3, 2))
     for axes, question in ((above, _TIME), (below, _MEMORY)):
         for subject, style in _STYLES.items():
-            told = f"{subject}, from 20 queries" if subject == "Python sets" else subject
             line = [found.get((f"{question}, {size:,} images", subject), np.nan) for size in sizes]
-            axes.plot(sizes, line, style, label=told)
+            axes.plot(sizes, line, style, label=subject)
         axes.set(xscale="log")
         axes.grid(alpha=0.3)
     above.set(yscale="log", ylabel="seconds for nn-CUI@5, 10, 30 of all queries")

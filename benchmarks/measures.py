@@ -5,9 +5,9 @@
     python benchmarks/measures.py [--data ../shared/data] [--images test] [--queries 1000 10000] [--json FILE]
 
 First the paper's Fig. 4: CUI@30 and nn-CUI@30 for one query of ROCOv2, the ideal over the whole corpus included.
-"Offline" has the neighbours of each concept in a dictionary, filled by NetworkX before; "on the fly" asks NetworkX for
-a shortest path for each pair of concepts. Both are Python sets, offline on some queries, on the fly on some images of
-one query and extrapolated ("≈"). cuihop has one thread, and all queries.
+"Offline" is `evaluation.by_sets`, the share of one query: Python sets with a dictionary of neighbours. "On the fly"
+is the paper's Algorithm 1 as it stands there, with a shortest path of NetworkX for each pair of concepts, on some
+images of one query and extrapolated ("≈"). cuihop has one thread, and all queries.
 
 Then nDCG@10 and nDCG@30 of rankings of 100 documents, all judged, with the grades 0 to 3. The definitions of the tools
 meet there: linear gain, log2 discount, the ideal over all judged documents, no ties. "Prepared" is from Python
@@ -16,7 +16,6 @@ the process held, the dictionaries and the interpreter included.
 
 Every answer is compared before anything is timed: with cuihop's to 1e-12 above, with the formula's to 1e-9 below.
 """
-# ruff: noqa: N803 - A and B are the paper's symbols
 
 from __future__ import annotations
 
@@ -38,50 +37,22 @@ import numpy.typing as npt
 from cuihop import Ranking, SnapshotGraph, evaluate
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.ranking_in_memory import scored_ranking
-from evaluation import DATA, DEPTH, LAM, images_of, open_graph, random_lists
+from cuihop.study.literal import gain
+from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 Float64 = npt.NDArray[np.float64]
 Images = Mapping[str, frozenset[str]]
-Gain = Callable[[frozenset[str], frozenset[str]], float]
 Grades = dict[str, dict[str, int]]
 Scores = dict[str, dict[str, float]]
 
 DOCUMENTS = 100
 CUT_OFFS = (10, 30)
-QUERIES = 20
 ON_THE_FLY_IMAGES = 100
 
 
-def _gain(A: frozenset[str], B: frozenset[str], near: Callable[[str, str], bool], lam: float) -> float:
-    """nn-IoU as the paper writes it: each concept of one set that has a neighbour in the other counts λ."""
-    union = A | B
-    if not union:
-        return 0.0
-    related = sum(any(near(a, b) for b in B) for a in A - B) + sum(any(near(b, a) for a in A) for b in B - A)
-    return (len(A & B) + lam * related) / len(union)
-
-
-def iou(A: frozenset[str], B: frozenset[str]) -> float:
-    """Without a graph."""
-    return len(A & B) / len(A | B) if A | B else 0.0
-
-
-def neighbours_in_a_dictionary(graph: nx.Graph[str], images: Images, hops: int) -> dict[str, set[str]]:
-    """Concept → concepts within n hops; a concept that the graph lacks is near itself."""
-    return {
-        concept: set(nx.single_source_shortest_path_length(graph, concept, cutoff=hops)) if concept in graph else set()
-        for concept in set().union(*images.values())
-    }
-
-
-def offline(near: Mapping[str, set[str]]) -> Gain:
-    """A look into the dictionary for each pair of concepts."""
-    return lambda A, B: _gain(A, B, lambda a, b: b in near[a], LAM)
-
-
-def on_the_fly(graph: nx.Graph[str], hops: int) -> Gain:
-    """A shortest path for each pair of concepts."""
+def on_the_fly(graph: nx.Graph[str], hops: int) -> Callable[[str, str], bool]:
+    """Nearness of two concepts by a shortest path for each pair of concepts."""
 
     def near(a: str, b: str) -> bool:
         try:
@@ -89,17 +60,7 @@ def on_the_fly(graph: nx.Graph[str], hops: int) -> Gain:
         except (nx.NetworkXNoPath, nx.NodeNotFound):
             return False
 
-    return lambda A, B: _gain(A, B, near, LAM)
-
-
-def ndcg_of(images: Images, query: int, listed: list[int], gain: Gain) -> float:
-    """NDCG@30 of a query, its gains with every image among them."""
-    held = list(images.values())
-    gains = np.array([gain(held[query], other) for other in held])
-    discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
-    found = float(gains[listed] @ discounts)
-    best = float(np.sort(np.delete(gains, query))[::-1][:DEPTH] @ discounts)
-    return found / best if best else 0.0
+    return near
 
 
 def cost_of_a_query(data: Path, scale: str, most: int | None, results: Measurement) -> None:
@@ -112,39 +73,25 @@ def cost_of_a_query(data: Path, scale: str, most: int | None, results: Measureme
     for measure in ("CUI@30", "nn-CUI@30"):
         expected[measure], seconds = by_cuihop(images, ranking, graph, measure)
         tell(results, measure, "cuihop, one thread", seconds / len(images) * 1e3, f"{len(images):,} queries")
+    queries, near = sampled(images), neighbourhoods(images, graph, 1)
+    for measure, subject, around in (
+        ("CUI@30", "Python sets", {concept: {concept} for concept in near}),
+        ("nn-CUI@30", "Python sets, offline", near),
+    ):
+        values, seconds = by_sets(images, around, queries)
+        same = np.abs(values[:, -1] - expected[measure][queries]).max() < 1e-12
+        require(bool(same), f"{subject} gives cuihop's {measure}")
+        tell(results, measure, subject, seconds / len(images) * 1e3, f"≈, from {len(queries)} queries")
     from cuihop.exports import to_networkx
 
-    theirs = to_networkx(graph).to_undirected()
-    before = time.perf_counter()
-    near = neighbours_in_a_dictionary(theirs, images, 1)
-    prepared = time.perf_counter() - before
-    dictionary = offline(near)
-    queries = np.random.default_rng(3).permutation(len(images))[:QUERIES].tolist()
-    lists = ranking.top(DEPTH, np.array(queries)).tolist()
-    for measure, subject, gain, preparing in (
-        ("CUI@30", "Python sets", iou, 0.0),
-        ("nn-CUI@30", "Python sets, offline", dictionary, prepared),
-    ):
-
-        def asked(gain: Gain = gain) -> list[float]:
-            return [ndcg_of(images, query, listed, gain) for query, listed in zip(queries, lists, strict=True)]
-
-        same = np.abs(np.array(asked()) - expected[measure][queries]).max() < 1e-12
-        require(bool(same), f"{subject} gives cuihop's {measure}")
-        before = time.perf_counter()
-        asked()
-        spent = (time.perf_counter() - before) / len(queries) + preparing / len(images)
-        tell(results, measure, subject, spent * 1e3, f"{len(queries)} queries")
-    searched, query = on_the_fly(theirs, 1), list(images.values())[queries[0]]
+    searched, query = on_the_fly(to_networkx(graph).to_undirected(), 1), list(images.values())[queries[0]]
     others = list(images.values())[:ON_THE_FLY_IMAGES]
-    same = [searched(query, other) for other in others[:5]] == [dictionary(query, other) for other in others[:5]]
-    require(same, "paths and the dictionary give the same gains")
     before = time.perf_counter()
-    found = [searched(query, other) for other in others]
+    found = [gain(query, other, searched, LAM) for other in others]
     spent = (time.perf_counter() - before) / len(others) * len(images)
-    require(found == [dictionary(query, other) for other in others], "paths and the dictionary give the same gains")
+    same = found == [gain(query, other, lambda a, b: b in near[a], LAM) for other in others]
+    require(same, "paths and the dictionary give the same gains")
     tell(results, "nn-CUI@30", "NetworkX, on the fly", spent * 1e3, f"≈, from {len(others)} images of one query")
-    print(f"the dictionary of neighbours took {prepared:.1f} s, which the queries share")
 
 
 def by_cuihop(images: Images, ranking: Ranking, graph: SnapshotGraph, measure: str) -> tuple[Float64, float]:

@@ -307,6 +307,8 @@ class SearchHit:
 class DistancePack:
     """All distances up to a bound among a list of concepts: what an evaluation needs of a graph, and no more.
 
+    It lives in memory and has no file; what works without a service or database is a snapshot.
+
     A square sparse matrix in compressed rows: row i holds the concepts ``indices[indptr[i]:indptr[i+1]]`` that lie
     within `bound` hops of concept i (itself included, at 0), in ascending order, with their `hops`.
 

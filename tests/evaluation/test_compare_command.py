@@ -69,7 +69,7 @@ def test_rankings_score_what_evaluate_says_of_each(run: Run) -> None:
 def test_cards_and_rankings_may_be_mixed_and_the_measures_are_then_those_of_the_card(run: Run) -> None:
     run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json", "--system", "best")
     found = answer(run, "good.json", "bad.run", "--concepts", "images.csv")
-    assert [(d["measure"], d["a"], d["b"]) for d in found["differences"]] == [
+    assert [(d["measure"], d["baseline"], d["system"]) for d in found["differences"]] == [
         ("nn-CUI@2", "best", "bad"), ("CUI@1", "best", "bad")
     ]  # fmt: skip
     assert found["differences"][0]["difference"] < 0
@@ -109,9 +109,10 @@ def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: 
     assert max(map(len, done.out.splitlines())) <= 100
     words = " ".join(done.out.split())
     for part in (
-        "measure good bad",
-        "nn-CUI@2 bad − good -",
-        "4 queries that both systems were scored on; wins are of the one named first",
+        "measure good bad queries nothing relevant",
+        "nn-CUI@2 bad good -",
+        "4 queries that both systems were scored on",
+        "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
         "interval: paired bootstrap; p: randomisation test, two-sided; 200 resamples, seed 3",
         "p (Holm): adjusted for all 2 tests, 2 measures × 1 pair of systems",
         "4 queries, 4 of them in the corpus of 4 images and left out of their own ranking and ideal",
@@ -132,7 +133,7 @@ def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
 def test_systems_are_compared_with_one_of_them(run: Run) -> None:
     found = answer(run, "good.run", "bad.run", "third=rows.npy", *CONCEPTS, "--against", "bad", "-m", "CUI@1")
     assert found["against"] == "bad"
-    assert {(d["a"], d["b"]) for d in found["differences"]} == {("bad", "good"), ("bad", "third")}
+    assert {(d["baseline"], d["system"]) for d in found["differences"]} == {("bad", "good"), ("bad", "third")}
     assert found["holm"] == {"tests": 4, "family": "2 measures × 2 systems against bad"}
 
 
@@ -182,10 +183,10 @@ def test_tables_for_a_paper(run: Run) -> None:
     latex = Path("tables.tex").read_text()
     assert latex.isascii()  # pdflatex knows no minus sign of Unicode
     assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 2
-    assert r"measure & good & b\_d \\" in latex
-    assert r"nn-CUI@2 & b\_d $-$ good & -" in latex
+    assert r"measure & good & b\_d & queries & nothing relevant \\" in latex
+    assert r"nn-CUI@2 & b\_d & good & -" in latex
     markdown = Path("tables.md").read_text()
-    assert r"| measure | good | b\_d |" in markdown
+    assert r"| measure | good | b\_d | queries | nothing relevant |" in markdown
     assert "Interval: paired bootstrap; p: randomisation test, two-sided; 10,000 resamples, seed 0." in markdown
 
 

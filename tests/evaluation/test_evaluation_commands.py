@@ -91,7 +91,7 @@ def test_the_result_as_json(run: Run) -> None:
     done = run(*GIVEN, "--measure", "nn-CUI@1", "--hops", "2", "--lambda", "0.25", "--json", "--threads", "1")
     answer = json.loads(done.out)
     assert done.err == ""
-    assert set(answer) == {"means", "counts", "release", "parameters", "versions", "per_query"}
+    assert set(answer) == {"means", "mean_queries", "counts", "release", "parameters", "versions", "per_query"}
     assert answer["per_query"] is None
     assert answer["release"]["digest"] == example_graph().release.digest
     assert (answer["parameters"]["n"], answer["parameters"]["lambda"]) == (2, 0.25)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from cuihop.evaluation.comparison import compare
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.evaluation.score_card import ScoreCard
+from cuihop.study.comparison_tables import comparison_tables, write_tables
 
 
 def evaluation(*rankings: list[str]) -> MeasuredQueries:
@@ -23,28 +27,54 @@ def test_an_evaluation_shows_its_means() -> None:
     found = evaluation(["a"], ["b", "a"])
     assert repr(found) == "<JudgedEvaluation of 2 queries: P@1 0.5000, AP 0.7500>"
     assert cells(found._repr_html_()) == [
-        ["measure", "mean", "queries"], ["P@1", "0.5000", "2"], ["AP", "0.7500", "2"],
+        ["measure", "mean", "queries", "nothing relevant"], ["P@1", "0.5000", "2", "0"], ["AP", "0.7500", "2", "0"],
     ]  # fmt: skip
 
 
 def test_queries_that_were_skipped_are_not_among_those_scored() -> None:
     found = evaluate_judged({"q": ["a"], "r": ["a"]}, "AP", qrels={"q": {"a": 1}, "r": {}}, empty_ideal="skip")
-    assert cells(found._repr_html_())[1] == ["AP", "1.0000", "1"]
+    assert cells(found._repr_html_())[1] == ["AP", "1.0000", "1", "1 left out"]
 
 
 def test_a_comparison_shows_its_differences_and_gives_them_as_a_frame() -> None:
     cards = [ScoreCard.of(evaluation(["b", "a"], ["a"]), "<old>"), ScoreCard.of(evaluation(["a"], ["a"]), "new")]
     found = compare(cards, "AP", resamples=100)
-    systems, old, new, header, row = cells(found._repr_html_())
+    systems, old, new, queries, nothing, header, row = cells(found._repr_html_())
     assert [systems, old, new] == [["system", "AP"], ["&lt;old&gt;", "0.7500"], ["new", "1.0000"]]
-    assert header[:3] == ["measure", "difference", "mean"]
-    assert row[:3] == ["AP", "new − &lt;old&gt;", "+0.2500"]
+    assert [queries, nothing] == [["queries", "2"], ["nothing relevant", "0"]]
+    assert header[:4] == ["measure", "system", "baseline", "difference"]
+    assert row[:4] == ["AP", "new", "&lt;old&gt;", "+0.2500"]
     assert row[-1] == "1/1/0"
     assert repr(found) == "<Comparison of <old>, new: AP; 1 tests>"
     (only,) = found.to_pandas().to_dict("records")
-    assert (only["a"], only["difference"], only["wins"], only["p_holm"]) == (
-        "<old>",
-        0.25,
-        1,
-        found.differences[0].p_holm,
+    assert (only["baseline"], only["system"]) == ("<old>", "new")
+    assert only["difference"] == only["mean_system"] - only["mean_baseline"] == 0.25
+    assert (only["wins"], only["losses"], only["p_holm"]) == (1, 0, found.differences[0].p_holm)
+
+
+@pytest.mark.parametrize("against", [None, "weak", "strong"])
+def test_every_form_of_a_comparison_subtracts_the_baseline_from_the_system(against: str | None, tmp_path: Path) -> None:
+    lists = {"weak": [["b", "a"]] * 3, "strong": [["a"], ["a"], ["b", "a"]]}
+    found = compare(
+        {name: ScoreCard.of(evaluation(*of)) for name, of in lists.items()}, "AP", against=against, resamples=100
     )
+    (only,) = found.differences
+    better = only.system == "strong"
+    assert only.baseline == (against or "weak")
+    assert only.difference == pytest.approx((only.mean_system - only.mean_baseline), abs=1e-15)
+    sign = 1 if better else -1
+    assert all(sign * value > 0 for value in (only.difference, only.low, only.high, only.effect or 0))
+    assert (only.wins, only.losses) == ((2, 0) if better else (0, 2))
+    (row,) = found.to_pandas().to_dict("records")
+    (said,) = found.summary()["differences"]
+    assert row == said
+    assert {"a", "b", "mean_a", "mean_b"}.isdisjoint(row)
+    header, texts = found.table()
+    shown = dict(zip(header, texts, strict=True))
+    assert (shown["system"], shown["baseline"]) == (only.system, only.baseline)
+    assert shown["difference"].startswith("+" if better else "-")
+    assert shown["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
+    write_tables(tmp_path / "t.tex", comparison_tables(found))
+    assert f"AP & {only.system} & {only.baseline} & {shown['difference']} & " in (tmp_path / "t.tex").read_text()
+    figure = found.plot(tmp_path / "f.svg")
+    assert f"{only.system} − {only.baseline}" in figure.axes[0].get_yticklabels()[0].get_text()

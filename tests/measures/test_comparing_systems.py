@@ -25,6 +25,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation import comparison
 from cuihop.evaluation.comparison import compare
 from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.means import MeanQueries
 from cuihop.evaluation.paired_tests import (
     PairedBootstrap,
     StudentTest,
@@ -191,6 +192,7 @@ def test_holm_is_between_the_p_value_and_bonferroni_and_keeps_the_order(p_values
 
 # Score cards
 
+BEHIND = {"AP": MeanQueries(1, 0, 0)}
 QRELS = {f"q{i}": {"a": 1, "b": 2, "c": 0} for i in range(8)}
 BAD = {query: ["c", "a", "b"] for query in QRELS}
 GOOD = {**{query: ["b", "a", "c"] for query in QRELS}, "q7": ["c", "a", "b"]}
@@ -204,8 +206,8 @@ def card(ranking: dict[str, list[str]], system: str, **options: Any) -> ScoreCar
 def test_a_comparison_by_hand() -> None:
     (ap, rr) = compare([card(BAD, "bad"), card(GOOD, "good")]).differences
     bad = (1 / 2 + 2 / 3) / 2
-    assert (ap.measure, ap.a, ap.b, ap.queries) == ("AP", "bad", "good", 8)
-    assert [ap.mean_a, ap.mean_b] == pytest.approx([bad, (7 + bad) / 8])
+    assert (ap.measure, ap.baseline, ap.system, ap.queries) == ("AP", "bad", "good", 8)
+    assert [ap.mean_baseline, ap.mean_system] == pytest.approx([bad, (7 + bad) / 8])
     assert ap.difference == pytest.approx(7 / 8 * (1 - bad))
     assert (ap.wins, ap.ties, ap.losses) == (7, 1, 0)
     assert ap.p_randomisation == 2 / 2**7  # seven equal differences: all of them, or all turned round
@@ -287,7 +289,7 @@ def test_a_card_that_was_changed_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "not JSON"), ("[]", "not a score card"), ("{}", "not a score card"), ('{"score_card": 2}', "another format")],
+    [("", "not JSON"), ("[]", "not a score card"), ("{}", "not a score card"), ('{"score_card": 1}', "another format")],
 )
 def test_files_that_are_no_card(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "card.json"
@@ -327,7 +329,7 @@ def test_queries_that_one_of_them_skipped_are_left_out() -> None:
 def test_three_systems_are_three_pairs_and_are_adjusted_together() -> None:
     other = {query: ["a", "b", "c"] for query in QRELS}
     found = compare([card(BAD, "1"), card(GOOD, "2"), card(other, "3")], ["AP"])
-    assert [(d.a, d.b) for d in found.differences] == [("1", "2"), ("1", "3"), ("2", "3")]
+    assert [(d.baseline, d.system) for d in found.differences] == [("1", "2"), ("1", "3"), ("2", "3")]
     assert [d.p_holm for d in found.differences] == holm([d.p_randomisation for d in found.differences])
 
 
@@ -344,7 +346,7 @@ def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_mak
 
     def made(order: list[str]) -> dict[str, ScoreCard]:
         return {
-            name: ScoreCard(name, {}, tuple(order), {"AP": np.array([of[q] for q in order])}, {}, {})
+            name: ScoreCard(name, {}, tuple(order), {"AP": np.array([of[q] for q in order])}, BEHIND, {}, {})
             for name, of in columns.items()
         }
 
@@ -358,7 +360,7 @@ def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_mak
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
         assert replace(ours, low=0, high=0) == replace(theirs, low=0, high=0)
     for ours in first.differences:
-        (theirs,) = [d for d in turned.differences if {d.a, d.b} == {ours.a, ours.b}]
+        (theirs,) = [d for d in turned.differences if {d.baseline, d.system} == {ours.baseline, ours.system}]
         assert (ours.wins, ours.ties, ours.losses) == (theirs.losses, theirs.ties, theirs.wins)
         assert (ours.p_randomisation, ours.p_bootstrap) == (theirs.p_randomisation, theirs.p_bootstrap)
         assert (ours.low, ours.high) == pytest.approx((-theirs.high, -theirs.low), abs=1e-12)
@@ -366,7 +368,7 @@ def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_mak
 
 def test_values_that_differ_by_rounding_are_a_tie() -> None:
     def made(name: str, value: float) -> ScoreCard:
-        return ScoreCard(name, {}, ("q1", "q2"), {"AP": np.array([value, 0.5])}, {}, {})
+        return ScoreCard(name, {}, ("q1", "q2"), {"AP": np.array([value, 0.5])}, BEHIND, {}, {})
 
     (only,) = compare([made("a", 0.1 + 0.2), made("b", 0.3)], resamples=10).differences
     assert (only.wins, only.ties, only.losses, only.p_randomisation, only.effect) == (0, 2, 0, 1.0, None)
@@ -402,7 +404,7 @@ def test_cards_are_compared(run: Callable[..., tuple[int, str, str]]) -> None:
     words = " ".join(out.split())
     assert (code, err) == (0, "")
     assert "bad.run 0.5833 good.run 0.9479" in words
-    assert "AP good.run − bad.run +0.3646" in words
+    assert "AP good.run bad.run +0.3646" in words
     assert "0.0156 0.0156 +2.47 7/1/0" in words
     assert "8 queries that both systems were scored on" in words
     assert "adjusted for the only test, 1 measure × 1 pair of systems" in words
@@ -434,7 +436,7 @@ def test_cards_of_other_conditions_are_refused(run: Callable[..., tuple[int, str
 
 def test_cards_of_another_version_are_told(run: Callable[..., tuple[int, str, str]]) -> None:
     old = ScoreCard.read("good.json")
-    ScoreCard(old.system, old.conditions, old.queries, old.values, old.counts, {"cuihop": "0.0"}).write("old.json")
+    replace(old, versions={"cuihop": "0.0"}).write("old.json")
     code, _, err = run("compare", "bad.json", "old.json")
     assert code == 0
     assert "different versions" in err

@@ -39,19 +39,21 @@ RANKING = {"a": ["c", "b", "d", "e"], "b": ["a", "c"], "c": ["a"], "d": ["e", "a
 
 def test_precision_by_labels_by_hand() -> None:
     result = evaluate_judged(RANKING, ["P@2(modality)", "P@2(organ)", "P@2(modality, organ)"], labels=LABELS)
-    assert result.values.tolist() == [
+    expected = [
         [0.5, 0.5, 0.0],  # a: c is MR, head; b is CT, chest
         [0.5, 0.0, 0.0],
         [0.0, 0.5, 0.0],
         [0.5, 1.0, 0.5],  # d: e has no modality, head
-        [0.0, 0.5, 0.0],
+        [math.nan, 0.5, math.nan],
     ]
+    assert np.array_equal(result.values, expected, equal_nan=True)
     assert result.counts.unlabelled == {"modality": 1, "organ": 0, "modality, organ": 1}
     assert result.counts.nothing_relevant == {
-        "modality": ("c", "e"),
+        "modality": ("c",),
         "organ": ("b",),
-        "modality, organ": ("b", "c", "e"),
+        "modality, organ": ("b", "c"),
     }
+    assert result.counts.unjudged == {"modality": ("e",), "organ": (), "modality, organ": ("e",)}
 
 
 def test_queries_without_anything_relevant_are_skipped_if_that_is_asked_for() -> None:
@@ -93,7 +95,7 @@ def test_labels_from_the_manual_concepts() -> None:
     assert labels.columns["modality"] == {"a": "C0040405", "b": "C0032743;C0040405", "c": "", "d": "C0040405"}
     assert labels.columns["organ"] == {"a": "C0000726", "b": "", "c": "", "d": ""}
     result = evaluate_judged({i: [o for o in "abcd" if o != i] for i in "abcd"}, "P@3(modality)", labels=labels)
-    assert result.values[:, 0].tolist() == [1 / 3, 0.0, 0.0, 1 / 3]
+    assert np.array_equal(result.values[:, 0], [1 / 3, 0.0, math.nan, 1 / 3], equal_nan=True)
 
 
 def test_labels_from_files_and_frames(tmp_path: Path) -> None:
@@ -302,11 +304,12 @@ def test_measures_of_concepts_and_labels_in_one_evaluation() -> None:
         evaluate(images, ranking, None, measures="CUI@1").values[:, 0],
         evaluate(images, ranking, graph, measures="nn-CUI@2", n=2, lam=0.2).values[:, 0],
         evaluate(images, ranking, None, measures="CUI@2").values[:, 0],
-        np.array([1.0, 0.0, 0.0]),
+        np.array([1.0, 0.0, math.nan]),
     ]
-    assert np.array_equal(result.values, np.array(alone).T)
+    assert np.array_equal(result.values, np.array(alone).T, equal_nan=True)
     assert list(result.best_gains) == ["nn-IoU", "IoU", "nn-IoU(n=2, λ=0.2)", "nn-IoU(λ=0.0)"]
-    assert result.counts.nothing_relevant == {"kind": ("c",), "judgements": ("c",)}
+    assert result.counts.nothing_relevant == {"kind": ("c",), "judgements": ()}
+    assert result.counts.unjudged == {"kind": (), "judgements": ("c",)}
     assert "nn-CUI@2(n=2, λ=0.2)" in result.to_json()
 
 
@@ -365,7 +368,7 @@ def test_ties_and_json(run: Run) -> None:
 def test_labels_alone(run: Run) -> None:
     code, out, _ = run("evaluate", "--labels", "labels.csv", "--ranking", "by_name.run", "-m", "P@1(kind)")
     assert code == 0
-    assert "P@1(kind) 0.3333 3" in " ".join(out.split())
+    assert "P@1(kind) 0.5000 2 0 1 left out" in " ".join(out.split())
     assert "1 image without kind: relevant to none" in out
 
 
@@ -374,7 +377,7 @@ def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
                        "by_name.run", "-m", "P@1(modality)", "-m", "CUI@1")  # fmt: skip
     assert code == 0
     words = " ".join(out.split())
-    assert "P@1(modality) 0.3333 3" in words
+    assert "P@1(modality) 0.5000 2 0 1 left out" in words
     assert "CUI@1 0.3333 3" in words
 
 
@@ -434,4 +437,4 @@ def test_judgements_of_other_images_are_counted_and_told(run: Run) -> None:
     )
     assert code == 0
     assert "3 judgements of images that are not here: relevant ones are never found" in " ".join(out.split())
-    assert "AP 0.1667 3" in " ".join(out.split())  # a: (1/1) / 2; nothing is relevant to b and c
+    assert "AP 0.5000 1 0 2 left out" in " ".join(out.split())  # a: (1/1) / 2; nothing is said of b and c

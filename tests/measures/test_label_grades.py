@@ -71,16 +71,22 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     ranking = Ranking.of(lists, queries, corpus)
     found = judged_values(ranking, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
     expected = evaluate_judged(lists, wanted, qrels=qrels)
-    assert np.array_equal(found.values, expected.values)
+    unjudged = [query for query in queries if not any(labels[name][query] for name in names)]
+    expected.values[[queries.index(query) for query in unjudged]] = np.nan
+    assert np.array_equal(found.values, expected.values, equal_nan=True)
+    assert set(found.unjudged.values()) == {tuple(unjudged)}
     told = {name.replace("+".join(names), "judgements"): queries for name, queries in found.nothing_relevant.items()}
-    assert told == expected.counts.nothing_relevant
+    assert told == {
+        name: tuple(query for query in those if query not in unjudged)
+        for name, those in expected.counts.nothing_relevant.items()
+    }
     without = {i for i in {*queries, *corpus} if any(not labels[name][i] for name in names)}
     assert found.unlabelled == {"+".join(names): len(without)}
     # Of any part of the queries the answers are the same.
     half = queries[: len(queries) // 2 + 1]
     part = Ranking.of({query: lists[query] for query in half}, half, corpus)
     some = judged_values(part, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
-    assert np.array_equal(some.values, found.values[: len(half)])
+    assert np.array_equal(some.values, found.values[: len(half)], equal_nan=True)
 
 
 def test_the_equations_of_the_hashing_paper_literally() -> None:

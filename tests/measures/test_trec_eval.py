@@ -172,6 +172,6 @@ def test_labels_beside_judgements_are_about_all_images_that_have_labels() -> Non
 @pytest.mark.parametrize("nothing", [None, math.nan, ""])
 def test_a_missing_label_agrees_with_nothing(nothing: object) -> None:
     found = evaluate_judged({"x": ["y"], "y": ["x"]}, "AP(m)", labels={"m": {"x": nothing, "y": nothing}})
-    assert (found.means, found.counts.unlabelled) == ({"AP(m)": 0.0}, {"m": 2})
+    assert (found.means, found.counts.unlabelled) == ({"AP(m)": None}, {"m": 2})
     graded = {"m": {"x": nothing, "y": nothing}, "o": {"x": "chest", "y": "chest"}}  # they agree in one of two
     assert evaluate_judged({"x": ["y"], "y": ["x"]}, "nDCG(m + o)", labels=graded).means == {"nDCG(m+o)": 1.0}

@@ -105,7 +105,7 @@ def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation
         ranking = top_k(setup.images, setup.graph, 30, by=by, n=setup.n, lam=setup.lam, unknown="isolated")
         measured = evaluate(
             setup.images, ranking, setup.graph, measures=[each.measure for each in found], labels=setup.labels,
-            unknown="isolated", empty_ideal="skip",
+            unknown="isolated",
         )  # fmt: skip
         values[by] = measured.values
     p_values = []

@@ -126,7 +126,7 @@ def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(setup: S
         ({"n": 2}, "n"),
         ({"seed": 1}, "seed"),
         ({"direction": "up"}, "direction"),
-        ({"empty_ideal": "zero"}, "empty_ideal"),
+        ({"empty_ideal": "skip"}, "empty_ideal"),
         ({"labels": None}, "content of labels"),
         ({"embeddings": {}}, "embeddings model"),
     ],

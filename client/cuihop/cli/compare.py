@@ -106,7 +106,7 @@ def compare_systems(
         str | None,
         typer.Option(
             "--against", metavar="NAME", rich_help_panel=_TESTS_PANEL,
-            help="Compare all others with this system, instead of every pair.",
+            help="The baseline: compare all others with this system, instead of every pair.",
         ),
     ] = None,
     resamples: Annotated[
@@ -189,10 +189,10 @@ def _refuse_unused(context: typer.Context) -> None:
 
 def _show(found: Comparison) -> None:
     screen = console()
-    for header, *rows in (found.means(), found.table()):
+    for (header, *rows), names in ((found.means(), 2), (found.table(), 3)):
         shown = table(*header)
         shown.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
-        for column in shown.columns[2:]:
+        for column in shown.columns[names:]:
             column.no_wrap = True  # names may fold, numbers may not
         for row in rows:
             shown.add_row(*row)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from cuihop.cli.output import console, counted, direction_told, table
-from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.result import Evaluation, IdentifierCount
+from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation
+from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount
 
 __all__ = ["account_of", "show_evaluation"]
 
@@ -23,11 +21,10 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
         evaluation: what to tell.
         output: where the values of each query went, if anywhere.
     """
-    found = table("measure", "mean", "queries")
-    for place, measure in enumerate(evaluation.measures):
-        mean = evaluation.means[str(measure)]
-        scored = int((~np.isnan(evaluation.values[:, place])).sum())
-        found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
+    header, *rows = evaluation.table()
+    found = table(*header)
+    for row in rows:
+        found.add_row(*row)
     screen = console()
     screen.print(found)
     for line in account_of(evaluation):
@@ -77,7 +74,7 @@ def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
         if queries:
             treated = _treated(asked["empty_ideal"])
             yield f"{counted(len(queries), 'image')} to which no other has any {gain} (IDCG is 0): {treated}"
-    yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
+    yield from _relevance(counts, asked["empty_ideal"])
     if counts.judged_elsewhere:
         judgements = counted(counts.judged_elsewhere, "judgement")
         yield f"{judgements} of images that are not here: relevant ones are never found"
@@ -103,20 +100,26 @@ def _judged_account(evaluation: JudgedEvaluation) -> Iterator[str]:
             f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
             f"{count.retrieved:,} retrieved and looked at ({source})"
         )
-    yield from _relevance(counts.nothing_relevant, counts.unlabelled, asked["empty_ideal"])
+    yield from _relevance(counts, asked["empty_ideal"])
 
 
-def _relevance(
-    nothing_relevant: Mapping[str, tuple[str, ...]], unlabelled: Mapping[str, int], empty_ideal: str
-) -> Iterator[str]:
-    for labels, images in unlabelled.items():
+def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Iterator[str]:
+    for labels, images in counts.unlabelled.items():
         if images:
             agrees = f"one of {labels}: agrees with none in it" if "+" in labels else f"{labels}: relevant to none"
             yield f"{counted(images, 'image')} without {agrees}"
-    for source, queries in nothing_relevant.items():
+    unjudged = {source.partition(", rel=")[0]: queries for source, queries in counts.unjudged.items()}
+    for source, queries in unjudged.items():
         if queries:
-            told = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
-            yield f"{told} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+            lacking = "a judgement" if source == "judgements" else source
+            yield f"{_queries(queries)} without {lacking}: not judged, left out"
+    for source, queries in counts.nothing_relevant.items():
+        if queries:
+            yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+
+
+def _queries(queries: Sequence[str]) -> str:
+    return "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
 
 
 def _treated(how: str) -> str:

@@ -18,6 +18,7 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_account import account_of
+from cuihop.cli.evaluation_options import EmptyIdealOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.judged_inputs import check_one_kind_of_labels, labels_given
 from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
@@ -26,7 +27,7 @@ from cuihop.cores import cores
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import EmptyIdeal, versions
+from cuihop.evaluation.result import versions
 from cuihop.measures.resolution import Unknown
 from cuihop.study.ablation import ablation
 from cuihop.study.cost import costs
@@ -96,11 +97,7 @@ def study(
         typer.Option("--unknown", rich_help_panel=_MEASURES,
                      help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves."),
     ] = "error",
-    empty_ideal: Annotated[
-        EmptyIdeal,
-        typer.Option("--empty-ideal", rich_help_panel=_MEASURES,
-                     help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip."),
-    ] = "skip",
+    empty_ideal: EmptyIdealOption = "zero",
     timed_queries: Annotated[
         int,
         typer.Option("--timed-queries", min=1, help="Queries that plain Python is timed with.",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
+from cuihop.evaluation.means import mean_columns
 from cuihop.evaluation.paired_tests import (
     checked_resampling,
     holm,
@@ -42,26 +43,27 @@ _ROUNDING = 1e-12  # values that differ by no more are equal: measures are sums 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two systems under one measure.
+    """A system against a baseline, under one measure.
 
     Attributes:
-        measure: its name. a, b: the systems.
+        measure: its name. baseline, system: the names of the two.
         queries: those that both were scored on.
-        mean_a, mean_b: over these queries. difference: of b over a, mean_b − mean_a.
+        mean_baseline, mean_system: over these queries. difference: mean_system − mean_baseline.
         low, high: the confidence interval of the difference, by the paired bootstrap.
         p_bootstrap, p_randomisation, p_student: two-sided; of Student's paired t-test ``None`` where all differences
             are equal.
         p_holm: ``p_randomisation``, adjusted for all tests of the comparison.
         effect: the difference in units of the standard deviation of the queries' differences; ``None`` as p_student.
-        wins, ties, losses: queries on which b is better than a, equal, worse. Better is larger, but for errors.
+        wins, ties, losses: queries on which the system is better than the baseline, equal, worse. Better is larger, but
+            for errors.
     """
 
     measure: str
-    a: str
-    b: str
+    baseline: str
+    system: str
     queries: int
-    mean_a: float
-    mean_b: float
+    mean_baseline: float
+    mean_system: float
     difference: float
     low: float
     high: float
@@ -82,7 +84,7 @@ class Comparison:
     Attributes:
         differences: for each measure, each pair of systems. Their number is that of the tests Holm's p is for.
         cards: name of a system → its card. measures: their names.
-        against: the system that all others were compared with; ``None`` where every pair was.
+        against: the baseline of all others; ``None`` where every pair was compared, the earlier one as the baseline.
         resamples, confidence, seed: of the tests.
     """
 
@@ -99,23 +101,27 @@ class Comparison:
         return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
 
     def means(self) -> list[tuple[str, ...]]:
-        """What people read of the systems, as texts: a header, then rows of systems or of measures, whichever are more.
+        """The means for people, as texts: a header, then rows of systems or of measures, whichever are more.
 
-        Of measure and system: the mean over the queries that the system was scored on.
+        Of measure and system: the mean over the queries that the system was scored on. Of each measure also the queries
+        behind the means, as `cuihop.evaluation.means.mean_columns` gives them.
         """
-        texts = {(m, name): _fraction(card.means[m]) for m in self.measures for name, card in self.cards.items()}
+        cards = self.cards.values()
+        columns: list[tuple[str, Sequence[str]]]
+        columns = [(name, [_fraction(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
+        behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
+        columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
         if len(self.cards) > len(self.measures):
-            rows = [(name, *(texts[m, name] for m in self.measures)) for name in self.cards]
-            return [("system", *self.measures), *rows]
-        return [("measure", *self.cards), *((m, *(texts[m, name] for name in self.cards)) for m in self.measures)]
+            return [("system", *self.measures), *((title, *cells) for title, cells in columns)]
+        return list(zip(*([title, *cells] for title, cells in [("measure", self.measures), *columns]), strict=True))
 
     def table(self) -> list[tuple[str, ...]]:
         """What people read of the differences, as texts: a header, then a row for each."""
-        header = ("measure", "difference", "mean", f"{100 * self.confidence:.4g}% interval", "p", "p (Holm)", "effect",
-                  "win/tie/loss")  # fmt: skip
+        header = ("measure", "system", "baseline", "difference", f"{100 * self.confidence:.4g}% interval", "p",
+                  "p (Holm)", "effect", "win/tie/loss")  # fmt: skip
         rows = [
             (
-                d.measure, f"{d.b} − {d.a}", f"{d.difference:+.4f}", f"{d.low:+.4f} to {d.high:+.4f}",
+                d.measure, d.system, d.baseline, f"{d.difference:+.4f}", f"{d.low:+.4f} to {d.high:+.4f}",
                 f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}", "none" if d.effect is None else f"{d.effect:+.2f}",
                 f"{d.wins:,}/{d.ties:,}/{d.losses:,}",
             )
@@ -128,7 +134,8 @@ class Comparison:
         queries = sorted({row.queries for row in self.differences})
         tests = len(self.differences)
         lines = [
-            f"{_span(queries)} queries that both systems were scored on; wins are of the one named first",
+            f"{_span(queries)} queries that both systems were scored on",
+            "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
             f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
             f"seed {self.seed}",
             f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
@@ -177,6 +184,7 @@ class Comparison:
                     "sha256": card.digest,
                     "source": card.source,
                     "means": card.means,
+                    "mean_queries": {measure: asdict(behind) for measure, behind in card.mean_queries.items()},
                     "counts": dict(card.counts),
                     "versions": dict(card.versions),
                 }
@@ -229,7 +237,8 @@ def compare(
     Args:
         cards: two or more, of the same conditions; with names, or called as they call their systems.
         measures: which; all that every card has without it.
-        against: the name of a system that all others are compared with. Without it, every pair is compared.
+        against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
+            earlier one as the baseline.
         resamples, confidence, seed, threads: see `cuihop.evaluation.paired_tests`.
 
     Raises:
@@ -272,23 +281,23 @@ def _tested(
     threads: int | None,
 ) -> list[dict[str, Any]]:
     """What is found of each measure and pair of systems, by the names of `Difference`; all but Holm's p."""
-    differences = np.array([columns[name, b] - columns[name, a] for name, a, b in tests]).T
+    differences = np.array([columns[name, system] - columns[name, baseline] for name, baseline, system in tests]).T
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     found: dict[int, dict[str, Any]] = {}
     for places, both in _same_queries(differences):
         kept = np.ascontiguousarray(differences[both][:, places])
         if not len(kept):
-            name, a, b = tests[places[0]]
-            raise InputError("no query was scored for both systems", column=name, found=f"{a}, {b}")
+            name, *both_systems = tests[places[0]]
+            raise InputError("no query was scored for both systems", column=name, found=", ".join(both_systems))
         exchanged = randomisation_tests(kept, resamples=resamples, seed=seed, threads=threads)
         resampled = paired_bootstraps(kept, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
         student = student_tests(kept)
         for column, place in enumerate(places):
-            name, a, b = tests[place]
+            name, baseline, system = tests[place]
             found[place] = {
-                "measure": name, "a": a, "b": b, "queries": len(kept),
-                "mean_a": math.fsum(columns[name, a][both]) / len(kept),
-                "mean_b": math.fsum(columns[name, b][both]) / len(kept),
+                "measure": name, "baseline": baseline, "system": system, "queries": len(kept),
+                "mean_baseline": math.fsum(columns[name, baseline][both]) / len(kept),
+                "mean_system": math.fsum(columns[name, system][both]) / len(kept),
                 "difference": math.fsum(kept[:, column]) / len(kept),
                 "low": resampled[column].low, "high": resampled[column].high,
                 "p_bootstrap": resampled[column].p, "p_randomisation": exchanged[column],

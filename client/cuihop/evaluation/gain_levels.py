@@ -13,6 +13,7 @@ from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_index import Progress, RelevanceIndex, Scores
+from cuihop.evaluation.relevance_names import relevance_name
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure
 from cuihop.measures.ndcg import normalised
@@ -46,11 +47,8 @@ def _gain(measure: Measure, n: int, lam: float) -> Gain:
             expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
         )  # fmt: skip
     if measure.family == "CUI":
-        return Gain("IoU", 0, 0.0)
-    told = ", ".join(f"{name}={value}" for name, value in measure.options)
-    return Gain(
-        f"nn-IoU({told})" if told else "nn-IoU", int(measure.values.get("n", n)), float(measure.values.get("λ", lam))
-    )
+        return Gain(relevance_name(measure), 0, 0.0)
+    return Gain(relevance_name(measure), int(measure.values.get("n", n)), float(measure.values.get("λ", lam)))
 
 
 @dataclass(frozen=True, slots=True)

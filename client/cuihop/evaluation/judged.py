@@ -53,7 +53,8 @@ def evaluate_judged(
         labels: what `ImageLabels.of` takes, for measures with labels. Its images are the corpus, and without
             ``qrels`` also the queries; each query is left out of its own ranking.
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
-        empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does.
+        empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does. A query
+            without the label that a measure needs is not judged by it: it leaves the mean either way, counted.
         threads, progress, checkpoint, keep_checkpoint: of a ranking that is made in blocks, as in
             `cuihop.evaluate`.
 
@@ -120,6 +121,7 @@ def _counts(ranked: Ranking, found: JudgedValues, missing: Missing, empty_ideal:
         missing=ranked.missing,
         unasked=ranked.unasked,
         nothing_relevant=found.nothing_relevant,
+        unjudged=found.unjudged,
         unlabelled=found.unlabelled,
         relevance=relevance,
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.evaluation.relevance_names import relevance_name
 from cuihop.evaluation.result import MeasuredQueries
+from cuihop.measures.measure import Measure
 
 __all__ = ["JudgedCounts", "JudgedEvaluation", "RelevanceCount"]
 
@@ -38,7 +40,8 @@ class JudgedCounts:
         self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
         missing: queries without a ranking, scored 0 or skipped.
         unasked: queries of the ranking that have no judgements; they take no part.
-        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
+        nothing_relevant: by whom relevance is judged → the judged queries for which nothing is relevant.
+        unjudged: by whom relevance is judged → the queries that are not, for want of a label; they leave the mean.
         unlabelled: labels → how many images lack one of them.
         relevance: by whom relevance is judged → documents of the queries that were not skipped.
     """
@@ -49,6 +52,7 @@ class JudgedCounts:
     missing: tuple[str, ...]
     unasked: tuple[str, ...]
     nothing_relevant: Mapping[str, tuple[str, ...]]
+    unjudged: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]
     relevance: Mapping[str, RelevanceCount]
 
@@ -89,3 +93,7 @@ class JudgedEvaluation(MeasuredQueries):
 
     def _account(self) -> Iterator[tuple[str, Any]]:
         yield "retrieved", self.retrieved
+
+    def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
+        name = relevance_name(measure)
+        return self.counts.nothing_relevant[name], self.counts.unjudged[name]

@@ -15,8 +15,8 @@ from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.qrels import Qrels
 from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.relevance_names import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal
-from cuihop.measures.family import RELEVANT_FROM
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure
 from cuihop.measures.registry import FAMILIES
@@ -36,15 +36,17 @@ class JudgedValues:
     """What judgements say of a ranking.
 
     Attributes:
-        values: float64, shape (queries, measures); NaN where a query was skipped.
-        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
+        values: float64, shape (queries, measures); NaN where a query was skipped or is not judged.
+        nothing_relevant: by whom relevance is judged → the judged queries for which nothing is relevant.
+        unjudged: by whom relevance is judged → the queries that are not: without a label, or without a judgement.
         unlabelled: labels → how many images of queries and corpus lack one of them.
         relevance: by whom relevance is judged → int64, shape (queries, 3): the documents of each query that were looked
-            at, those that are relevant, and those that are both.
+            at, those that are relevant, and those that are both; 0 for a query that is not judged.
     """
 
     values: npt.NDArray[np.float64]
     nothing_relevant: Mapping[str, tuple[str, ...]]
+    unjudged: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]
     relevance: Mapping[str, Int64] = field(default_factory=dict)
 
@@ -69,6 +71,7 @@ def judged_values(
     """
     values = np.empty((len(ranking.queries), len(measures)), dtype=np.float64)
     nothing: dict[str, tuple[str, ...]] = {}
+    unjudged: dict[str, tuple[str, ...]] = {}
     unlabelled: dict[str, int] = {}
     relevance: dict[str, Int64] = {}
     for source in dict.fromkeys(measure.labels for measure in measures):
@@ -79,15 +82,20 @@ def judged_values(
         if source:
             unlabelled[", ".join(source)] = judge.unlabelled
         told = _measured(judged, asked, judge, values, columns)
+        absent = np.flatnonzero(judge.unjudged)
         for threshold, counted in told.items():
-            name = ", ".join(source) if source else "judgements"
-            name = name if threshold == 1 else f"{name}, rel={threshold}"
-            empty = np.flatnonzero(counted[:, 1] == 0)
-            nothing[name], relevance[name] = tuple(map(ranking.queries.__getitem__, empty.tolist())), counted
+            name = next(relevance_name(measure) for measure in asked if relevant_from(measure) == threshold)
+            counted[absent] = 0
+            empty = np.flatnonzero((counted[:, 1] == 0) & ~judge.unjudged)
+            nothing[name], unjudged[name] = (
+                tuple(map(ranking.queries.__getitem__, some.tolist())) for some in (empty, absent)
+            )
+            relevance[name] = counted
             for column, measure in zip(columns, asked, strict=True):
-                if _threshold(measure) == threshold:
+                if relevant_from(measure) == threshold:
                     values[empty, column] = 0.0 if empty_ideal == "zero" else np.nan
-    return JudgedValues(values, nothing, unlabelled, relevance)
+                    values[absent, column] = np.nan
+    return JudgedValues(values, nothing, unjudged, unlabelled, relevance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +107,7 @@ class _Judge:
         places: what was retrieved, as `grades` knows it.
         grades: from the first and last of some queries, their part of ``places``, one ranking after the other, and the
             lengths of the rankings, to the grade of each.
+        unjudged: bool, shape (queries,): queries of which nothing is said.
         threads: how many gain; ``None`` for all.
         unlabelled: how many images lack a label.
     """
@@ -107,6 +116,7 @@ class _Judge:
     pool: Int64
     places: Places
     grades: Callable[[int, int, Places, Int64], npt.NDArray[Any]]
+    unjudged: npt.NDArray[np.bool_]
     threads: int | None = None
     unlabelled: int = 0
 
@@ -118,7 +128,10 @@ def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Qrels | None, label
                 "no labels", column="labels", found="none", expected=f"the labels {', '.join(source)} of every image"
             )
         by_labels = LabelGrades.of(labels, source, ranking.queries, ranking.corpus)
-        return _Judge(by_labels.pools, by_labels.pool, ranking.rows, by_labels.grades, unlabelled=by_labels.unlabelled)
+        return _Judge(
+            by_labels.pools, by_labels.pool, ranking.rows, by_labels.grades, by_labels.unjudged,
+            unlabelled=by_labels.unlabelled,
+        )  # fmt: skip
     if qrels is None:
         raise InputError(
             "nothing says which documents are relevant",
@@ -133,7 +146,8 @@ def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Qrels | None, label
         lists = (islice(names, length) for length in lengths.tolist())
         return judgements.found(ranking.queries[first:last], lists)
 
-    return _Judge(*qrels.pools(ranking.queries), retrieved, grades, threads=1)  # Python's dictionaries
+    unjudged = np.fromiter((query not in judgements for query in ranking.queries), np.bool_, len(ranking.queries))
+    return _Judge(*qrels.pools(ranking.queries), retrieved, grades, unjudged, threads=1)  # Python's dictionaries
 
 
 def _measured(
@@ -148,7 +162,7 @@ def _measured(
     lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
     counted = {
         threshold: np.stack([lengths, judge.pools.relevant(judge.pool, threshold), np.zeros_like(lengths)], axis=1)
-        for threshold in sorted({_threshold(measure) for measure in measures})
+        for threshold in sorted({relevant_from(measure) for measure in measures})
     }
     parts = list(blocks(lengths, _AT_ONCE))
 
@@ -180,11 +194,6 @@ def _first_places(indptr: Int64, places: Places, first: int, last: int, lengths:
     skipped = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
     chosen: Places = places[np.arange(len(skipped)) + skipped]
     return chosen
-
-
-def _threshold(measure: Measure) -> int:
-    """The grade from which on there is something to find."""
-    return int(measure.values.get(RELEVANT_FROM.name, 1))
 
 
 def depth_of(measures: Iterable[Measure]) -> int | None:

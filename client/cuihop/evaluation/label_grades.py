@@ -33,6 +33,7 @@ class LabelGrades:
         held: for each part the code of each image of the corpus, int32, shape (corpus,).
         pools, pool: the grades of all other images of the corpus; see `cuihop.measures.judged_rankings.JudgedRankings`.
         unlabelled: how many images of queries and corpus lack one of the labels.
+        unjudged: bool, shape (queries,): queries that no image can agree with, for want of a label in every part.
     """
 
     asked: Sequence[Int32]
@@ -40,6 +41,7 @@ class LabelGrades:
     pools: Pools
     pool: Int64
     unlabelled: int
+    unjudged: npt.NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -75,7 +77,9 @@ class LabelGrades:
         lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
         present[asking] = True
         asked = [np.where(code == UNLABELLED, np.int32(_NOBODY), code)[asking] for code in codes]
-        return cls(asked, [code[holding] for code in codes], pools, kinds, int((present & lacking).sum()))
+        unjudged = np.logical_and.reduce([code == _NOBODY for code in asked])
+        held = [code[holding] for code in codes]
+        return cls(asked, held, pools, kinds, int((present & lacking).sum()), unjudged)
 
     def grades(
         self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64

@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
+from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of
+from cuihop.evaluation.relevance_names import relevance_name
 from cuihop.graph import Release
 from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 EmptyIdeal: TypeAlias = Literal["zero", "skip"]
-"""A query for which no other image gains anything: scored 0, or left out of table and mean."""
+"""A judged query for which no other image gains anything: scored 0, or left out of table and mean."""
 
 Missing: TypeAlias = Literal["error", "zero", "skip"]
 """A query without a ranking: an error, scored 0, or left out of table and mean."""
@@ -72,7 +74,9 @@ class EvaluationCounts:
         missing: queries without a ranking, scored 0 or skipped.
         short: queries with fewer images in their ranking than the largest K asks and the corpus has.
         empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
-        nothing_relevant: by whom relevance is judged → the queries for which nothing is relevant.
+        nothing_relevant: by whom relevance is judged → the judged queries for which nothing is relevant.
+        unjudged: by whom relevance is judged → the queries that are not: without a label, or without a judgement. They
+            leave the mean.
         unlabelled: labels → how many images lack one of them.
         judged_elsewhere: judgements that are not of one of the queries and an image of the corpus.
     """
@@ -96,6 +100,7 @@ class EvaluationCounts:
     short: int
     empty_ideal: Mapping[str, tuple[str, ...]]
     nothing_relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlabelled: Mapping[str, int] = field(default_factory=dict)
     judged_elsewhere: int = 0
 
@@ -107,7 +112,7 @@ class MeasuredQueries:
     Attributes:
         measures: what was measured.
         queries: the queries in the order of their file.
-        values: float64, shape (queries, measures); NaN for a query that was skipped.
+        values: float64, shape (queries, measures); NaN for a query that was skipped or is not judged.
         counts: what went in.
         release: of the graph; ``None`` where none was needed.
         parameters: everything that the values depend on beside the files and the release.
@@ -123,7 +128,7 @@ class MeasuredQueries:
     versions: Mapping[str, str]
 
     def mean(self, measure: Measure | str) -> float:
-        """The mean over the queries that were not skipped; NaN where all were.
+        """The mean over the queries that have a value; NaN where none has.
 
         Raises:
             KeyError: it was not measured.
@@ -131,28 +136,43 @@ class MeasuredQueries:
         names = [str(m) for m in self.measures]
         if str(measure) not in names:
             raise KeyError(str(measure))
-        values = self.values[:, names.index(str(measure))]
-        scored = values[~np.isnan(values)]
-        return math.fsum(scored) / len(scored) if len(scored) else math.nan
+        mean = mean_of(self.values[:, names.index(str(measure))])
+        return math.nan if mean is None else mean
 
     @property
     def means(self) -> dict[str, float | None]:
-        """The mean of each measure by its name; ``None`` where all queries were skipped."""
-        found = {str(measure): self.mean(measure) for measure in self.measures}
-        return {name: None if math.isnan(mean) else mean for name, mean in found.items()}
+        """The mean of each measure by its name; ``None`` where no query has a value."""
+        return {str(measure): mean_of(column) for measure, column in zip(self.measures, self.values.T, strict=True)}
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        """Of each measure: name, mean, and queries that were scored."""
-        scored = (~np.isnan(self.values)).sum(axis=0).tolist()
-        names = map(str, self.measures)
-        return [(name, f"{self.mean(name):.4f}", f"{n:,}") for name, n in zip(names, scored, strict=True)]
+    @property
+    def mean_queries(self) -> dict[str, MeanQueries]:
+        """The queries behind the mean of each measure, by its name."""
+        left_out = set(self.counts.missing) if self.parameters.get("missing") == "skip" else set()
+        found = {}
+        for place, measure in enumerate(self.measures):
+            scored = int((~np.isnan(self.values[:, place])).sum())
+            others = (sum(query not in left_out for query in some) for some in self._unscored(measure, place))
+            found[str(measure)] = MeanQueries(scored, *others)
+        return found
+
+    def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
+        """The judged queries without anything relevant under a measure, and those that it cannot judge."""
+        return [self.queries[query] for query in np.flatnonzero(np.isnan(self.values[:, place]))], ()
+
+    def table(self) -> list[tuple[str, ...]]:
+        """The means for people, as texts: a header, then for each measure its mean and the queries behind it."""
+        means = ["none" if mean is None else f"{mean:.4f}" for mean in self.means.values()]
+        beside = mean_columns([[each] for each in self.mean_queries.values()], self.parameters.get("empty_ideal"))
+        columns = [("measure", list(self.means)), ("mean", means), *beside]
+        return list(zip(*([title, *cells] for title, cells in columns), strict=True))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {mean}" for name, mean, _ in self._rows())
-        return f"<{type(self).__name__} of {len(self.queries):,} queries: {told}>"
+        means = ", ".join(f"{name} {'none' if mean is None else f'{mean:.4f}'}" for name, mean in self.means.items())
+        return f"<{type(self).__name__} of {len(self.queries):,} queries: {means}>"
 
     def _repr_html_(self) -> str:
-        return html_table(("measure", "mean", "queries"), self._rows())
+        header, *rows = self.table()
+        return html_table(header, rows)
 
     def _account(self) -> Iterator[tuple[str, Any]]:
         """Columns that tell more of each query than its name."""
@@ -202,6 +222,7 @@ class MeasuredQueries:
                 counts[name] = {"distinct": len(count["identifiers"]), **count}
         return {
             "means": self.means,
+            "mean_queries": {name: dataclasses.asdict(behind) for name, behind in self.mean_queries.items()},
             "counts": counts,
             "release": None if self.release is None else dataclasses.asdict(self.release),
             "parameters": dict(self.parameters),
@@ -236,6 +257,12 @@ class Evaluation(MeasuredQueries):
         yield "retrieved", self.retrieved
         for gain, best in self.best_gains.items():
             yield f"best {gain}", best
+
+    def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
+        name = relevance_name(measure)
+        if measure.kind == "concepts":
+            return self.counts.empty_ideal[name], ()
+        return self.counts.nothing_relevant[name], self.counts.unjudged[name]
 
 
 Way = TypeVar("Way", bound=str)

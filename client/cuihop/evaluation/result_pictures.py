@@ -67,7 +67,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
                 one.difference, place, "o", markersize=7, color=_BLUE,
                 markerfacecolor=_BLUE if sure else "white",
             )  # fmt: skip
-        axes.set_yticks(range(len(found)), [f"{d.measure}\n{d.b} over {d.a}" for d in found], fontsize=8)
+        axes.set_yticks(range(len(found)), [f"{d.measure}\n{d.system} − {d.baseline}" for d in found], fontsize=8)
         axes.invert_yaxis()
         axes.margins(y=0.6 / max(len(found), 1))
         axes.set_xlabel(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.evaluation.rankings import places_by_name
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.evaluation.score_card_file import FORMAT, score_card_content
@@ -40,7 +41,8 @@ class ScoreCard:
         system: what the ranking came from.
         conditions: name → value of everything that has to agree for two cards to be compared.
         queries: their names.
-        values: name of a measure → float64, shape (queries,); NaN for a query that was skipped.
+        values: name of a measure → float64, shape (queries,); NaN for a query that was skipped or is not judged.
+        mean_queries: name of a measure → the queries behind its mean.
         counts: numbers of what was out of the ordinary, such as unknown concepts and empty queries.
         versions: of the software, and the name of the release.
         source: the file, or how else it came.
@@ -50,6 +52,7 @@ class ScoreCard:
     conditions: Mapping[str, Any]
     queries: tuple[str, ...]
     values: Mapping[str, npt.NDArray[np.float64]]
+    mean_queries: Mapping[str, MeanQueries]
     counts: Mapping[str, Any]
     versions: Mapping[str, str]
     source: str = "memory"
@@ -73,12 +76,12 @@ class ScoreCard:
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
         # What JSON gives back: tuples are lists there.
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
-        return cls(str(named), plain, evaluation.queries, columns, counts, versions)
+        return cls(str(named), plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions)
 
     @property
     def means(self) -> dict[str, float | None]:
-        """The mean of each measure over the queries that were not skipped; ``None`` where all were."""
-        return {name: _mean(column) for name, column in self.values.items()}
+        """The mean of each measure over the queries that have a value; ``None`` where none has."""
+        return {name: mean_of(column) for name, column in self.values.items()}
 
     def _content(self) -> dict[str, Any]:
         values = {name: [None if math.isnan(v) else v for v in column.tolist()] for name, column in self.values.items()}
@@ -86,6 +89,7 @@ class ScoreCard:
             "score_card": FORMAT,
             "system": self.system,
             "means": self.means,
+            "mean_queries": {name: dataclasses.asdict(behind) for name, behind in self.mean_queries.items()},
             "conditions": dict(self.conditions),
             "counts": dict(self.counts),
             "versions": dict(self.versions),
@@ -123,8 +127,9 @@ class ScoreCard:
         """
         content = score_card_content(Path(path))
         columns = {name: np.array(column, dtype=np.float64) for name, column in content["values"].items()}  # null: NaN
+        behind = {name: MeanQueries(**counts) for name, counts in content["mean_queries"].items()}
         return cls(
-            content["system"], content["conditions"], tuple(content["queries"]), columns, content["counts"],
+            content["system"], content["conditions"], tuple(content["queries"]), columns, behind, content["counts"],
             content["versions"], str(path),
         )  # fmt: skip
 
@@ -163,11 +168,6 @@ class ScoreCard:
 def _agree(name: str, ours: object, theirs: object) -> bool:
     # A ranking whose order was given has no ties that anybody could have ordered otherwise.
     return ours == theirs or (name == _TIES and None in (ours, theirs))
-
-
-def _mean(column: npt.NDArray[np.float64]) -> float | None:
-    scored = column[~np.isnan(column)]
-    return math.fsum(scored) / len(scored) if len(scored) else None
 
 
 def _number(count: Any) -> Any:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from cuihop.errors import InputError
 from cuihop.evaluation.content_digest import content_digest
+from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.measures.measure import measures_named
 from cuihop.text_lines import shown, whole_text
 
 __all__ = ["FORMAT", "LARGEST_CARD", "is_score_card", "score_card_content"]
 
-FORMAT = 1
+FORMAT = 2
 LARGEST_CARD = 1 << 28
 """Bytes of JSON; a card of 116,635 queries and 12 measures has 35 million."""
 
@@ -74,6 +75,7 @@ def score_card_content(path: Path) -> dict[str, Any]:
             found=shown(digest), expected=shown(sealed), advice="Evaluate the system again.",
         )  # fmt: skip
     _check_means(content["means"], content["values"], refuse)
+    _check_mean_queries(content["mean_queries"], content["values"], refuse)
     return content
 
 
@@ -94,6 +96,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
     types: dict[str, tuple[type, str]] = {
         "system": (str, "the name of the system"),
         "means": (dict, "measure → mean"),
+        "mean_queries": (dict, "measure → the queries behind its mean"),
         "conditions": (dict, "name → value"),
         "counts": (dict, "name → number"),
         "versions": (dict, "name → version"),
@@ -151,7 +154,22 @@ def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | 
     if set(means) != set(values):
         refuse("other measures than those of the values", "means", ", ".join(means) or "none", ", ".join(values))
     for name, column in values.items():
-        scored = [value for value in column if value is not None]
-        expected = math.fsum(scored) / len(scored) if scored else None
+        expected = mean_of(value for value in column if value is not None)
         if isinstance(means[name], bool) or means[name] != expected:
             refuse("not the mean of the values", f"means, {shown(name)}", means[name], str(expected))
+
+
+def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:
+    if set(behind) != set(values):
+        found, expected = ", ".join(behind) or "none", ", ".join(values)
+        refuse("other measures than those of the values", "mean_queries", found, expected)
+    fields = {field.name for field in dataclasses.fields(MeanQueries)}
+    for name, counts in behind.items():
+        field, queries = f"mean_queries, {shown(name)}", len(values[name])
+        whole = isinstance(counts, dict) and set(counts) == fields
+        if not whole or not all(type(count) is int and 0 <= count <= queries for count in counts.values()):
+            expected = f"{', '.join(sorted(fields))}: whole numbers, up to {queries:,}"
+            refuse("not numbers of queries", field, json.dumps(counts), expected)
+        scored = sum(value is not None for value in values[name])
+        if counts["scored"] != scored:
+            refuse("not the queries that have a value", field, counts["scored"], f"{scored:,}")

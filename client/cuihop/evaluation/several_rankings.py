@@ -209,6 +209,7 @@ def evaluate_rankings(
                 missing=ranking.missing,
                 short=int(((system.lengths < available) & ranking.listed).sum()),
                 nothing_relevant=judged.nothing_relevant,
+                unjudged=judged.unjudged,
                 unlabelled=judged.unlabelled,
             ),
             parameters={**parameters, "ranking": ranking.source, "ties": ranking.ties},

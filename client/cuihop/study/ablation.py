@@ -12,9 +12,10 @@ from cuihop.errors import InputError
 from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.evaluation.means import mean_of
 from cuihop.evaluation.memory_budget import MemoryBudget
 from cuihop.evaluation.relevance_index import Progress, Scores
-from cuihop.study.numbers import Number, mean_of
+from cuihop.study.numbers import Number
 from cuihop.study.setup import DEPTH, Setup, Telling
 from cuihop.study.unfinished import Unfinished
 
@@ -39,7 +40,7 @@ def ablation(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
     """P@30 by each label, for each n and λ, on the queries where IoU and nn-IoU (n, λ of the study) disagree.
 
     The queries are the same for all n and λ, so that the lines of one label can be compared. A query for which
-    nothing is relevant is left out, or counts 0, as in the tables.
+    nothing is relevant counts 0, or is left out, and one without the label is left out, as in the tables.
 
     All λ of one n take one pass: |A ∩ B|, |rel| and |A ∪ B| do not depend on λ. n = 0 takes none: it is λ = 0.
 
@@ -62,29 +63,36 @@ def ablation(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
             for place, (labels, judge) in enumerate(judges.items()):
                 values = judge.precision((passes[n].hits[lam] if n else by_iou.hits[0.0])[place], nothing)
                 for subset, where in subsets[place].items():
-                    value, queries = mean_of(values[where].tolist())
-                    name = f"P@{DEPTH}({', '.join(labels)})"
-                    yield Number("ablation", "nn-IoU", name, n, lam, subset, value, queries)
+                    name, some = f"P@{DEPTH}({', '.join(labels)})", values[where]
+                    queries = int((~np.isnan(some)).sum())
+                    behind = int(judge.nothing_relevant[where].sum()), int(judge.unjudged[where].sum())
+                    yield Number("ablation", "nn-IoU", name, n, lam, subset, mean_of(some), queries, *behind)
 
 
 class _Judge:
-    """Which images agree with a query in some labels."""
+    """Which images agree with a query in some labels.
+
+    Attributes:
+        unjudged, nothing_relevant: bool, shape (queries,): queries without one of the labels; the others that no other
+            image agrees with.
+    """
 
     def __init__(self, labels: ImageLabels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
         self._codes = labels.codes(names)[labels.rows(images)]
         known = self._codes[self._codes != UNLABELLED]
         alike = np.bincount(known, minlength=int(self._codes.max(initial=0)) + 1)
-        self._relevant = (self._codes != UNLABELLED) & (alike[self._codes] > 1)  # another one beside the query
+        self.unjudged = self._codes == UNLABELLED
+        self.nothing_relevant = ~self.unjudged & (alike[self._codes] == 1)  # the query itself
 
     def hits(self, rows: Rows, queries: npt.NDArray[np.int64]) -> Hits:
         """How many of the images of some queries are relevant."""
         agree = (self._codes[rows] == self._codes[queries, np.newaxis]) & (rows >= 0)
-        found: Hits = np.where(self._relevant[queries], agree.sum(axis=1), 0)
+        found: Hits = np.where(self.unjudged[queries], 0, agree.sum(axis=1))
         return found
 
     def precision(self, hits: Hits, nothing: float) -> Values:
-        """P@K of each query; ``nothing`` where nothing is relevant."""
-        return np.where(self._relevant, hits / DEPTH, nothing)
+        """P@K of each query; ``nothing`` where nothing is relevant, NaN where a query is not judged."""
+        return np.where(self.unjudged, np.nan, np.where(self.nothing_relevant, nothing, hits / DEPTH))
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,15 @@ class CrossEvaluation:
     def numbers(self, setup: Setup) -> Iterator[Number]:
         """Each mean of each ranking."""
         for name, evaluation in self.evaluations.items():
-            for place, measure in enumerate(evaluation.measures):
+            for measure in evaluation.measures:
                 depends = name in (NN_IOU, SHUFFLED) or measure.family == "nn-CUI"
                 n, lam = (setup.n, setup.lam) if depends else (None, None)
-                scored = int((~np.isnan(evaluation.values[:, place])).sum())
+                behind = evaluation.mean_queries[str(measure)]
                 low, high = self.means[name, str(measure)] or (None, None)
                 yield Number(
-                    "tables", name, str(measure), n, lam, "all", evaluation.means[str(measure)], scored, low, high
-                )
+                    "tables", name, str(measure), n, lam, "all", evaluation.means[str(measure)], behind.scored,
+                    behind.nothing_relevant, behind.unjudged, low, high,
+                )  # fmt: skip
 
 
 def cross_evaluation(setup: Setup, telling: Telling, unfinished: Unfinished) -> CrossEvaluation:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuihop.csv_text import csv_text
 
-__all__ = ["COLUMNS", "Number", "mean_of", "write_numbers"]
+__all__ = ["COLUMNS", "Number", "write_numbers"]
 
-COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "low", "high")
+COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
+           "unjudged", "low", "high")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Number:
         subset: which queries count.
         value: the mean over them; ``None`` where there are none.
         queries: how many.
+        nothing_relevant, unjudged: as in `cuihop.evaluation.means.MeanQueries`; ``None`` where relevance plays no part.
         low, high: the confidence interval of the mean, where there is one.
     """
 
@@ -38,18 +39,14 @@ class Number:
     subset: str
     value: float | None
     queries: int
+    nothing_relevant: int | None = None
+    unjudged: int | None = None
     low: float | None = None
     high: float | None = None
 
     def plain(self) -> dict[str, str | int | float | None]:
         """Column → value, in the order of `COLUMNS`."""
         return dict(zip(COLUMNS, dataclasses.astuple(self), strict=True))
-
-
-def mean_of(values: Iterable[float]) -> tuple[float | None, int]:
-    """The exact mean of those that are numbers, rounded once, and how many they are."""
-    scored = [value for value in values if not math.isnan(value)]
-    return (math.fsum(scored) / len(scored) if scored else None), len(scored)
 
 
 def write_numbers(path: Path, numbers: Iterable[Number]) -> None:

@@ -80,6 +80,7 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
         ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[setup.direction]),
         ("unknown identifiers", setup.unknown),
         ("queries for which nothing is relevant", "left out" if setup.empty_ideal == "skip" else "scored 0"),
+        ("queries without the label", "left out"),
         ("seed", str(setup.seed)),
         *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
     ):

@@ -52,7 +52,7 @@ class Setup:
     lam: float = 0.5
     direction: Direction = "any"
     unknown: Unknown = "error"
-    empty_ideal: EmptyIdeal = "skip"
+    empty_ideal: EmptyIdeal = "zero"
     seed: int = 0
     threads: int | None = None
     memory: int | str = DEFAULT_MEMORY

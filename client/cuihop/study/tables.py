@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from cuihop.evaluation.means import MeanQueries, mean_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cross_evaluation import IOU, NN_IOU
@@ -122,10 +121,11 @@ def precision_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Tabl
 
 def _queries_told(evaluations: Mapping[str, Evaluation], setup: Setup) -> str:
     """How many queries count by each set of labels."""
-    first = next(iter(evaluations.values()))
-    scored = (~np.isnan(first.values)).sum(axis=0).tolist()
-    queries = {measure.labels: count for measure, count in zip(first.measures, scored, strict=True)}
-    return "; ".join(f"{' & '.join(labels)}: {queries[labels]:,}" for labels in setup.label_sets)
+    behind = next(iter(evaluations.values())).mean_queries
+    of_labels = {labels: behind[f"P@{DEPTH}({', '.join(labels)})"] for labels in setup.label_sets}
+    return "; ".join(
+        f"{' & '.join(labels)}: {mean_text(each, setup.empty_ideal)}" for labels, each in of_labels.items()
+    )
 
 
 def difference_table(found: Sequence[Difference]) -> Table:
@@ -166,8 +166,13 @@ def gain_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
     """CUI@K and nn-CUI@K for each ranking."""
     families = ("CUI", "nn-CUI")
     columns = [f"{family}@{k}" for family in families for k in CUT_OFFS]
+    behind = next(iter(evaluations.values())).mean_queries
+    counts = {family: behind[f"{family}@{DEPTH}"] for family in families}
+    queries = "; ".join(f"{family}: {mean_text(each, setup.empty_ideal)}" for family, each in counts.items())
     return Table(
-        "gain", f"CUI@K and nn-CUI@K (n = {setup.n}, λ = {setup.lam}) of rankings by each relevance", "ranking by",
+        "gain",
+        f"CUI@K and nn-CUI@K (n = {setup.n}, λ = {setup.lam}) of rankings by each relevance. Queries: {queries}",
+        "ranking by",
         [(family, len(CUT_OFFS)) for family in families], [f"@{k}" for _ in families for k in CUT_OFFS],
         [(name, [_fraction(e.means[column]) for column in columns]) for name, e in evaluations.items()],
     )  # fmt: skip
@@ -197,9 +202,11 @@ def ablation_tables(numbers: Sequence[Number], setup: Setup) -> Iterator[Table]:
     values = {(x.subset, x.measure, x.n, x.lam): x for x in numbers if x.part == "ablation"}
     names = [f"P@{DEPTH}({', '.join(labels)})" for labels in setup.label_sets]
     for subset, meaning in SUBSETS.items():
-        sizes = [values[subset, name, 0, 0.0].queries for name in names]
+        first = (values[subset, name, 0, 0.0] for name in names)
+        behind = [MeanQueries(each.queries, each.nothing_relevant or 0, each.unjudged or 0) for each in first]
         told = "; ".join(
-            f"{' & '.join(labels)}: {size:,}" for labels, size in zip(setup.label_sets, sizes, strict=True)
+            f"{' & '.join(labels)}: {mean_text(each, setup.empty_ideal)}"
+            for labels, each in zip(setup.label_sets, behind, strict=True)
         )
         yield Table(
             f"ablation_{subset.replace(' ', '_')}",

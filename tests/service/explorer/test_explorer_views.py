@@ -20,6 +20,7 @@ from cuihop.measures.nn_iou import concept_overlap
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.limits import Limits
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph
 
 STEM, HEAD, VEINS, VESSELS = "C0006121", "C0018670", "C0042449", "C0005847"
@@ -174,6 +175,24 @@ def test_the_card_tells_what_the_release_knows(explorer: Explorer, tmp_path: Pat
     explorer.shot("concept")
 
 
+def test_files_of_a_concept_hold_its_parents_and_children(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    explorer.open(f"#/concept?cui={HUB}")
+    expect(explorer["#card h1"]).to_have_text("Disease")
+    rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
+    assert [row["relation"] for row in rows] == ["itself", "parent", *["child"] * CHILDREN]
+    assert (rows[0]["cui"], rows[0]["children"], rows[1]["cui"]) == (HUB, str(CHILDREN), "C0926510")
+    children = [near.cui for near in graph.neighbours([HUB], hops=1, direction="down")[0]]
+    assert [row["cui"] for row in rows[2:]] == children
+    assert rows[2]["name"] == "disease number 0"
+    saved = json.loads(explorer.saved("JSON", tmp_path))
+    assert (saved["title"], saved["cui"], saved["release_name"]) == ("Disease", HUB, "2026AB")
+    assert [child["cui"] for child in saved["child_concepts"]] == children
+    assert saved["parent_concepts"] == [{"cui": "C0926510", "name": "Body part"}]
+    assert (saved["parents_left_out"], saved["children_left_out"]) == (0, 0)
+
+
 def test_the_card_tells_the_vocabularies_of_the_concept(explorer: Explorer, graph: SnapshotGraph) -> None:
     explorer.open(f"#/concept?cui={STEM}")
     expect(explorer["#card .vocabularies"]).to_have_text("Vocabularies: MSH")
@@ -298,7 +317,8 @@ def test_each_picture_comes_as_cypher_with_parameters(explorer: Explorer) -> Non
 def shown(explorer: Explorer, folder: Path) -> dict[str, int]:
     """The concepts in the picture and their hops, as it is saved."""
     saved = json.loads(explorer.saved("JSON", folder))
-    return {concept["cui"]: concept["hops"] for concept in saved["concepts"]}
+    hops = {concept["cui"]: concept["hops"] for concept in saved["concepts"]}
+    return {cui: hops[cui] for cui in saved["drawn"]["concepts"]}
 
 
 def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: SnapshotGraph, tmp_path: Path) -> None:
@@ -338,9 +358,9 @@ def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
 def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: Path) -> None:
     explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
     expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
-    saved = json.loads(explorer.saved("JSON", tmp_path))
-    assert len(saved["concepts"]) == 1 + 12
-    assert saved["folded"] == [{"cui": HUB, "relation": "child", "left": CHILDREN - 12}]
+    drawn = json.loads(explorer.saved("JSON", tmp_path))["drawn"]
+    assert len(drawn["concepts"]) == 1 + 12
+    assert drawn["folded"] == [{"cui": HUB, "relation": "child", "left": CHILDREN - 12}]
 
 
 def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path) -> None:
@@ -348,6 +368,62 @@ def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path
     edges = {(e["child"], e["parent"]) for e in json.loads(explorer.saved("JSON", tmp_path))["edges"]}
     assert edges == {("C9000001", "C9000002"), ("C9000002", "C9000001"), ("C9000005", "C9000002")}
     expect(explorer.page.get_by_label("Draw 1 more is_a edge")).to_be_checked()
+
+
+def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2")
+    found = graph.neighbours([HUB], hops=2)[0]
+    expect(explorer["#total"]).to_contain_text("15 shown")
+    rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
+    expected = [(HUB, "0"), *((near.cui, str(near.hops)) for near in found)]
+    assert [(row["cui"], row["hops"]) for row in rows] == expected
+    assert len(rows) > CHILDREN
+    assert rows[0] == {"cui": HUB, "name": "Disease", "hops": "0", "parents": "1", "children": str(CHILDREN)}
+    saved = json.loads(explorer.saved("JSON", tmp_path))
+    assert (saved["title"], saved["release_name"], saved["release"]) == (
+        "Neighbourhood of Disease", "2026AB", graph.release.digest
+    )  # fmt: skip
+    assert (saved["total"], saved["left_out"], len(saved["drawn"]["concepts"])) == (found.total, 0, 16)
+    assert [(concept["cui"], str(concept["hops"])) for concept in saved["concepts"]] == expected
+    inside = {cui for cui, _ in expected}
+    edges = {(HUB, "C0926510"), *((f"C81{number:05}", HUB) for number in range(CHILDREN))}
+    assert {(e["child"], e["parent"]) for e in saved["edges"]} >= edges
+    assert {cui for edge in saved["edges"] for cui in edge.values()} <= inside
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {f"around-{HUB}-any-2-2026AB-{graph.release.digest[:12]}.{ending}" for ending in ("csv", "json")}
+
+
+def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
+    limits = Limits(neighbours=100, pack_concepts=50, concepts=40)
+    with (
+        running_service(graph, limits=limits, routes=lambda core, front: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+        expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
+        assert len(explorer.saved("CSV", tmp_path).splitlines()) == 1 + 1 + 100
+        saved = json.loads(explorer.saved("JSON", tmp_path))
+        assert (saved["total"], saved["left_out"], len(saved["concepts"])) == (CHILDREN, CHILDREN - 100, 101)
+        assert (saved["edges"], saved["edges_left_out"]) == (None, "more than 50 concepts")
+        assert all("-nearest-100-of-1234-" in path.name for path in tmp_path.iterdir())
+        explorer.open(f"#/concept?cui={HUB}")
+        expect(explorer["#card h1"]).to_have_text("Disease")
+        card = json.loads(explorer.saved("JSON", tmp_path))
+        assert (card["parents_left_out"], card["children_left_out"]) == (0, CHILDREN - 100)
+        assert any("-first-1-of-1-parents-100-of-1234-children-" in path.name for path in tmp_path.iterdir())
+
+
+def test_a_file_that_cannot_be_made_says_why_and_is_made_when_asked_again(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+    expect(explorer["#total"]).to_be_visible()
+    explorer.page.route("**/v1/concepts", lambda route: route.abort())
+    explorer.page.get_by_role("group", name="Save").get_by_role("button", name="CSV").click()
+    expect(explorer[".problem"]).to_contain_text("The service does not answer")
+    explorer.page.unroute("**/v1/concepts")
+    assert len(explorer.saved("CSV", tmp_path).splitlines()) == 2 + CHILDREN
+    expect(explorer[".problem"]).to_have_count(0)
 
 
 # Comparison of sets

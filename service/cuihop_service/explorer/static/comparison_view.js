@@ -182,13 +182,13 @@ function showComparison(app, place, asked, found, sets, names, signal) {
         el("td", {}, el("code", {}, row.cui)), el("td", {}, row.side),
         el("td", {}, el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind])),
         el("td", {}, reason(app, row, asked, found, names, signal))))))),
-    saveButtons("comparison", {
+    saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture,
       json: () => ({ question: asked, answer: found }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
-    }),
+    }, signal),
     cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
   );
   if (boxes.length > 0) picture.draw(boxes, edges);

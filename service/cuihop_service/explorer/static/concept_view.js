@@ -6,6 +6,7 @@ import { conceptField } from "./concept_field.js";
 import { told } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
 import { saveButtons } from "./saving.js";
+import { wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const PAGE = 25;
 const SYNONYMS = 12;
@@ -107,16 +108,41 @@ function showCard(app, card, asked, concept, signal) {
           el("h2", {}, counted(concept.children, "child", "children"), el("small", {}, " narrower")), children)),
     ),
     cypherPanel(conceptCypher(concept.cui)),
-    saveButtons(`concept-${concept.cui}`, {
-      json: () => concept,
-      csv: () => [["cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies"],
-        [concept.cui, concept.name ?? "", concept.semantic_types.map((type) => type.name).join("; "),
-          concept.synonyms.join("; "), concept.parents, concept.children, (concept.sabs ?? []).join("; ")]],
-    }),
+    savings(app, concept, title, signal),
   );
   announce(`${title}, ${counted(concept.parents, "parent")}, ${counted(concept.children, "child", "children")}`);
   listOf(app, parents, concept, "up", signal, true);
   listOf(app, children, concept, "down", signal, false);
+}
+
+/** The concept with all its parents and children as files. */
+function savings(app, concept, title, signal) {
+  let held = "";
+  const related = async () => {
+    const [up, down] = await Promise.all(["up", "down"].map((direction) =>
+      wholeNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal)));
+    const counts = [up, down].map(({ concepts, total }) => [concepts.length - 1, total]);
+    held = counts.some(([there, total]) => there < total)
+      ? `first-${counts.map(([there, total]) => `${there}-of-${total}`).join("-parents-")}-children` : "";
+    return { parents: up.concepts.slice(1), children: down.concepts.slice(1) };
+  };
+  const row = (relation, { cui, name, semantic_types: types, synonyms: others, parents, children, sabs, definitions: said }) =>
+    [relation, cui, name ?? "", types.map((type) => type.name).join("; "), others.join("; "), parents, children,
+      (sabs ?? []).join("; "), (said ?? []).map(({ sab, text }) => `${sab}: ${text}`).join(" | ")];
+  return saveButtons(app, `concept-${concept.cui}`, title, {
+    json: async () => {
+      const { parents, children } = await related();
+      const brief = (all) => all.map(({ cui, name }) => ({ cui, name }));
+      return { ...concept, parent_concepts: brief(parents), child_concepts: brief(children),
+        parents_left_out: concept.parents - parents.length, children_left_out: concept.children - children.length };
+    },
+    csv: async () => {
+      const { parents, children } = await related();
+      return [["relation", "cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies", "definitions"],
+        row("itself", concept), ...parents.map((near) => row("parent", near)), ...children.map((near) => row("child", near))];
+    },
+    part: () => held,
+  }, signal);
 }
 
 /** What the vocabularies say it is; each with the one that says so. Text, whatever it looks like. */

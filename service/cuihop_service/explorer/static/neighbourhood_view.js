@@ -10,6 +10,7 @@ import { Picture } from "./picture.js";
 import { told } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { FAMILY, Surroundings } from "./surroundings.js";
+import { wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const FARTHEST = 6;
 
@@ -129,21 +130,37 @@ function show(app, place, asked, around, to, signal) {
     picture.root,
     chosen,
     others,
-    saveButtons(`around-${around.centre}`, {
-      picture,
-      json: () => ({ centre: around.centre, hops: asked.hops, direction: asked.direction, total: around.total,
-        release: app.release.digest,
-        concepts: [...around.nodes.values()].map(({ cui, name, hops, parents, children }) => ({ cui, name, hops, parents, children })),
-        edges: around.edges.map(({ from, to: parent }) => ({ child: from, parent })),
-        folded: around.folds().map(({ cui, upwards, left }) => ({ cui, relation: upwards ? "parent" : "child", left })) }),
-      csv: () => [["cui", "name", "hops", "parents", "children"],
-        ...[...around.nodes.values()].map(({ cui, name, hops, parents, children }) => [cui, name ?? "", hops, parents, children])],
-    }),
+    savings(app, asked, around, picture, signal),
     cypher,
     table,
   );
   draw();
   announce(summary.textContent ?? "");
+}
+
+/** All of the neighbourhood as files, not only what is drawn; where the service gives a part only, the file says so. */
+function savings(app, asked, around, picture, signal) {
+  /** @type {Awaited<ReturnType<typeof wholeNeighbourhood>> | null} */
+  let fetched = null;
+  const all = async () => (fetched ??= await wholeNeighbourhood(app, { ...asked, cui: around.centre }, signal));
+  const left = () => (fetched ? fetched.total - (fetched.concepts.length - 1) : 0);
+  const name = around.nodes.get(around.centre)?.name ?? around.centre;
+  const written = (edges) => edges.map(({ from, to: parent }) => ({ child: from, parent }));
+  return saveButtons(app, `around-${around.centre}-${asked.direction}-${asked.hops}`, `Neighbourhood of ${name}`, {
+    picture,
+    json: async () => {
+      const { total, concepts, edges } = await all();
+      return { centre: around.centre, hops: asked.hops, direction: asked.direction, total, left_out: left(),
+        concepts: concepts.map(({ cui, name: named, hops, parents, children }) => ({ cui, name: named, hops, parents, children })),
+        edges: edges && written(edges),
+        edges_left_out: edges ? null : `more than ${grouped(app.release.limits.pack_concepts)} concepts`,
+        drawn: { concepts: [...around.nodes.keys()], edges: written(around.edges),
+          folded: around.folds().map(({ cui, upwards, left: more }) => ({ cui, relation: upwards ? "parent" : "child", left: more })) } };
+    },
+    csv: async () => [["cui", "name", "hops", "parents", "children"],
+      ...(await all()).concepts.map(({ cui, name: named, hops, parents, children }) => [cui, named ?? "", hops, parents, children])],
+    part: () => (fetched && left() > 0 ? `nearest-${fetched.concepts.length - 1}-of-${fetched.total}` : ""),
+  }, signal);
 }
 
 /** The same as a table: what the picture shows, for those who cannot see it. */

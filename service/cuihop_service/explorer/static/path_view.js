@@ -58,7 +58,7 @@ export async function pathView(app, place, query, signal) {
     for (const [field, cui, current] of [[from, asked.a, a], [to, asked.b, b]]) {
       if (field.input.value === cui) field.show(cui, names.get(current) ?? null);
     }
-    showPath(answer, asked, found, { a, b, names }, signal);
+    showPath(app, answer, asked, found, { a, b, names }, signal);
   });
 }
 
@@ -68,7 +68,7 @@ async function nameIn(app, field, cui, signal) {
   if (concept && field.cui === cui) field.show(cui, concept.name);
 }
 
-function showPath(place, asked, found, { a, b, names }, signal) {
+function showPath(app, place, asked, found, { a, b, names }, signal) {
   const within = found.max_hops === null ? "" : ` within ${counted(found.max_hops, "hop")}`;
   const title = found.hops === null ? `No path${within}` : counted(found.hops, "hop");
   document.title = `${title}: ${names.get(a) ?? a} – ${names.get(b) ?? b}`;
@@ -110,12 +110,12 @@ function showPath(place, asked, found, { a, b, names }, signal) {
         i > 0 && el("small", { class: "sabs" }, step.sabs.join(", "))))),
       el("p", {}, el("a", { href: share }, `Neighbourhood of ${names.get(a) ?? a}`))),
     picture.root,
-    saveButtons(`path-${a}-${b}`, {
+    saveButtons(app, `path-${a}-${b}`, `Path from ${names.get(a) ?? a} to ${names.get(b) ?? b}`, {
       picture,
       json: () => found,
       csv: () => [["step", "cui", "name", "relation", "sabs"],
         ...found.path.map((step, i) => [i, step.cui, step.name ?? "", step.relation ?? "", (step.sabs ?? []).join(";")])],
-    }),
+    }, signal),
     cypherPanel(pathCypher(a, b, found.direction, found.max_hops ?? Math.max(1, found.hops))),
   );
   picture.draw(boxes, edges);

@@ -1,30 +1,57 @@
 // What is shown as files.
 
 import { el, announce, copyButton } from "./dom.js";
+import { told } from "./problems.js";
+
+const SHORT = 12; // digits of a digest that people compare
 
 /**
- * Buttons for the forms that a view offers.
- * @param {string} name of the files, without ending
- * @param {{picture?: import("./picture.js").Picture, csv?: () => any[][], json?: () => any}} forms
+ * Buttons for the forms that a view offers. Name and digest of the release stand in the name of every file, and in JSON
+ * as fields beside the title.
+ * @param {import("./main.js").App} app
+ * @param {string} name of the files, without release and ending
+ * @param {string} title
+ * @param {{picture?: import("./picture.js").Picture, csv?: () => any, json?: () => any, part?: () => string}} forms `csv`
+ *   gives rows, `json` fields, each at once or later; `part` says, once they are there, which part of all they hold, if
+ *   not all
+ * @param {AbortSignal} signal of the view
  */
-export function saveButtons(name, { picture, csv, json }) {
-  const button = (label, ending, made) =>
-    el("button", {
-      type: "button", class: "quiet small",
-      onclick: async () => {
-        save(await made(), `${name}.${ending}`);
-        announce(`Saved as ${name}.${ending}`);
-      },
-    }, label);
+export function saveButtons(app, name, title, { picture, csv, json, part = () => "" }, signal) {
+  const { release } = app;
+  const trouble = el("div", {});
+  const text = (made, type) => new Blob([made], { type });
+  let busy = false;
+  const pressed = async (ending, made) => {
+    if (busy) return; // a large neighbourhood takes a while
+    busy = true;
+    try {
+      announce("Asking …");
+      const blob = await made();
+      const held = ending === "csv" || ending === "json" ? part() : "";
+      const file = [name, held, release.name, release.digest.slice(0, SHORT)].filter(Boolean).join("-");
+      announce(`Saved as ${save(blob, `${file}.${ending}`)}`);
+      trouble.replaceChildren();
+    } finally {
+      busy = false;
+    }
+  };
+  const button = (label, ending, made) => el("button", { type: "button", class: "quiet small",
+    onclick: () => told(trouble, signal, () => pressed(ending, made)) }, label);
+  const fields = async () => ({ title, release_name: release.name, release: release.digest, ...(await json?.()) });
   return el(
-    "p",
-    { class: "row saving", role: "group", "aria-label": "Save" },
-    el("span", {}, "Save as"),
-    picture && button("PNG", "png", () => picture.png()),
-    picture && button("SVG", "svg", () => new Blob([picture.svg()], { type: "image/svg+xml" })),
-    csv && button("CSV", "csv", () => new Blob([csvOf(csv())], { type: "text/csv" })),
-    json && button("JSON", "json", () => new Blob([JSON.stringify(json(), null, 2) + "\n"], { type: "application/json" })),
-    copyButton("Copy link", () => location.href),
+    "div",
+    {},
+    el(
+      "p",
+      { class: "row saving", role: "group", "aria-label": "Save" },
+      el("span", {}, "Save as"),
+      picture && button("PNG", "png", () => picture.png()),
+      picture && button("SVG", "svg", () => text(picture.svg(), "image/svg+xml")),
+      csv && button("CSV", "csv", async () => text(csvOf(await csv()), "text/csv")),
+      json && button("JSON", "json", async () => text(JSON.stringify(await fields(), null, 2) + "\n", "application/json")),
+      copyButton("Copy link", () => location.href),
+    ),
+    trouble,
   );
 }
 
@@ -39,7 +66,9 @@ export function csvOf(rows) {
 }
 
 function save(blob, name) {
-  const link = el("a", { href: URL.createObjectURL(blob), download: name.replace(/[^A-Za-z0-9._-]+/g, "-") });
+  const file = name.replace(/[^A-Za-z0-9._-]+/g, "-");
+  const link = el("a", { href: URL.createObjectURL(blob), download: file });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  return file;
 }

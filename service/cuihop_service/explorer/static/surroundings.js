@@ -4,6 +4,7 @@
 // than FAMILY parents or children stays folded that way, but for the centre, of which the first ones are shown.
 
 import { grouped } from "./dom.js";
+import { edgesAmong } from "./whole_neighbourhood.js";
 
 export const FAMILY = 12; // parents or children that are shown at once
 const MOST = 400; // concepts in a picture
@@ -179,18 +180,13 @@ export class Surroundings {
     const { service } = this.app;
     const { direction, hops } = this.asked;
     const pairs = cuis.map((cui) => [this.centre, cui]);
-    const [described, far, pack] = await Promise.all([
+    const [described, far, edges] = await Promise.all([
       service.post("v1/concepts", { cuis }, this.signal),
       service.post("v1/distances", { pairs, direction, max_hops: hops }, this.signal),
-      service.post("v1/pack", { cuis, hops: 1, direction: "up" }, this.signal),
+      edgesAmong(this.app, cuis, this.signal),
     ]);
     this.nodes = new Map(described.concepts.map(({ cui, name, parents, children }, i) =>
       [cui, { cui, name, parents, children, hops: far.hops[i] }]));
-    this.edges = [];
-    for (let row = 0; row < pack.cuis.length; row += 1) {
-      for (let i = pack.indptr[row]; i < pack.indptr[row + 1]; i += 1) {
-        if (pack.hops[i] === 1) this.edges.push({ from: pack.cuis[row], to: pack.cuis[pack.indices[i]] });
-      }
-    }
+    this.edges = edges;
   }
 }

@@ -1,0 +1,68 @@
+"""Means over queries, and the queries behind each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["MeanQueries", "mean_columns", "mean_of", "mean_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanQueries:
+    """The queries behind the mean of a measure.
+
+    Attributes:
+        scored: queries that the mean is over.
+        nothing_relevant: judged queries without anything relevant; among the scored ones with the value 0, or left out.
+        unjudged: queries without the label or without a judgement that the measure needs; left out.
+    """
+
+    scored: int
+    nothing_relevant: int
+    unjudged: int
+
+
+def mean_of(values: Iterable[float]) -> float | None:
+    """The exact mean of those that are numbers, rounded once; ``None`` where none is.
+
+    >>> mean_of([0.1, math.nan, 0.3]), mean_of([])
+    (0.2, None)
+    """
+    scored = [value for value in values if not math.isnan(value)]
+    return math.fsum(scored) / len(scored) if scored else None
+
+
+def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | None) -> list[tuple[str, Sequence[str]]]:
+    """What stands beside each mean, as texts: title and cells of each column.
+
+    Args:
+        behind: for each mean, its queries; of several systems, those of each.
+        empty_ideal: ``zero`` where queries without anything relevant are scored 0; else they are left out.
+    """
+    treated = "scored 0" if empty_ideal == "zero" else "left out"
+    nothing = [_span([each.nothing_relevant for each in some]) for some in behind]
+    unjudged = [_span([each.unjudged for each in some]) for some in behind]
+    columns: list[tuple[str, Sequence[str]]] = [
+        ("queries", [_span([each.scored for each in some]) for some in behind]),
+        ("nothing relevant", [count if count == "0" else f"{count} {treated}" for count in nothing]),
+    ]
+    if any(count != "0" for count in unjudged):
+        columns.append(("unjudged", [count if count == "0" else f"{count} left out" for count in unjudged]))
+    return columns
+
+
+def mean_text(behind: MeanQueries, empty_ideal: str | None) -> str:
+    """The queries behind a mean in one line.
+
+    >>> mean_text(MeanQueries(2_591, 3, 7_336), "zero")
+    '2,591 (nothing relevant: 3 scored 0, unjudged: 7,336 left out)'
+    """
+    (_, scored), *others = mean_columns([[behind]], empty_ideal)
+    return f"{scored[0]} ({', '.join(f'{title}: {cells[0]}' for title, cells in others)})"
+
+
+def _span(counts: Collection[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -1,0 +1,43 @@
+// All concepts around one, for files: what is drawn may be a part of them.
+
+import { Problem } from "./service.js";
+
+/**
+ * The concepts within some hops of one, itself first, then nearest first; as many as the service gives in one answer.
+ * @param {import("./main.js").App} app
+ * @param {{cui: string, hops: number, direction: string}} asked
+ * @param {AbortSignal} signal
+ * @returns {Promise<{total: number, concepts: any[], edges: import("./boxes.js").Edge[] | null}>} `total` counts the
+ *   concepts but the one itself; `edges` are null where there are more concepts than the service packs
+ */
+export async function wholeNeighbourhood(app, { cui, hops, direction }, signal) {
+  const { limits, digest } = app.release;
+  const ofOneRelease = (answer) => {
+    if (answer.release !== digest) throw new Problem({ reason: "RELEASE_MISMATCH" });
+    return answer;
+  };
+  const around = ofOneRelease(
+    await app.service.get("v1/neighbourhood", { cui, hops, direction, limit: limits.neighbours }, signal));
+  const found = [{ cui: around.cui, hops: 0 }, ...around.neighbours];
+  const concepts = [];
+  for (let first = 0; first < found.length; first += limits.concepts) {
+    const part = found.slice(first, first + limits.concepts);
+    const answer = ofOneRelease(await app.service.post("v1/concepts", { cuis: part.map((near) => near.cui) }, signal));
+    answer.concepts.forEach((concept, place) => concepts.push({ ...concept, hops: part[place].hops }));
+  }
+  const packed = concepts.length <= limits.pack_concepts;
+  const edges = packed ? await edgesAmong(app, concepts.map((concept) => concept.cui), signal) : null;
+  return { total: around.total, concepts, edges };
+}
+
+/** The is_a edges between some concepts, from child to parent. @returns {Promise<import("./boxes.js").Edge[]>} */
+export async function edgesAmong(app, cuis, signal) {
+  const pack = await app.service.post("v1/pack", { cuis, hops: 1, direction: "up" }, signal);
+  const edges = [];
+  for (let row = 0; row < pack.cuis.length; row += 1) {
+    for (let i = pack.indptr[row]; i < pack.indptr[row + 1]; i += 1) {
+      if (pack.hops[i] === 1) edges.push({ from: pack.cuis[row], to: pack.cuis[pack.indices[i]] });
+    }
+  }
+  return edges;
+}
