@@ -179,6 +179,7 @@ class Comparison:
                     "means": card.means,
                     "counts": dict(card.counts),
                     "versions": dict(card.versions),
+                    "inputs": dict(card.inputs),
                 }
                 for name, card in self.cards.items()
             ],

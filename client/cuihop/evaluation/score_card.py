@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class ScoreCard:
         counts: numbers of what was out of the ordinary, such as unknown concepts and empty queries.
         versions: of the software, and the name of the release.
         source: the file, or how else it came.
+        inputs: what each input is → how it was read, in one line. No condition: files may be called otherwise.
     """
 
     system: str
@@ -53,6 +54,7 @@ class ScoreCard:
     counts: Mapping[str, Any]
     versions: Mapping[str, str]
     source: str = "memory"
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: MeasuredQueries, system: str | None = None) -> ScoreCard:
@@ -73,7 +75,7 @@ class ScoreCard:
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
         # What JSON gives back: tuples are lists there.
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
-        return cls(str(named), plain, evaluation.queries, columns, counts, versions)
+        return cls(str(named), plain, evaluation.queries, columns, counts, versions, inputs=dict(evaluation.inputs))
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -89,6 +91,7 @@ class ScoreCard:
             "conditions": dict(self.conditions),
             "counts": dict(self.counts),
             "versions": dict(self.versions),
+            **({"inputs": dict(self.inputs)} if self.inputs else {}),
             "queries": list(self.queries),
             "values": values,
         }
@@ -125,7 +128,7 @@ class ScoreCard:
         columns = {name: np.array(column, dtype=np.float64) for name, column in content["values"].items()}  # null: NaN
         return cls(
             content["system"], content["conditions"], tuple(content["queries"]), columns, content["counts"],
-            content["versions"], str(path),
+            content["versions"], str(path), content.get("inputs", {}),
         )  # fmt: skip
 
     def check_same_conditions(self, other: ScoreCard, called: tuple[str, str] | None = None) -> None:
