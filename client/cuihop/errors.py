@@ -22,7 +22,7 @@
         ├── NotAuthenticated      no key or token, or one that is not valid
         └── NotAllowed            the key lacks a scope
 
-"No path" is an answer (``None``), not an error.
+"No path" is an answer (``None``), not an error. One warning stands beside the errors: `ManyUnknownConcepts`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ __all__ = [
     "InputError",
     "InvalidCui",
     "LimitExceeded",
+    "ManyUnknownConcepts",
     "NotAllowed",
     "NotAuthenticated",
     "OutputError",
@@ -66,6 +67,10 @@ class CuihopError(Exception):
     """The root: catch it to catch everything that cuihop raises on purpose."""
 
 
+class ManyUnknownConcepts(UserWarning):
+    """More than a fifth of the concepts of a collection are unknown to the graph."""
+
+
 class ConceptError(CuihopError):
     """One or more concepts stand in the way of an answer.
 
@@ -81,9 +86,12 @@ class ConceptError(CuihopError):
 class InvalidCui(ConceptError):
     """The text cannot be an identifier of this graph, whatever the release."""
 
-    def __init__(self, cuis: Iterable[str], *, expected: str) -> None:
+    def __init__(
+        self, cuis: Iterable[str], *, expected: str, problem: str = "not an identifier", where: str | None = None
+    ) -> None:
         found = list(dict.fromkeys(cuis))
-        super().__init__(f"not an identifier: {_some([repr(c) for c in found])}; expected {expected}", found)
+        place = "" if where is None else f"{where}: "
+        super().__init__(f"{place}{problem}: {_some([repr(c) for c in found])}; expected {expected}", found)
 
 
 class ConceptNotFound(ConceptError):

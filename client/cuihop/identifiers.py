@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from cuihop.errors import InputError
 
-__all__ = ["EXPECTED", "MAX_LENGTH", "Identifiers", "concept_set", "is_identifier"]
+__all__ = [
+    "EXPECTED",
+    "MAX_LENGTH",
+    "Fault",
+    "Identifiers",
+    "concept_set",
+    "identifier_fault",
+    "in_upper_case",
+    "is_identifier",
+    "looks_like_identifier",
+]
 
 Identifiers: TypeAlias = Literal["cui", "any"]
 """``cui``: only ``C`` and seven digits. ``any``: opaque strings too."""
@@ -22,6 +32,14 @@ MAX_LENGTH = 64
 
 _CUI = re.compile(r"C[0-9]{7}")
 _OPAQUE = re.compile(rf"[!-:<-{{}}~]{{1,{MAX_LENGTH}}}")  # printable ASCII without space, ';' and '|'
+
+_CUI_IN_ANY_CASE = re.compile(r"[Cc](?:[0-9]{7}|[Ll][0-9]{6})")  # UMLS, and NCI Metathesaurus' own
+_PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.]*:[A-Za-z]?[0-9]+")  # of ontologies: HP:0001250
+_SEPARATOR = re.compile(r"[\s,|/&+]+")
+_SEPARATORS = {",": "a comma", "\t": "a tab", "|": "'|'", "/": "'/'", "&": "'&'", "+": "'+'"}
+_QUOTES = frozenset("[](){}'\"")
+_MISSING = frozenset({"nan", "none", "null", "<na>"})
+_SEVERAL = "';' between identifiers, as in C0006121;C0018670"
 
 EXPECTED: dict[Identifiers, str] = {
     "cui": "the letter C and seven digits, as in C0006121",
@@ -40,6 +58,58 @@ def is_identifier(text: str, identifiers: Identifiers = "cui") -> bool:
     return (_CUI if identifiers == "cui" else _OPAQUE).fullmatch(text) is not None
 
 
+class Fault(NamedTuple):
+    """The reason for refusing a text: the problem, and the form that was expected."""
+
+    problem: str
+    expected: str
+
+
+def looks_like_identifier(text: str) -> bool:
+    """Whether a text has the form of a CUI, in either case, or of an ontology's identifier such as ``HP:0001250``.
+
+    >>> [looks_like_identifier(text) for text in ("C0006121", "c0006121", "HP:0001250", "CUIs", "image_7")]
+    [True, True, True, False, False]
+    """
+    return (_CUI_IN_ANY_CASE.fullmatch(text) or _PREFIXED.fullmatch(text)) is not None
+
+
+def in_upper_case(text: str) -> str:
+    """A CUI in upper case; any other text as it is.
+
+    >>> in_upper_case("c0006121"), in_upper_case("hp:0001250")
+    ('C0006121', 'hp:0001250')
+    """
+    return text.upper() if _CUI_IN_ANY_CASE.fullmatch(text) else text
+
+
+def identifier_fault(text: str, identifiers: Identifiers = "any") -> Fault | None:
+    """The reason why a text is malformed: no identifier of that kind, in upper or lower case. ``None`` for one that is.
+
+    The one definition for every reader and every graph. A malformed identifier is an error, never an unknown concept.
+
+    >>> identifier_fault("c0006121", "cui")
+    >>> identifier_fault("C0006121,C0018670").problem
+    'identifiers separated by a comma'
+    >>> identifier_fault("['C0006121'").problem
+    'a list as Python writes it in place of identifiers'
+    """
+    if _CUI_IN_ANY_CASE.fullmatch(text) and is_identifier(text.upper(), identifiers):
+        return None
+    if not text:
+        return Fault("an identifier is missing", "identifiers between ';'")
+    if text[0] in _QUOTES or text[-1] in _QUOTES:
+        return Fault("a list as Python writes it in place of identifiers", _SEVERAL)
+    parts = [part for part in _SEPARATOR.split(text) if part]
+    separator = _SEPARATOR.search(text)
+    if separator is not None and all(map(looks_like_identifier, parts)):
+        mark = separator.group().strip(" ")[:1]
+        return Fault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
+    if text.lower() in _MISSING:
+        return Fault("a missing value in place of identifiers", "an empty field for an image without concepts")
+    return None if is_identifier(text, identifiers) else Fault("not an identifier", EXPECTED[identifiers])
+
+
 def concept_set(text: str | Iterable[str]) -> frozenset[str]:
     """The set of concepts written as ``C1;C2``, or given as any collection of identifiers.
 
@@ -54,7 +124,7 @@ def concept_set(text: str | Iterable[str]) -> frozenset[str]:
         InputError: an identifier is missing between two semicolons.
     """
     if not isinstance(text, str):
-        return frozenset(text)
+        return frozenset(identifier.strip() for identifier in text)
     if not text.strip():
         return frozenset()
     parts = [part.strip() for part in text.split(";")]

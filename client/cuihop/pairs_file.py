@@ -10,7 +10,9 @@ from typing import BinaryIO, Literal
 
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.text_lines import decoded, raw_lines, shown
+from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
+from cuihop.likely_causes import cause_of_columns
+from cuihop.text_lines import counted, decoded, raw_lines, shown
 
 __all__ = ["PairsDone", "distances_of_file"]
 
@@ -29,6 +31,8 @@ class PairsDone:
         rejected: rows skipped because of a fault.
         header: the header, if the file has one.
         merged: retired identifiers, and the successors they were taken for.
+        lower: identifiers in lower case, each time that one stood there; they are read in upper case.
+        source: the file.
     """
 
     pairs: int = 0
@@ -36,6 +40,15 @@ class PairsDone:
     rejected: int = 0
     header: str | None = None
     merged: dict[str, str] = field(default_factory=dict)
+    lower: int = 0
+    source: str = ""
+
+    @property
+    def account(self) -> str:
+        """How the file was read, in one line."""
+        header = "no header" if self.header is None else f"header {shown(self.header)}"
+        lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
+        return f"{self.source}: {counted(self.pairs, 'pair')}, {header}{lower}"
 
 
 def distances_of_file(
@@ -64,7 +77,7 @@ def distances_of_file(
     Raises:
         InputError: the file cannot be read, or a row is faulty and ``rejects`` is not given.
     """
-    done = PairsDone()
+    done = PairsDone(source=str(source))
     numbered: Iterator[tuple[int, bytes]] = enumerate((line.rstrip(b"\r\n") for line in raw_lines(source)), start=1)
     first = next(numbered, None)
     if first is None:
@@ -79,7 +92,11 @@ def distances_of_file(
         faults: list[tuple[int, bytes, InputError]] = []
         for line, raw in block:
             try:
-                pairs.append(_pair(raw, source, line))
+                pair = _pair(raw, source, line)
+                upper = in_upper_case(pair[0]), in_upper_case(pair[1])
+                if upper != pair:
+                    done.lower += (upper[0] != pair[0]) + (upper[1] != pair[1])
+                pairs.append(upper)
             except InputError as error:
                 faults.append((line, raw, error))
         faulty = {line for line, _, _ in faults}
@@ -94,8 +111,9 @@ def distances_of_file(
                 usable.append(pair)
                 continue
             column, cui = wrong[0]
+            form = identifier_fault(cui, graph.release.identifiers)
             fault = InputError(
-                f"{_STATUS[unusable[cui]]}",
+                _STATUS[unusable[cui]] if form is None else form.problem,
                 file=source,
                 line=line,
                 column=column,
@@ -138,6 +156,7 @@ def _pair(raw: bytes, source: Path, line: int) -> tuple[str, str]:
             line=line,
             found=f"{len(fields)} in {shown(raw.decode())}",
             expected="2, separated by one tab",
+            advice=cause_of_columns(fields, 2, "\t"),
         )
     return fields[0].strip(), fields[1].strip()
 
@@ -147,7 +166,8 @@ def _is_header(raw: bytes, graph: ConceptGraph) -> bool:
         fields = raw.decode().split("\t")
     except UnicodeDecodeError:
         return False
-    as_cuis = [len(f) == 8 and f[0] == "C" and f[1:].isdigit() for f in fields]
-    return (
-        len(fields) == 2 and not any(as_cuis) and all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))
-    )
+    if len(fields) != 2 or any(looks_like_identifier(field.strip()) for field in fields):
+        return False
+    if any(fault is not None and fault.problem != "not an identifier" for fault in map(identifier_fault, fields)):
+        return False  # a list, or identifiers with another separator
+    return all(r.status in {"unknown", "invalid"} for r in graph.resolve(fields))

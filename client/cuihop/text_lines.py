@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -12,12 +14,42 @@ from typing import BinaryIO, cast
 
 from cuihop.errors import InputError
 
-__all__ = ["check_not_a_pipe", "columns", "decoded", "decoded_lines", "line_blocks", "raw_lines", "shown", "whole_text"]
+__all__ = [
+    "check_not_a_pipe",
+    "columns",
+    "counted",
+    "decoded",
+    "decoded_lines",
+    "line_blocks",
+    "raw_lines",
+    "shown",
+    "whole_text",
+]
 
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to look through
 _SHOWN = 60
+_HEAD = 4096
+_AS_TEXT = "Save it as plain text in UTF-8."
+_AS_CSV = "Export it as CSV in UTF-8."
+_OTHERS: tuple[tuple[bytes, str, str], ...] = (
+    (b"\xff\xfe\0\0", "text in UTF-32", "Save it as UTF-8."),
+    (b"\0\0\xfe\xff", "text in UTF-32", "Save it as UTF-8."),
+    (b"\xff\xfe", "text in UTF-16", "Save it as UTF-8."),
+    (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8."),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook (.xls), or another document of Office", _AS_CSV),
+    (b"PAR1\x15", "a Parquet file", _AS_CSV),
+    (b"ARROW1\0\0", "an Arrow or Feather file", _AS_CSV),
+    (b"\x93NUMPY", "a NumPy array", _AS_TEXT),
+    (b"\x89HDF\r\n", "an HDF5 file", _AS_TEXT),
+    (b"BZh91AY&SY", "a file compressed by bzip2", "Unpack it, or compress it by gzip."),
+    (b"\xfd7zXZ\0", "a file compressed by xz", "Unpack it, or compress it by gzip."),
+    (b"\x28\xb5\x2f\xfd", "a file compressed by zstd", "Unpack it, or compress it by gzip."),
+    (b"\x1f\x8b", "a gzip file within a gzip file", "Unpack it once."),
+    (b"%PDF-", "a PDF document", _AS_TEXT),
+)
+"""First bytes of files that hold no text in UTF-8, what these files are, and the way on."""
 
 
 def check_not_a_pipe(path: Path) -> None:
@@ -90,12 +122,48 @@ def whole_text(path: Path, most: int) -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The content, whether it is zipped or not."""
+    """The content, whether it is zipped or not; it begins as text does."""
     check_not_a_pipe(path)
     with path.open("rb") as plain:
         zipped = plain.read(len(_GZIP)) == _GZIP
     with gzip.open(path) if zipped else path.open("rb") as file:
+        with contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile):  # said where the lines are read
+            _check_text(path, cast(io.BufferedReader, file).peek(_HEAD)[:_HEAD])
         yield cast(BinaryIO, file)
+
+
+def _check_text(path: Path, head: bytes) -> None:
+    """Refuse a file whose first bytes are those of another kind of file, and name the kind.
+
+    Raises:
+        InputError: what it is, and how to make text of it.
+    """
+    found, advice = None, None
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        found, advice = _archive(path, head)
+    for magic, what, way_on in _OTHERS:
+        if found is None and head.startswith(magic):
+            found, advice = what, way_on
+    if found is None and b"\0" in head:
+        odd, even = head[1::2].count(b"\0"), head[::2].count(b"\0")
+        if 2 * max(odd, even) > len(head) // 2:
+            found, advice = "text in UTF-16", "Save it as UTF-8."
+    if found is not None:
+        raise InputError("not text in UTF-8", file=path, found=found, expected="plain text in UTF-8", advice=advice)
+
+
+def _archive(path: Path, head: bytes) -> tuple[str, str]:
+    """A file that begins as a ZIP archive does: the kind, and the way on."""
+    names = [head.decode("latin-1")]  # a damaged archive: the names of its first members
+    with contextlib.suppress(OSError, zipfile.BadZipFile, EOFError), zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    if path.suffix.lower() in (".xlsx", ".xlsm") or any("xl/" in name for name in names):
+        return "an Excel workbook", _AS_CSV
+    if path.suffix.lower() == ".ods" or any("opendocument" in name for name in names):
+        return "a workbook of LibreOffice", _AS_CSV
+    if any(".npy" in name for name in names):
+        return "an archive of NumPy arrays", "Save the one array: numpy.save(FILE.npy, archive[NAME])."
+    return "a ZIP archive", "Unpack it, or compress it by gzip."
 
 
 @contextlib.contextmanager
@@ -136,14 +204,28 @@ def decoded_lines(path: Path) -> Iterator[str]:
     Raises:
         InputError: as `raw_lines`, and where a line is not UTF-8.
     """
-    for line, raw in enumerate(raw_lines(path), start=1):
-        yield decoded(raw, path, line)
+    for first, lines in line_blocks(path):
+        raw = b"".join(lines)
+        try:
+            text = None if b"\0" in raw else raw.decode()
+        except UnicodeDecodeError:
+            text = None
+        if text is not None:
+            yield from io.StringIO(text, newline="\n")
+            continue
+        for line, one in enumerate(lines, start=first):
+            yield decoded(one, path, line)
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:
-    """The text of a line, or an `InputError` that names the first byte that is not UTF-8."""
+    """The text of a line, or an `InputError` that names the first byte that is not UTF-8, or is NUL."""
     try:
-        return raw.decode()
+        if b"\0" not in raw:
+            return raw.decode()
+        raise InputError(
+            "not text: a NUL byte", file=path, line=line, column=f"byte {raw.index(0) + 1}", found="0x00",
+            expected="UTF-8 text", advice="The file is damaged, or was not written as text.",
+        )  # fmt: skip
     except UnicodeDecodeError as error:
         raise InputError(
             "not UTF-8",
@@ -152,7 +234,13 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
             column=f"byte {error.start + 1}",
             found=f"0x{raw[error.start]:02X}",
             expected="UTF-8 text",
+            advice="A spreadsheet saves it as “CSV UTF-8”.",
         ) from None
+
+
+def counted(number: int, thing: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def shown(text: str) -> str:

@@ -11,6 +11,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import Neighbour
 from cuihop.measures import RelatedConcept, concept_overlap, iou, nn_iou, related
+from cuihop.measures.resolution import Unknown
 from evaluation import literal_algorithms
 from evaluation.collections_made import Case, cases
 from example_graph import UNKNOWN, example_graph
@@ -189,10 +190,19 @@ def test_a_retired_concept_without_successor_is_an_error_or_isolated(graph: Snap
     assert overlap.nn_iou == 0.5
 
 
-def test_what_is_no_identifier_is_an_error_or_isolated(graph: SnapshotGraph) -> None:
-    with pytest.raises(InvalidCui, match="c0042449"):
-        nn_iou("c0042449", VEINS, graph)
-    assert concept_overlap("c0042449", VEINS, graph, unknown="isolated").resolved.invalid == ("c0042449",)
+@pytest.mark.parametrize("unknown", ["error", "isolated"])
+def test_what_is_no_identifier_is_an_error_however_unknown_ones_are_treated(
+    graph: SnapshotGraph, unknown: Unknown
+) -> None:
+    for text in ("vein?", "C0042449,C0005847", "['C0042449']", "C004244"):
+        with pytest.raises(InvalidCui):
+            nn_iou(text, VEINS, graph, unknown=unknown)
+
+
+def test_a_cui_in_lower_case_is_read_in_upper_case(graph: SnapshotGraph) -> None:
+    overlap = concept_overlap("c0042449", VEINS, graph)
+    assert (overlap.nn_iou, overlap.resolved.upper_case) == (1.0, {"c0042449": VEINS})
+    assert iou("c0042449", VEINS) == 1.0
 
 
 # Arguments that are none

@@ -214,7 +214,7 @@ def test_nn_iou_as_json(run: Run) -> None:
         "merged": {"C9000901": VEINS},
         "unknown": [UNKNOWN],
         "retired": [],
-        "invalid": [],
+        "upper_case": {},
     }  # fmt: skip
 
 

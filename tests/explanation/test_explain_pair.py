@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import cuihop
 from concept_graph_contract import oracle
 from cuihop import ConceptGraph, Explanation, connect, explain_pair
-from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, LimitExceeded
+from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
 from cuihop.explanation import ExplainedConcept
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
@@ -79,12 +79,13 @@ def test_direction_goes_from_a_to_b(graph: ConceptGraph) -> None:
 
 
 def test_identifiers_outside_the_graph_match_only_themselves(graph: ConceptGraph) -> None:
-    a = ["C9000901", UNKNOWN, "C9000902", "vein?", ISOLATED]
+    a = ["C9000901", UNKNOWN, "C9000902", "C0000000", ISOLATED]
     told = explain_pair(a, [VEINS, UNKNOWN], graph, unknown="isolated")
     assert (of(told, VEINS).match, of(told, VEINS).given) == ("exact", ("C9000901",))
     assert (of(told, UNKNOWN).match, of(told, UNKNOWN).outside, of(told, UNKNOWN).name) == ("exact", "unknown", None)
     assert (of(told, "C9000902").match, of(told, "C9000902").outside) == ("none", "retired")
-    assert of(told, "vein?").outside == "invalid"
+    with pytest.raises(InvalidCui, match=r"vein\?"):
+        explain_pair([*a, "vein?"], [VEINS], graph, unknown="isolated")
     assert (of(told, ISOLATED).outside, of(told, ISOLATED).partners) == (None, ())
     assert told.as_dict()["merged"] == {"C9000901": VEINS}
     assert told.nn_iou == cuihop.nn_iou(a, [VEINS, UNKNOWN], graph, unknown="isolated") == 2 / 5
@@ -122,7 +123,7 @@ def test_the_json_is_stable(graph: ConceptGraph) -> None:
             {"cui": STEM, "name": "Brain stem", "side": "B", "match": "none", "earned": 0.0, "partners": [],
              "path": [], "outside": None, "given": []},
         ],
-        "merged": {}, "unknown": [], "retired": [], "invalid": [],
+        "merged": {}, "unknown": [], "retired": [], "upper_case": {},
     }  # fmt: skip
 
 

@@ -13,12 +13,13 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
     from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
-    from cuihop.cli.output import complain
+    from cuihop.cli.output import complain, noted_warnings
     from cuihop.errors import CuihopError
 
     warnings.showwarning = _shown(warnings.showwarning)
     try:
-        application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
+        with noted_warnings():
+            application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
     except CuihopError as error:
         complain(f"{error}")
         sys.exit(exit_code(error))

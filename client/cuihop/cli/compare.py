@@ -166,7 +166,7 @@ def compare_systems(
         return
     _show(found)
     screen = console()
-    for told in _account(evaluations):
+    for told in _account(evaluations, known):
         screen.print(told)
     for what, where in (("Values of each query", output), ("Tables", report), ("Score cards", cards)):
         if where is not None:
@@ -201,9 +201,10 @@ def _show(found: Comparison) -> None:
         screen.print(line)
 
 
-def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation]) -> Iterator[str]:
-    """What went into the evaluations; first what holds for all, then what one of them has of its own."""
+def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
+    """What went into evaluations and cards; first what holds for all, then what one of them has of its own."""
     accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
+    accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
     shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
     yield from shared
     for name, lines in accounts.items():

@@ -105,6 +105,9 @@ def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
         mean = evaluation.means[str(measure)]
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
         found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
-    console().print(found)
+    screen = console()
+    screen.print(found)
+    for line in evaluation.inputs.values():
+        screen.print(line)
     if output is not None:
-        console().print(f"Values of each image: {output}")
+        screen.print(f"Values of each image: {output}")

@@ -17,9 +17,11 @@ from cuihop.cli.graph_option import (
     opened_graph,
     release_json,
     tell_merged,
+    tell_upper_case,
 )
 from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.identifiers import in_upper_case
 from cuihop.pairs_file import Header, OnBadRow, distances_of_file
 from cuihop.written_files import replaced_file
 
@@ -59,7 +61,10 @@ def distance(
             return
         if output is not None or rejects is not None:
             raise typer.BadParameter("--output and --rejects go with --pairs")
-        answer = opened.distances([(str(a), str(b))], direction=direction, max_hops=max_hops)
+        upper = {asked: in_upper_case(asked) for asked in map(str, (a, b)) if asked != in_upper_case(asked)}
+        tell_upper_case(upper)
+        a, b = upper.get(str(a), str(a)), upper.get(str(b), str(b))
+        answer = opened.distances([(a, b)], direction=direction, max_hops=max_hops)
         hops = answer[0]
         if json:
             print_json(
@@ -75,7 +80,7 @@ def distance(
             )
             return
         tell_merged(answer.merged)
-        name_a, name_b = (f" {name}" if name else "" for name in opened.names([str(a), str(b)]))
+        name_a, name_b = (f" {name}" if name else "" for name in opened.names([a, b]))
         console().print(
             f"{hops_told(hops, max_hops)} between {a}{name_a} and {b}{name_b} ({direction_told(direction)})"
         )
@@ -115,6 +120,7 @@ def _of_file(
         )
     sys.stdout.flush()
     tell_merged(done.merged)
+    note(done.account)
     if done.header is not None and header == "auto":
         note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
     if done.rejected:
@@ -128,6 +134,7 @@ def _of_file(
                 "no_path": done.pairs - done.reached,
                 "rejected": done.rejected,
                 "merged": done.merged,
+                "inputs": {"pairs": done.account},
                 "output": str(output),
             }
         )

@@ -34,7 +34,8 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
 
 
 def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
-    """What went in, in plain words; what did not occur is not told."""
+    """How each input was read, and what went in, in plain words; what did not occur is not told."""
+    yield from evaluation.inputs.values()
     if isinstance(evaluation, JudgedEvaluation):
         yield from _judged_account(evaluation)
         return
@@ -50,7 +51,6 @@ def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
     for kind, meaning in (
         (counts.unknown, "unknown"),
         (counts.retired, "retired without an exact successor"),
-        (counts.invalid, "no identifiers of this graph"),
     ):
         if kind.distinct:
             yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"

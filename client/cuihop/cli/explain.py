@@ -10,15 +10,23 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.explanation_account import show_pair, show_pair_sensitivity, show_query, show_query_sensitivity
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, opened_graph
+from cuihop.cli.explanation_account import (
+    show_inputs,
+    show_pair,
+    show_pair_sensitivity,
+    show_query,
+    show_query_sensitivity,
+)
+from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
-from cuihop.errors import ConceptError, InputError, LimitExceeded
+from cuihop.errors import InputError, LimitExceeded
+from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Similarity, Ties, read_ranking_in_blocks
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.resolution import Unknown
 from cuihop.text_lines import shown
 
@@ -85,7 +93,21 @@ def pair(
     own = ImageConcepts.read(images)
     other = own if corpus is None else ImageConcepts.read(corpus)
     sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
-    _explain_sets(sets, (a, b), graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
+    _explain_sets(
+        sets,
+        (a, b),
+        [own, *([] if other is own else [other])],
+        graph,
+        hops,
+        lam,
+        direction,
+        unknown,
+        look,
+        sensitivity,
+        hubs,
+        save,
+        json,
+    )
 
 
 @explain.command()
@@ -104,7 +126,7 @@ def concepts(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
-    _explain_sets((a, b), ("A", "B"), graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
+    _explain_sets((a, b), ("A", "B"), [], graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
 
 
 @explain.command()
@@ -176,6 +198,7 @@ def query(
         print_json({**told.as_dict(), **_added(varied, save)})
         return
     show_query(told)
+    show_inputs(told.inputs)
     if varied is not None:
         show_query_sensitivity(varied, told)
     if save is not None:
@@ -185,6 +208,7 @@ def query(
 def _explain_sets(
     sets: tuple[str | Iterable[str], str | Iterable[str]],
     titles: tuple[str, str],
+    files: list[ImageConcepts],
     graph: str,
     hops: int,
     lam: float,
@@ -196,7 +220,10 @@ def _explain_sets(
     save: Path | None,
     json: bool,
 ) -> None:
+    inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with _opened(graph) as opened:
+        images: object = files[0] if files else dict(zip(titles, sets, strict=True))
+        ImageCollection.of(images, files[1] if len(files) > 1 else None, opened, "isolated")  # some are in the graph
         told = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
         varied = None
         if sensitivity:
@@ -207,9 +234,10 @@ def _explain_sets(
     if save is not None:
         told.save(save)
     if json:
-        print_json({**told.as_dict(), **_added(varied, save)})
+        print_json({**told.as_dict(), **_added(varied, save), "inputs": inputs})
         return
     show_pair(told)
+    show_inputs(inputs)
     if varied is not None:
         show_pair_sensitivity(varied, told)
     if save is not None:
@@ -229,10 +257,8 @@ def _opened(address: str) -> Iterator[ConceptGraph]:
     """The graph, and advice where an option would have helped."""
     with opened_graph(address) as opened:
         try:
-            yield opened
-        except ConceptError:
-            note("--unknown isolated keeps such identifiers as concepts near nothing but themselves")
-            raise
+            with advised_on_unknown():
+                yield opened
         except LimitExceeded:
             note("--look 0 looks no farther than -n; without --sensitivity the question is smaller")
             raise
@@ -242,6 +268,6 @@ def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
     if image not in images:
         raise InputError(
             "no such image", file=images.source, column=column, found=shown(image),
-            expected=f"one of its {len(images):,} images",
+            expected=f"one of its {len(images):,} images", advice=cause_of_strange_name(image, images),
         )  # fmt: skip
     return images[image]

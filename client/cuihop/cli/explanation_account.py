@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cuihop.cli.graph_option import tell_merged
+from cuihop.cli.graph_option import tell_merged, tell_upper_case
 from cuihop.cli.output import console, counted, direction_told, hops_told, note, table
 
 if TYPE_CHECKING:
@@ -15,22 +15,28 @@ if TYPE_CHECKING:
     from cuihop.explanation.query import QueryExplanation, RankedPair, Standing
     from cuihop.explanation.sensitivity import PairSensitivity, PairSetting, QuerySensitivity, QuerySetting
 
-__all__ = ["show_pair", "show_pair_sensitivity", "show_query", "show_query_sensitivity"]
+__all__ = ["show_inputs", "show_pair", "show_pair_sensitivity", "show_query", "show_query_sensitivity"]
 
 _ARROWS = {"parent": "↑", "child": "↓", None: ""}
 _OUTSIDE = {
     "unknown": "not in the graph: matches only itself",
     "retired": "retired without a successor: matches only itself",
-    "invalid": "no identifier of this graph: matches only itself",
 }
 _TIES_TOLD = 3
 _WHOLE_LINES = 100_000
+
+
+def show_inputs(inputs: Mapping[str, str]) -> None:
+    """How each input was read."""
+    for account in inputs.values():
+        console().print(account)
 
 
 def show_pair(told: Explanation) -> None:
     """The concepts as a tree: those of both, of A, of B; under each what it earned and why."""
     from rich.tree import Tree
 
+    tell_upper_case(told.resolved.upper_case)
     tell_merged(told.resolved.merged)
     screen = console()
     title_a, title_b = told.titles

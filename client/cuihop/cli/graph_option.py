@@ -12,7 +12,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
 from cuihop.connection import connect
-from cuihop.errors import ConceptError
+from cuihop.errors import ConceptError, InvalidCui
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "opened_graph",
     "release_json",
     "tell_merged",
+    "tell_upper_case",
 ]
 
 GraphOption = Annotated[
@@ -58,9 +59,11 @@ def opened_graph(address: str) -> ConceptGraph:
 
 @contextmanager
 def advised_on_unknown() -> Iterator[None]:
-    """Tells of ``--unknown isolated`` where an identifier cannot be used."""
+    """Advise ``--unknown isolated`` where the graph does not hold a well-formed identifier."""
     try:
         yield
+    except InvalidCui:
+        raise
     except ConceptError:
         note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
         raise
@@ -78,3 +81,11 @@ def tell_merged(merged: Mapping[str, str]) -> None:
     told = [f"{old} → {new}" for old, new in list(merged.items())[:5]]
     more = "" if len(merged) <= len(told) else f" and {len(merged) - len(told):,} more"
     note(f"retired, taken for the concept it was merged into: {', '.join(told)}{more}")
+
+
+def tell_upper_case(upper: Mapping[str, str]) -> None:
+    """Say which identifiers in lower case were read in upper case."""
+    if upper:
+        told = [f"{old} → {new}" for old, new in list(upper.items())[:5]]
+        more = "" if len(upper) <= len(told) else f" and {len(upper) - len(told):,} more"
+        note(f"in lower case, read in upper case: {', '.join(told)}{more}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -11,14 +12,16 @@ from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
     LambdaOption,
+    advised_on_unknown,
     opened_graph,
     release_json,
     tell_merged,
+    tell_upper_case,
 )
 from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, table
-from cuihop.errors import ConceptError
+from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.resolution import Unknown, check_some_known
 
 __all__ = ["nn_iou"]
 
@@ -39,18 +42,16 @@ def nn_iou(
     json: JsonOption = False,
 ) -> None:
     """Compare two concept sets, and show which near concepts count and why."""
-    with opened_graph(graph) as opened:
-        try:
-            overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown)
-        except ConceptError:
-            note("--unknown isolated keeps such identifiers as concepts near nothing but themselves")
-            raise
+    with opened_graph(graph) as opened, advised_on_unknown():
+        overlap = concept_overlap(a, b, opened, hops, lam, direction, unknown=unknown)
+        check_some_known(overlap.resolved, Counter((*concept_set(a), *concept_set(b))), opened)
         held = sorted((overlap.A | overlap.B) - overlap.resolved.isolated)
         names = dict(zip(held, opened.names(held), strict=True))
         release = release_json(opened)
     if json:
         print_json({"release": release, **_as_json(overlap, names)})
         return
+    tell_upper_case(overlap.resolved.upper_case)
     tell_merged(overlap.resolved.merged)
     if overlap.resolved.isolated:
         note(f"not in the graph, near nothing but themselves: {', '.join(sorted(overlap.resolved.isolated))}")
@@ -79,7 +80,7 @@ def _as_json(overlap: ConceptOverlap, names: dict[str, str | None]) -> dict[str,
         "merged": dict(overlap.resolved.merged),
         "unknown": list(overlap.resolved.unknown),
         "retired": list(overlap.resolved.retired),
-        "invalid": list(overlap.resolved.invalid),
+        "upper_case": dict(overlap.resolved.upper_case),
     }
 
 

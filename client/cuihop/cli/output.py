@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cuihop.text_lines import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +26,7 @@ __all__ = [
     "direction_told",
     "hops_told",
     "note",
+    "noted_warnings",
     "print_json",
     "progress",
     "table",
@@ -65,6 +70,27 @@ def note(text: str) -> None:
     console(error=True).print(text, style="yellow")
 
 
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Notes in place of cuihop's own warnings, each once."""
+    from cuihop.errors import ManyUnknownConcepts
+
+    with warnings.catch_warnings():
+        others, said = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if issubclass(category, ManyUnknownConcepts):
+                if str(message) not in said:
+                    note(str(message))
+                said.add(str(message))
+            else:
+                others(message, category, *where)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.simplefilter("always", ManyUnknownConcepts)
+        yield
+
+
 def complain(text: str) -> None:
     """Why there is no result."""
     console(error=True).print(f"cuihop: {text}", style="bold red")
@@ -99,11 +125,6 @@ def hops_told(hops: int | None, max_hops: int | None = None) -> str:
     if hops is None:
         return "no path" if max_hops is None else f"no path within {counted(max_hops, 'hop')}"
     return counted(hops, "hop")
-
-
-def counted(number: int, thing: str) -> str:
-    """A number and its noun."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def direction_told(direction: str) -> str:

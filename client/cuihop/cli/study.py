@@ -145,13 +145,18 @@ def study(
         machine = _machine(threads)
         before = time.perf_counter()
         first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
-        account = [] if first is None else list(account_of(first))
+        inputs = {"concepts": read.account, **({} if known is None else {"labels": known.account})}
+        if found.tables is not None:
+            inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
+        own = [] if first is None else [line for line in account_of(first) if line not in first.inputs.values()]
+        account = [*inputs.values(), *own]
         write_study(folder, found, setup, account, _machine_told(machine), plots=plots, cards=cards)
         run = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),
             "started": started.isoformat(timespec="seconds"),
             "seconds": {**seconds, "writing": time.perf_counter() - before},
             **machine,
+            "inputs": inputs,
             "files": sorted(path.name for path in folder.iterdir()),
         }
         (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

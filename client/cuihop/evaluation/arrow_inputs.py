@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable
+from cuihop.evaluation.concept_rows import ConceptRows, RowFault, check_image
 from cuihop.evaluation.qrels import LARGEST_GRADE
 from cuihop.evaluation.rankings import Ranking, Ties
-from cuihop.identifiers import EXPECTED, is_identifier
+from cuihop.likely_causes import cause_of_columns
 from cuihop.text_lines import shown
 
 __all__ = ["concepts_of_table", "grades_of_table", "labels_of_table", "ranking_of_table"]
 
 
-def concepts_of_table(table: ArrowTable) -> tuple[dict[str, frozenset[str]], int]:
-    """Image → concepts from a table of two columns, and how many times a concept stood again in the list of an image.
+def concepts_of_table(table: ArrowTable) -> ConceptRows:
+    """Images and their concepts from a table of two columns.
 
     Raises:
         InputError: names the row and the column.
@@ -26,38 +27,27 @@ def concepts_of_table(table: ArrowTable) -> tuple[dict[str, frozenset[str]], int
     if len(table.names) != 2:
         raise InputError(
             "wrong number of columns", file=table.source, found=f"{len(table.names)}: {', '.join(table.names)}",
-            expected="two: image and concepts",
+            expected="two: image and concepts", advice=cause_of_columns(table.names, 2, ","),
         )  # fmt: skip
-    sets: dict[str, frozenset[str]] = {}
-    rows: dict[str, int] = {}
-    repeated = 0
+    rows = ConceptRows(_fault(table), "row")
     for first, batch in table.batches():
         names, codes = table.texts(first, batch, 0)
         lists = table.lists(first, batch, 1)
         for row, (code, listed) in enumerate(zip(codes.tolist(), lists, strict=True), start=first):
-            image = _image(table, names[code], rows, row)
-            concepts = [] if listed is None else list(listed)
-            for concept in concepts:
-                if concept is None or not is_identifier(concept, "any"):
-                    told = "nothing" if concept is None else shown(concept)
-                    raise table.problem("not an identifier", row, 1, told, EXPECTED["any"])
-            sets[image] = frozenset(concept for concept in concepts if concept is not None)
-            rows[image] = row
-            repeated += len(concepts) - len(sets[image])
-    if not sets:
+            concepts = () if listed is None else [concept or "" for concept in listed]
+            rows.add(row, names[code].strip(), concepts)
+    if not rows.sets:
         raise InputError("the table holds no image", file=table.source, expected="two columns: image and concepts")
-    return sets, repeated
+    return rows
 
 
-def _image(table: ArrowTable, name: str, rows: Mapping[str, int], row: int) -> str:
-    """The name of an image that no row before has."""
-    image = name.strip()
-    if not image:
-        raise table.problem("the image is missing", row, 0, repr(name), "an identifier")
-    if image in rows:
-        told = f"{shown(image)}, as in row {rows[image]:,}"
-        raise table.problem("an image stands twice", row, 0, told, "each image once")
-    return image
+def _fault(table: ArrowTable) -> RowFault:
+    """The error about a row of the table."""
+
+    def fault(problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None) -> InputError:
+        return table.problem(problem, row, column, found, expected, advice)
+
+    return fault
 
 
 def ranking_of_table(
@@ -93,7 +83,7 @@ def ranking_of_table(
         owners = _places(entries.query, *asked, first)
         rows = _places(entries.document, *held, first)
         entries.add(owners, rows, keys, np.arange(first, first + len(keys)))
-    return entries.ranking(depth, ties)
+    return entries.ranking(depth, ties, f"table by {'rank' if ranked else 'score'}")
 
 
 def _places(
@@ -150,6 +140,7 @@ def labels_of_table(table: ArrowTable) -> dict[str, dict[str, str]]:
         raise InputError(
             "not columns of labels", file=table.source, found=shown(", ".join(table.names)),
             expected="the image column and one for each label, each name once",
+            advice=cause_of_columns(table.names, 2, ","),
         )  # fmt: skip
     columns: dict[str, dict[str, str]] = {name: {} for name in table.names[1:]}
     rows: dict[str, int] = {}
@@ -157,7 +148,9 @@ def labels_of_table(table: ArrowTable) -> dict[str, dict[str, str]]:
         names, codes = table.texts(first, batch, 0)
         labels = [table.texts(first, batch, place, null="") for place in range(1, len(table.names))]
         for row, code in enumerate(codes.tolist(), start=first):
-            image = _image(table, names[code], rows, row)
+            image = names[code].strip()
+            if not image or image in rows:
+                check_image(image, row, rows.get(image), _fault(table), "row")
             rows[image] = row
             for column, (texts, of_row) in zip(columns.values(), labels, strict=True):
                 column[image] = texts[of_row[row - first]].strip()

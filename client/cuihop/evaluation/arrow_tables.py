@@ -119,10 +119,14 @@ class ArrowTable:
             )  # fmt: skip
         return found[0]
 
-    def problem(self, what: str, row: int, place: int | None, found: str, expected: str) -> InputError:
+    def problem(
+        self, what: str, row: int, place: int | None, found: str, expected: str, advice: str | None = None
+    ) -> InputError:
         """An error about a value: file, row and column."""
         column = f"row {row:,}" if place is None else f"{self.names[place]}, row {row:,}"
-        return InputError(what, file=self.file or self.source, column=column, found=found, expected=expected)
+        return InputError(
+            what, file=self.file or self.source, column=column, found=found, expected=expected, advice=advice
+        )
 
     def texts(self, first: int, batch: Any, place: int, *, null: str | None = None) -> tuple[list[str], Any]:
         """Each different text of a column once, and for each row which of them it is, int64.

@@ -187,6 +187,7 @@ class Comparison:
                     "mean_queries": {measure: asdict(behind) for measure, behind in card.mean_queries.items()},
                     "counts": dict(card.counts),
                     "versions": dict(card.versions),
+                    "inputs": dict(card.inputs),
                 }
                 for name, card in self.cards.items()
             ],

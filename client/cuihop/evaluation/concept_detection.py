@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.concept_rows import ConceptRows, check_image, fault_in_file
 from cuihop.evaluation.content_digest import content_digest
-from cuihop.evaluation.image_concepts import check_image
 from cuihop.evaluation.result import MeasuredQueries, versions
+from cuihop.identifiers import looks_like_identifier
+from cuihop.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.text_lines import counted, decoded_lines, shown
 
 __all__ = ["DetectedConcepts", "DetectionCounts", "DetectionEvaluation", "evaluate_detection"]
 
@@ -25,6 +27,7 @@ MOST_CONCEPTS = 100
 PRIMARY, SECONDARY = Measure("F1"), Measure("F1", options=(("of", "manual"),))
 
 _EXPECTED = "the image, and after a comma its concepts, separated by ';'"
+_OFFICIALLY = "read as the organisers' evaluator does: the form of identifiers is not looked at"
 _SHOWN = 5
 
 
@@ -37,41 +40,65 @@ class DetectedConcepts:
             evaluator takes it for one concept without a name.
         lines: image → the line it stands in.
         source: the file.
+        form: how it was read, for the account.
     """
 
     listed: Mapping[str, tuple[str, ...]]
     lines: Mapping[str, int]
     source: str
+    form: str = ""
+
+    @property
+    def account(self) -> str:
+        """How it was read, in one line."""
+        concepts = sum(len(set(concepts) - {""}) for concepts in self.listed.values())
+        images = counted(len(self.listed), "image")
+        return f"{self.source}: {images}, {counted(concepts, 'concept')}, {self.form}"
 
     @classmethod
-    def read(cls, path: str | Path, *, most: int | None = MOST_CONCEPTS) -> DetectedConcepts:
+    def read(cls, path: str | Path, *, most: int | None = MOST_CONCEPTS, official: bool = False) -> DetectedConcepts:
         """Read ImageCLEF's CSV: image, concepts. A first line such as ``ID,CUIs`` is a header.
+
+        A header is a first line whose second column holds no digit, as names of columns do and identifiers do not.
 
         Args:
             path: plain or gzipped, UTF-8.
             most: more concepts in a line are an error.
+            official: as the organisers' evaluator: any text is an identifier, a line may lack its comma, and a header
+                has ``ID`` in its first column.
 
         Raises:
-            InputError: a line has more than two columns or too many concepts, a concept or an image stands twice, or
-                a concept is missing between two ``;``. Names the line.
+            InputError: a line has other than two columns or too many concepts, a concept or an image stands twice, a
+                concept is missing between two ``;`` or malformed, or columns are swapped. Names the line.
         """
         path = Path(path)
         listed: dict[str, tuple[str, ...]] = {}
         lines: dict[str, int] = {}
+        checks = None if official else _Checks(path)
+        header = None
         reader = csv.reader(decoded_lines(path), strict=True)
         line = 1
         try:
             for fields in reader:
-                if fields and not (line == 1 and _is_header(fields)):
+                if fields and line == 1 and _is_header(fields, official=official):
+                    header = ",".join(fields).strip()
+                elif fields:
                     image = fields[0].strip()
-                    listed[image] = _checked(fields, image, lines, most, path, line)
+                    concepts = _checked(fields, image, lines, most, path, line)
+                    if checks is not None:
+                        checks.row(line, fields, image)
+                    listed[image] = concepts
                     lines[image] = line
                 line = reader.line_num + 1
         except csv.Error as error:
             raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
         if not listed:
             raise InputError("the file holds no image", file=path, expected=_EXPECTED)
-        return cls(listed, lines, str(path))
+        if checks is not None:
+            checks.whole(listed, lines)
+        told = "no header" if header is None else f"header {shown(header)}"
+        strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_told}"
+        return cls(listed, lines, str(path), f"{told}, {_OFFICIALLY if official else strict}")
 
     @property
     def digest(self) -> str:
@@ -124,13 +151,13 @@ def evaluate_detection(
         manual_truth: the manual ground truth, of the same images.
         official: read an empty field (``ID,``) as the organisers' evaluator of 2025 does: as one concept without a
             name. Such an image is scored, 1 if the prediction's field is empty too. Otherwise empty is empty, and an
-            image without a true concept leaves the mean.
+            image without a true concept leaves the mean. Nor does it look at the form of identifiers.
 
     Raises:
         InputError: a file is not as expected, or images are unknown or missing; names the line.
     """
-    true = DetectedConcepts.read(truth, most=None)
-    predicted = DetectedConcepts.read(predictions)
+    true = DetectedConcepts.read(truth, most=None, official=official)
+    predicted = DetectedConcepts.read(predictions, official=official)
     _check_no_other_image(true, predicted)
     _check_every_image(true.listed, predicted)
     images = tuple(true.listed)
@@ -138,7 +165,7 @@ def evaluate_detection(
     columns = [_values(images, true, predicted, None, official)]
     manual = None
     if manual_truth is not None:
-        manual = DetectedConcepts.read(manual_truth, most=None)
+        manual = DetectedConcepts.read(manual_truth, most=None, official=official)
         _check_no_other_image(true, manual)
         _check_every_image(images, manual)
         measures = (PRIMARY, SECONDARY)
@@ -169,6 +196,11 @@ def evaluate_detection(
             unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
         ),
         release=None,
+        inputs={
+            "truth": true.account,
+            "predictions": predicted.account,
+            **({} if manual is None else {"manual_truth": manual.account}),
+        },
         parameters=parameters,
         versions=versions("cuihop", "numpy"),
     )
@@ -192,10 +224,69 @@ def _values(
     return values
 
 
-def _is_header(fields: list[str]) -> bool:
-    """Whether the first line names columns. ``COVID_1,C0040405`` does not: ``ID`` alone is not enough."""
-    names, rest = fields[0], "".join(fields[1:])
-    return "ID" in names and not any(map(str.isdigit, rest or names))
+def _is_header(fields: list[str], *, official: bool) -> bool:
+    """Whether the first line names columns. ``COVID_1,C0040405`` does not: ``ID`` alone is not enough.
+
+    The second column of names holds no digit. The organisers' evaluator wants ``ID`` in the first.
+    """
+    names, rest = fields[0], "".join(fields[1:]).strip()
+    known = "ID" in names or bool(rest and not official and len(fields) == 2)
+    return known and not any(map(str.isdigit, rest or names))
+
+
+class _Checks:
+    """The checks of `ConceptRows`, beside those of the campaign.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fault = fault_in_file(path)
+        self._rows = ConceptRows(self._fault, "line")
+
+    @property
+    def lower_told(self) -> str:
+        """How many concepts were in lower case."""
+        return f", {self._rows.lower:,} in lower case read in upper case" if self._rows.lower else ""
+
+    def row(self, line: int, fields: list[str], image: str) -> None:
+        """A line with two columns, and identifiers in the second.
+
+        Raises:
+            InputError: it has others.
+        """
+        if len(fields) != 2:
+            raise _wrong_columns(fields, self._path, line)
+        self._rows.add(line, image, fields[1].split(";") if fields[1].strip() else ())
+
+    def whole(self, listed: Mapping[str, tuple[str, ...]], lines: Mapping[str, int]) -> None:
+        """What only the whole file shows: swapped columns, and a header with a digit.
+
+        Raises:
+            InputError: it has one of them.
+        """
+        self._rows.check_columns()
+        image, first = next(iter(listed.items()))
+        others = [concept for name, concepts in listed.items() if name != image for concept in concepts if concept]
+        plain = others and all(map(looks_like_identifier, others))
+        if plain and first != ("",) and not any(map(looks_like_identifier, first)):
+            raise self._fault(
+                "neither a header nor concepts", lines[image], 1, shown(";".join(first)),
+                "a name without digits, or identifiers as in the other lines",
+            )  # fmt: skip
+
+
+def _wrong_columns(fields: list[str], path: Path, line: int) -> InputError:
+    return InputError(
+        "wrong number of columns",
+        file=path,
+        line=line,
+        found=f"{len(fields)} in {shown(','.join(fields))}",
+        expected=_EXPECTED,
+        advice=cause_of_columns(fields, 2, ","),
+    )
 
 
 def _checked(
@@ -203,14 +294,9 @@ def _checked(
 ) -> tuple[str, ...]:
     """The concepts of a line, in upper case."""
     if len(fields) > 2:
-        raise InputError(
-            "wrong number of columns",
-            file=path,
-            line=line,
-            found=f"{len(fields)} in {shown(','.join(fields))}",
-            expected=_EXPECTED,
-        )
-    check_image(image, lines, path, line)
+        raise _wrong_columns(fields, path, line)
+    if not image or image in lines:
+        check_image(image, line, lines.get(image), fault_in_file(path), "line")
     if len(fields) == 1:
         return ()
     concepts = tuple(concept.strip().upper() for concept in fields[1].split(";"))
@@ -255,7 +341,12 @@ def _check_no_other_image(true: DetectedConcepts, other: DetectedConcepts) -> No
             column=1,
             found=shown(unknown),
             expected=f"an image of {true.source}",
+            advice=cause_of_strange_name(unknown, true.listed) or _other_images(true.listed, other.listed),
         )
+
+
+def _other_images(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str | None:
+    return None if ours.keys() & theirs.keys() else "No image is in both: are they of different splits?"
 
 
 def _check_every_image(images: Iterable[str], other: DetectedConcepts) -> None:

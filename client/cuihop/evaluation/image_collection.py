@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from cuihop.evaluation.rankings import own_rows
 from cuihop.evaluation.relevance_index import RelevanceIndex
 from cuihop.evaluation.result import versions
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.resolution import ResolvedConcepts, Unknown, resolved_concepts
+from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 
 __all__ = ["ImageCollection"]
 
@@ -41,8 +42,8 @@ class ImageCollection:
         """From what users give: see `ImageConcepts.of`; ``corpus=None`` is the queries.
 
         Raises:
-            InputError: there is no query, or no image in the corpus.
-            ConceptError: identifiers cannot be used, and ``unknown`` is ``error``.
+            InputError: there is no query, no image in the corpus, or no concept that the graph holds.
+            InvalidCui: identifiers are malformed. ConceptError: they cannot be used, and ``unknown`` is ``error``.
         """
         asked = ImageConcepts.of(queries)
         held = asked if corpus is None else ImageConcepts.of(corpus)
@@ -50,7 +51,15 @@ class ImageCollection:
             if not images:
                 raise InputError(f"the {what} hold no image", expected="at least one")
         identifiers = {concept for images in (asked, held) for concepts in images.values() for concept in concepts}
-        return cls(asked, held, resolved_concepts(identifiers, graph, unknown))
+
+        def where(identifier: str) -> str | None:
+            return asked.place_of(identifier) or held.place_of(identifier)
+
+        made = cls(asked, held, resolved_concepts(identifiers, graph, unknown, where))
+        if graph is not None and made.resolved.isolated:
+            for images in (asked,) if made.one else (asked, held):
+                check_some_known(made.resolved, Counter(chain.from_iterable(images.values())), graph, images.source)
+        return made
 
     @property
     def one(self) -> bool:
@@ -84,6 +93,7 @@ class ImageCollection:
             return self.query_sets
         return [self.resolved.concepts(identifiers) for identifiers in self.corpus.values()]
 
+    @cached_property
     def occurrences(self) -> Counter[str]:
         """How many images have each identifier; queries and corpus both count where they are two."""
         counted = Counter(identifier for identifiers in self.queries.values() for identifier in identifiers)

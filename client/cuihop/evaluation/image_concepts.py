@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,13 @@ from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file, is_table_object
+from cuihop.evaluation.concept_rows import ConceptRows, fault_in_file
 from cuihop.evaluation.content_digest import content_digest
-from cuihop.identifiers import EXPECTED, concept_set, is_identifier
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.identifiers import looks_like_identifier
+from cuihop.likely_causes import cause_of_columns
+from cuihop.text_lines import counted, decoded_lines, shown
 
-__all__ = ["ImageConcepts", "check_image"]
+__all__ = ["ImageConcepts"]
 
 _EXPECTED = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
 
@@ -29,11 +31,16 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         sets: the mapping behind it.
         repeated: how many times a concept stood again in the list of an image; each counts once.
         source: the file, or how else it came.
+        lower: concepts that stood in lower case, each counted in every image that has it; they are read in upper case.
+        places: the number of each image's row. unit: what the rows are called.
     """
 
     sets: Mapping[str, frozenset[str]]
     repeated: int = 0
     source: str = "memory"
+    lower: int = 0
+    places: Sequence[int] = ()
+    unit: str = "row"
 
     def __getitem__(self, image: str) -> frozenset[str]:
         return self.sets[image]
@@ -54,14 +61,35 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({image: sorted(concepts) for image, concepts in self.sets.items()})
 
+    @cached_property
+    def account(self) -> str:
+        """How it was read, in one line."""
+        lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
+        images, concepts = counted(len(self), "image"), counted(self.occurrences, "concept")
+        return f"{self.source}: {images}, {concepts}, 0 malformed{lower}"
+
+    def place_of(self, concept: str) -> str | None:
+        """Where a concept stands first: file, row and image; ``None`` for one that no image has."""
+        for place, (image, concepts) in enumerate(self.sets.items()):
+            if concept in concepts:
+                row = f", {self.unit} {self.places[place]:,}" if self.places else ""
+                return f"{self.source}{row}, image {shown(image)}"
+        return None
+
+    @classmethod
+    def _of_rows(cls, rows: ConceptRows, source: str, unit: str) -> ImageConcepts:
+        rows.check_columns()
+        return cls(rows.sets, rows.repeated, source, rows.lower, rows.places, unit)
+
     @classmethod
     def read(cls, path: str | Path) -> ImageConcepts:
         """Read a CSV file of two columns, such as ImageCLEF's and ROCOv2's ``ID,CUIs``, or ROCO's tabs.
 
         UTF-8 with or without a byte order mark, plain or gzipped, LF or CRLF; fields may be quoted. The first line
         is a header with any two names. An empty second field is an image without concepts. White space around
-        images and identifiers is not part of them; empty lines are passed over. A file whose first line has tabs and
-        no comma is of ROCO's first form: no header, the image, one tab or two, and concepts separated by tabs or ``;``.
+        images and identifiers is not part of them; empty lines are passed over. A CUI in lower case is read in upper
+        case, and counted. A file whose first line has tabs and no comma is of ROCO's first form: no header, the image,
+        one tab or two, and concepts separated by tabs or ``;``.
 
         Parquet, Arrow and Feather files have the same two columns; concepts are ``C1;C2`` or lists of texts, and a
         missing value is an image without concepts.
@@ -73,56 +101,22 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         path = Path(path)
         if is_table_file(path):
             return cls._of_table(path)
+        collected = ConceptRows(fault_in_file(path), "line")
         first = next((text for text in decoded_lines(path) if text.strip()), "")
         if "\t" in first and "," not in first:
-            return cls._of_tabs(path)
-        sets: dict[str, frozenset[str]] = {}
-        lines: dict[str, int] = {}
-        repeated = 0
-        rows = _rows(path)
-        header = next(rows, None)
-        if header is None:
-            raise InputError("the file is empty", file=path, expected=f"a header and {_EXPECTED}")
-        header_line, header_fields = header
-        concepts_name = _checked_header(header_fields, path, header_line)
-        for line, fields in rows:
-            image, concepts = _checked_columns(fields, path, line)
-            listed = [part.strip() for part in concepts.split(";")] if concepts.strip() else []
-            _check_image_and_concepts(image, listed, lines, path, line)
-            sets[image] = frozenset(listed)
-            lines[image] = line
-            repeated += len(listed) - len(sets[image])
-        if any(concepts_name in concepts for concepts in sets.values()):
-            raise _no_header(header_fields, path, header_line)
-        if not sets:
+            _add_tabs(path, collected)
+        else:
+            _add_csv(path, collected)
+        if not collected.sets:
             raise InputError("the file holds no image", file=path, found="a header only", expected=_EXPECTED)
-        return cls(sets, repeated, str(path))
-
-    @classmethod
-    def _of_tabs(cls, path: Path) -> ImageConcepts:
-        """ROCO's first form: the image, one tab or two, then concepts, separated by tabs or ``;``."""
-        sets: dict[str, frozenset[str]] = {}
-        lines: dict[str, int] = {}
-        repeated = 0
-        for line, text in enumerate(decoded_lines(path), start=1):
-            image, *fields = (field.strip() for field in text.split("\t"))
-            concepts = [field for field in fields if field]
-            if not text.strip() or (line == 1 and concepts and not any(map(str.isdigit, "".join(concepts)))):
-                continue  # an empty line, or a header: names of columns hold no digit, identifiers do
-            listed = [part.strip() for field in concepts for part in field.split(";")]
-            _check_image_and_concepts(image, listed, lines, path, line)
-            sets[image], lines[image] = frozenset(listed), line
-            repeated += len(listed) - len(sets[image])
-        if not sets:
-            raise InputError("the file holds no image", file=path, found="a header only", expected=_EXPECTED)
-        return cls(sets, repeated, str(path))
+        return cls._of_rows(collected, str(path), "line")
 
     @classmethod
     def _of_table(cls, given: object) -> ImageConcepts:
         from cuihop.evaluation.arrow_inputs import concepts_of_table
 
         table = ArrowTable.of(given)
-        return cls(*concepts_of_table(table), table.source)
+        return cls._of_rows(concepts_of_table(table), table.source, "row")
 
     @classmethod
     def of(cls, images: object) -> ImageConcepts:
@@ -131,7 +125,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         Any table with ``__arrow_c_stream__`` will do: of pandas, polars, pyarrow and others.
 
         In a DataFrame the first column holds the images, the second ``"C1;C2"`` or collections; a missing value is
-        an image without concepts.
+        an image without concepts. The checks are those of `read`.
 
         Raises:
             InputError: it is neither, an image stands twice, or concepts are no text and no collection of texts.
@@ -139,7 +133,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         if isinstance(images, ImageConcepts):
             return images
         if isinstance(images, Mapping):
-            return cls({_image(image): _concepts(concepts, image) for image, concepts in images.items()})
+            return cls._of_pairs(images.items(), "memory")
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(images, pandas.DataFrame):
             if is_table_object(images):
@@ -154,18 +148,31 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
     @classmethod
     def _of_frame(cls, frame: Any) -> ImageConcepts:
         if len(frame.columns) != 2:
+            names = list(map(str, frame.columns))
             raise InputError(
                 "wrong number of columns in the DataFrame",
-                found=f"{len(frame.columns)}: {', '.join(map(str, frame.columns))}",
+                found=f"{len(names)}: {', '.join(names)}",
                 expected="two: image and concepts",
+                advice=cause_of_columns(names, 2, ","),
             )
-        sets: dict[str, frozenset[str]] = {}
-        for image, concepts, missing in zip(frame.iloc[:, 0], frame.iloc[:, 1], frame.iloc[:, 1].isna(), strict=True):
-            name = _image(image)
-            if name in sets:
-                raise InputError("an image stands twice in the DataFrame", found=shown(name), expected="each once")
-            sets[name] = frozenset() if missing else _concepts(concepts, name)
-        return cls(sets, source="DataFrame")
+        held, missing = frame.iloc[:, 1], frame.iloc[:, 1].isna()
+        concepts = ("" if empty else one for one, empty in zip(held, missing, strict=True))
+        return cls._of_pairs(zip(frame.iloc[:, 0], concepts, strict=True), "DataFrame")
+
+    @classmethod
+    def _of_pairs(cls, pairs: Iterable[tuple[object, object]], source: str) -> ImageConcepts:
+        """From images and their concepts, which a program holds."""
+
+        def fault(
+            problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
+        ) -> InputError:
+            where = f"{'concepts' if column else 'image'}, row {row:,}"
+            return InputError(problem, column=where, found=found, expected=expected, advice=advice)
+
+        rows = ConceptRows(fault, "row")
+        for row, (image, concepts) in enumerate(pairs, start=1):
+            rows.add(row, _image(image), _listed(concepts, image))
+        return cls._of_rows(rows, source, "row")
 
 
 def _image(image: object) -> str:
@@ -174,13 +181,13 @@ def _image(image: object) -> str:
     raise InputError("not the name of an image", found=repr(image), expected="a text that is not empty")
 
 
-def _concepts(concepts: object, image: object) -> frozenset[str]:
+def _listed(concepts: object, image: object) -> Sequence[str]:
     if isinstance(concepts, str):
-        return concept_set(concepts)
+        return _parts(concepts)
     if isinstance(concepts, Iterable):
         listed = list(concepts)
         if all(isinstance(concept, str) for concept in listed):
-            return frozenset(listed)
+            return listed
     raise InputError(
         f"not the concepts of an image, {shown(str(image))}",
         found=shown(repr(concepts)),
@@ -188,7 +195,37 @@ def _concepts(concepts: object, image: object) -> frozenset[str]:
     )
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _parts(concepts: str) -> Sequence[str]:
+    return concepts.split(";") if concepts and not concepts.isspace() else ()
+
+
+def _add_csv(path: Path, rows: ConceptRows) -> None:
+    """The rows of a CSV file with a header."""
+    records = _records(path)
+    header = next(records, None)
+    if header is None:
+        raise InputError("the file is empty", file=path, expected=f"a header and {_EXPECTED}")
+    header_line, header_fields = header
+    concepts_name = _checked_header(header_fields, path, header_line)
+    for line, fields in records:
+        if len(fields) != 2:
+            raise _wrong_columns(fields, path, line)
+        rows.add(line, fields[0].strip(), _parts(fields[1]))
+    if any(concepts_name in concepts for concepts in rows.sets.values()):
+        raise _no_header(header_fields, path, header_line)
+
+
+def _add_tabs(path: Path, rows: ConceptRows) -> None:
+    """The rows in ROCO's first form: the image, one tab or two, then concepts, separated by tabs or ``;``."""
+    for line, text in enumerate(decoded_lines(path), start=1):
+        image, *fields = (field.strip() for field in text.split("\t"))
+        concepts = [field for field in fields if field]
+        if not text.strip() or (line == 1 and concepts and not any(map(str.isdigit, "".join(concepts)))):
+            continue  # an empty line, or a header: names of columns hold no digit, identifiers do
+        rows.add(line, image, [part for field in concepts for part in field.split(";")])
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Records with the line that each begins in; empty lines left out."""
     reader = csv.reader(decoded_lines(path), strict=True)
     line = 1
@@ -201,54 +238,23 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
 
 
-def check_image(image: str, lines: Mapping[str, int], path: Path, line: int) -> None:
-    """Refuse an image without a name, or with one that an earlier line has.
-
-    Args:
-        image: its name.
-        lines: where each image before it stands.
-        path, line: where this one stands.
-
-    Raises:
-        InputError: names the file and the line.
-    """
-    if not image:
-        raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
-    if image in lines:
-        raise InputError(
-            "an image stands twice",
-            file=path,
-            line=line,
-            column=1,
-            found=f"{shown(image)}, as in line {lines[image]:,}",
-            expected="each image once",
-        )
-
-
-def _check_image_and_concepts(image: str, concepts: list[str], lines: Mapping[str, int], path: Path, line: int) -> None:
-    check_image(image, lines, path, line)
-    for concept in concepts:
-        if not is_identifier(concept, "any"):
-            raise _not_a_concept(concept, path, line)
-
-
-def _checked_columns(fields: list[str], path: Path, line: int) -> tuple[str, str]:
-    if len(fields) != 2:
-        raise InputError(
-            "wrong number of columns",
-            file=path,
-            line=line,
-            found=f"{len(fields)} in {shown(','.join(fields))}",
-            expected=_EXPECTED,
-        )
-    return fields[0].strip(), fields[1]
+def _wrong_columns(fields: list[str], path: Path, line: int) -> InputError:
+    return InputError(
+        "wrong number of columns",
+        file=path,
+        line=line,
+        found=f"{len(fields)} in {shown(','.join(fields))}",
+        expected=_EXPECTED,
+        advice=cause_of_columns(fields, 2, ","),
+    )
 
 
 def _checked_header(fields: list[str], path: Path, line: int) -> str:
     """The name of the second column. A list of concepts in its place is data that would be lost."""
-    _, name = _checked_columns(fields, path, line)
-    name = name.strip()
-    if not name or any(is_identifier(part.strip(), "cui") for part in name.split(";")) or ";" in name:
+    if len(fields) != 2:
+        raise _wrong_columns(fields, path, line)
+    name = fields[1].strip()
+    if not name or ";" in name or looks_like_identifier(name):
         raise _no_header(fields, path, line)
     return name
 
@@ -261,19 +267,4 @@ def _no_header(fields: list[str], path: Path, line: int) -> InputError:
         found=shown(",".join(fields)),
         expected="two column names, such as ID,CUIs",
         advice="Without a header the first image would be lost: add one.",
-    )
-
-
-def _not_a_concept(concept: str, path: Path, line: int) -> InputError:
-    if concept:
-        return InputError(
-            "not an identifier", file=path, line=line, column=2, found=shown(concept), expected=EXPECTED["any"]
-        )
-    return InputError(
-        "an identifier is missing",
-        file=path,
-        line=line,
-        column=2,
-        found="nothing beside a ';'",
-        expected="identifiers between ';'",
     )

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable, is_table_file, is_table_object
+from cuihop.evaluation.concept_rows import check_image, fault_in_file
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import places_by_name
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.likely_causes import cause_of_columns, cause_of_strange_name
+from cuihop.text_lines import counted, decoded_lines, shown
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "ImageLabels"]
 
@@ -48,10 +50,12 @@ class ImageLabels:
     Attributes:
         columns: the labels. Every column has the same images.
         source: the file, or how else they came.
+        images_account: of concepts that are labels: how they were read.
     """
 
     columns: Mapping[str, Mapping[str, str]]
     source: str = "memory"
+    images_account: str | None = None
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -78,6 +82,12 @@ class ImageLabels:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({name: dict(column) for name, column in self.columns.items()})
 
+    @cached_property
+    def account(self) -> str:
+        """How they were read, in one line."""
+        images, labels = counted(len(self.images), "image"), counted(len(self.columns), "label")
+        return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}"
+
     @classmethod
     def read(cls, path: str | Path) -> ImageLabels:
         """Read a CSV or tab-separated file with a header: the image, then one column for each label.
@@ -94,7 +104,8 @@ class ImageLabels:
             return cls._of_table(path)
         lines = list(decoded_lines(path))
         first = next((line for line in lines if line.strip()), "")
-        reader = csv.reader(lines, strict=True, delimiter="\t" if "\t" in first and "," not in first else ",")
+        delimiter = "\t" if "\t" in first and "," not in first else ","
+        reader = csv.reader(lines, strict=True, delimiter=delimiter)
         header: list[str] = []
         columns: dict[str, dict[str, str]] = {}
         seen: dict[str, int] = {}
@@ -105,10 +116,10 @@ class ImageLabels:
                 if not any(fields):
                     pass
                 elif not header:
-                    header = _checked_header(fields, path, line)
+                    header = _checked_header(fields, path, line, delimiter)
                     columns = {name: {} for name in header[1:]}
                 else:
-                    _check_row(fields, header, seen, path, line)
+                    _check_row(fields, header, seen, path, line, delimiter)
                     seen[fields[0]] = line
                     for name, value in zip(header[1:], fields[1:], strict=True):
                         columns[name][fields[0]] = value
@@ -140,8 +151,16 @@ class ImageLabels:
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(labels, pandas.DataFrame):
             images = [str(image) for image in labels.iloc[:, 0]]
-            if len(set(images)) < len(images) or len(labels.columns) < 2:
-                raise InputError("not labels of images", found="a DataFrame", expected=f"each image once; {_EXPECTED}")
+            names = list(map(str, labels.columns))
+            if len(names) < 2 or names[0].startswith("Unnamed:"):
+                raise InputError(
+                    "not labels of images", found=f"a DataFrame with the columns {', '.join(names)}",
+                    expected="the images, then a column for each label",
+                    advice=cause_of_columns(names, 1, ",") if len(names) > 1 else None,
+                )  # fmt: skip
+            if len(set(images)) < len(images):
+                twice = next(image for place, image in enumerate(images) if image in images[:place])
+                raise InputError("an image stands twice in the DataFrame", found=shown(twice), expected="each once")
             texts = labels.iloc[:, 1:].astype(object).where(labels.iloc[:, 1:].notna(), "").astype(str)
             return cls({str(name): dict(zip(images, texts[name], strict=True)) for name in texts}, "DataFrame")
         if is_table_object(labels):
@@ -152,7 +171,12 @@ class ImageLabels:
             )
         columns = {str(name): {image: _text(value) for image, value in c.items()} for name, c in labels.items()}
         if len({frozenset(column) for column in columns.values()}) > 1:
-            raise InputError("labels of different images", expected="every label for the same images")
+            first, *others = columns.values()
+            strange = next(image for other in others for image in {*first} ^ {*other})
+            raise InputError(
+                "labels of different images", found=f"{shown(str(strange))}, which not every label has",
+                expected="every label for the same images",
+            )  # fmt: skip
         return cls(columns)
 
     @classmethod
@@ -172,6 +196,7 @@ class ImageLabels:
                 for name, group in groups.items()
             },
             f"concepts of {images.source}",
+            images.account,
         )
 
     def rows(self, images: Sequence[str]) -> Int64:
@@ -195,6 +220,7 @@ class ImageLabels:
                 file=self.source,
                 found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
                 expected="a row for every query and every image of the corpus",
+                advice=cause_of_strange_name(absent[0], places),
             )
         self._rows_found[:] = [*self._rows_found[-1:], (images, rows)]
         return rows
@@ -250,7 +276,7 @@ def _text(value: object) -> str:
     return "" if missing else str(value)
 
 
-def _checked_header(fields: list[str], path: Path, line: int) -> list[str]:
+def _checked_header(fields: list[str], path: Path, line: int, delimiter: str) -> list[str]:
     if len(fields) < 2 or not all(fields) or len(set(fields)) < len(fields):
         raise InputError(
             "not a header of labels",
@@ -258,11 +284,14 @@ def _checked_header(fields: list[str], path: Path, line: int) -> list[str]:
             line=line,
             found=shown(",".join(fields)),
             expected="names of the image column and of each label, each once",
+            advice=cause_of_columns(fields, 2 if len(fields) < 2 else len(fields) - 1, delimiter),
         )
     return fields
 
 
-def _check_row(fields: list[str], header: list[str], seen: Mapping[str, int], path: Path, line: int) -> None:
+def _check_row(
+    fields: list[str], header: list[str], seen: Mapping[str, int], path: Path, line: int, delimiter: str
+) -> None:
     if len(fields) != len(header):
         raise InputError(
             "wrong number of columns",
@@ -270,15 +299,7 @@ def _check_row(fields: list[str], header: list[str], seen: Mapping[str, int], pa
             line=line,
             found=f"{len(fields)} in {shown(','.join(fields))}",
             expected=f"{len(header)}, as in the header",
+            advice=cause_of_columns(fields, len(header), delimiter),
         )
-    if not fields[0]:
-        raise InputError("the image is missing", file=path, line=line, column=1, expected="an identifier")
-    if fields[0] in seen:
-        raise InputError(
-            "an image stands twice",
-            file=path,
-            line=line,
-            column=1,
-            found=f"{shown(fields[0])}, as in line {seen[fields[0]]:,}",
-            expected="each image once",
-        )
+    if not fields[0] or fields[0] in seen:
+        check_image(fields[0], line, seen.get(fields[0]), fault_in_file(path), "line")

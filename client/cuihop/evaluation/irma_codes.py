@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,16 +11,21 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.evaluation.concept_rows import check_image, fault_in_file
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.result import MeasuredQueries, versions
+from cuihop.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
-from cuihop.text_lines import decoded_lines, shown
+from cuihop.text_lines import counted, decoded_lines, shown
 
 __all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma"]
 
 _EXPECTED = "the image and its code, separated by a comma, a tab or a space"
 _SHOWN = 5
+_POSITIONS = re.compile(r"[0-9a-z*]+")
+_NOT_A_NAME = re.compile(r"[0-9*]")  # what every code holds, and no name of a column
+_FOUR_AXES = re.compile(r"[0-9a-z*]{4}(-[0-9a-z*]{3}){3}")  # of IRMA: technique, direction, anatomy, system
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,47 +36,91 @@ class IrmaCodes:
         axes: image → the code of each axis. All images have the same axes.
         lines: image → the line it stands in.
         source: the file.
+        header: its first line, if that names columns.
     """
 
     axes: Mapping[str, tuple[str, ...]]
     lines: Mapping[str, int]
     source: str
+    header: str | None = None
+
+    @property
+    def account(self) -> str:
+        """How they were read, in one line."""
+        shape = ", ".join(str(len(axis)) for axis in next(iter(self.axes.values())))
+        images = counted(len(self.axes), "image")
+        header = "no header" if self.header is None else f"header {shown(self.header)}"
+        return f"{self.source}: {images}, codes of {shape} positions, {header}, 0 malformed"
 
     @classmethod
     def read(cls, path: str | Path) -> IrmaCodes:
-        """Read image and code from each line: separated by a comma, ``;``, a tab or spaces; no header.
+        """Read image and code from each line: separated by a comma, ``;``, a tab or spaces.
+
+        A position of a code is a digit, a lower-case letter or ``*``. A first line whose second column holds neither
+        digit nor ``*`` is a header.
 
         Raises:
-            InputError: a line has other than two columns, an image stands twice, or a code has other axes than the
-                first one.
+            InputError: a line has other than two columns, an image stands twice, a code is malformed, or has other axes
+                than the first one.
         """
         path = Path(path)
         axes: dict[str, tuple[str, ...]] = {}
         lines: dict[str, int] = {}
-        lengths: list[int] = []
-        for line, text in enumerate(decoded_lines(path), start=1):
-            if not text.strip():
-                continue
-            fields = text.replace(",", " ").replace(";", " ").split()
+        shape: list[int] = []
+        header = None
+        for line, fields in _lines(path):
             if len(fields) != 2:
-                raise InputError("wrong number of columns", file=path, line=line, found=shown(text.strip()),
-                                 expected=_EXPECTED)  # fmt: skip
-            image, code = fields[0], tuple(fields[1].split("-"))
-            lengths = lengths or [len(axis) for axis in code]
-            if [len(axis) for axis in code] != lengths or 0 in lengths:
                 raise InputError(
-                    "not a code of these axes", file=path, line=line, column=2, found=shown(fields[1]),
-                    expected=f"axes of {', '.join(map(str, lengths))} positions, separated by '-'",
+                    "wrong number of columns", file=path, line=line,
+                    found=f"{len(fields)} in {shown(' '.join(fields))}", expected=_EXPECTED,
+                    advice=cause_of_columns(fields, 2, " "),
                 )  # fmt: skip
+            if line == 1 and _NOT_A_NAME.search(fields[1]) is None:
+                header = " ".join(fields)
+                continue
+            image, code = fields[0], _axes(fields[1], shape, path, line, 2)
+            shape = shape or [len(axis) for axis in code]
             if image in axes:
-                raise InputError(
-                    "an image stands twice", file=path, line=line, column=1,
-                    found=f"{shown(image)}, as in line {lines[image]:,}", expected="each image once",
-                )  # fmt: skip
+                check_image(image, line, lines[image], fault_in_file(path), "line")
             axes[image], lines[image] = code, line
         if not axes:
             raise InputError("the file holds no image", file=path, expected=_EXPECTED)
-        return cls(axes, lines, str(path))
+        if all(_FOUR_AXES.fullmatch(image) for image in axes) and len(shape) == 1:
+            image = next(iter(axes))
+            raise InputError(
+                "the image looks like a code: are the columns swapped?", file=path, line=lines[image], column=1,
+                found=shown(image), expected=_EXPECTED,
+            )  # fmt: skip
+        return cls(axes, lines, str(path), header)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The columns of each line that is not empty, with its number."""
+    for line, text in enumerate(decoded_lines(path), start=1):
+        fields = text.replace(",", " ").replace(";", " ").split()
+        if fields:
+            yield line, [*([""] if text[0] in ",;" else []), *fields]  # an index column has no name
+
+
+def _axes(text: str, shape: Sequence[int], path: Path, line: int, column: int | None) -> tuple[str, ...]:
+    """The axes of a code, of so many positions each; of any number where no code was read before."""
+    code = tuple(text.split("-"))
+    if not all(map(_POSITIONS.fullmatch, code)):
+        raise InputError(
+            "not a code", file=path, line=line, column=column, found=shown(text),
+            expected="digits, lower-case letters and '*', the axes separated by '-'",
+        )  # fmt: skip
+    if shape and [len(axis) for axis in code] != list(shape):
+        raise InputError(
+            "not a code of these axes", file=path, line=line, column=column, found=shown(text),
+            expected=f"axes of {', '.join(map(str, shape))} positions, separated by '-'",
+        )  # fmt: skip
+    if _NOT_A_NAME.search(text) is None:
+        raise InputError(
+            "not a code", file=path, line=line, column=column, found=shown(text), expected="at least a digit or a '*'",
+            advice="Are the columns swapped?",
+        )  # fmt: skip
+    return code
 
 
 def read_code_book(path: str | Path) -> list[tuple[str, ...]]:
@@ -79,21 +129,14 @@ def read_code_book(path: str | Path) -> list[tuple[str, ...]]:
     What stands behind a code, such as its meaning, is not used.
 
     Raises:
-        InputError: the file is empty, or a code has other axes than the first one.
+        InputError: the file is empty, or a code is malformed, or has other axes than the first one.
     """
     path = Path(path)
     codes: list[tuple[str, ...]] = []
-    for line, text in enumerate(decoded_lines(path), start=1):
-        fields = text.replace(",", " ").replace(";", " ").split()
-        if not fields:
+    for line, fields in _lines(path):
+        if line == 1 and _NOT_A_NAME.search(fields[0]) is None:
             continue
-        code = tuple(fields[0].split("-"))
-        if codes and [len(axis) for axis in code] != [len(axis) for axis in codes[0]]:
-            raise InputError(
-                "not a code of these axes", file=path, line=line, found=shown(fields[0]),
-                expected=f"as in {'-'.join(codes[0])}",
-            )  # fmt: skip
-        codes.append(code)
+        codes.append(_axes(fields[0], [len(axis) for axis in codes[0]] if codes else (), path, line, None))
     if not codes:
         raise InputError("the file holds no code", file=path, expected="one code in each line")
     return list(zip(*codes, strict=True))
@@ -154,8 +197,8 @@ def evaluate_irma(
     _check_images(true, predicted, missing_wrong)
     count = len(next(iter(true.axes.values())))
     labels: Sequence[Branching | int] = [branching or 0] * count
-    if codes is not None:
-        book = read_code_book(codes)
+    book = None if codes is None else read_code_book(codes)
+    if codes is not None and book is not None:
         if len(book) != count:
             raise InputError(
                 "the code book has other axes", file=codes, found=f"{len(book)}",
@@ -183,6 +226,11 @@ def evaluate_irma(
             error_sum=float(values.sum()),
         ),
         release=None,
+        inputs={
+            "truth": true.account,
+            "predictions": predicted.account,
+            **({} if book is None else {"codes": f"{codes}: {counted(len(book[0]), 'code')}"}),
+        },
         parameters={
             "measures": [str(measure)],
             "truth": true.source,
@@ -221,6 +269,10 @@ def _check_known(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str | Pa
                 )  # fmt: skip
 
 
+def _other_images(true: IrmaCodes, predicted: IrmaCodes) -> str | None:
+    return None if true.axes.keys() & predicted.axes.keys() else "No image is in both: are they of different splits?"
+
+
 def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) -> None:
     shape = [len(axis) for axis in next(iter(true.axes.values()))]
     for image, code in predicted.axes.items():
@@ -231,6 +283,7 @@ def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) ->
                 file=predicted.source, line=predicted.lines[image], column=2 if known else 1,
                 found=shown("-".join(code) if known else image),
                 expected=f"axes of {', '.join(map(str, shape))} positions" if known else f"an image of {true.source}",
+                advice=None if known else cause_of_strange_name(image, true.axes) or _other_images(true, predicted),
             )  # fmt: skip
     absent = [image for image in true.axes if image not in predicted.axes]
     if absent and not missing_wrong:

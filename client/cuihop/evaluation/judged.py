@@ -105,7 +105,13 @@ def evaluate_judged(
         release=None,
         parameters=partial(_parameters, wanted, missing, empty_ideal, judgements, images, ranked),
         versions=versions("cuihop", "numpy"),
+        inputs=partial(_inputs, judgements, images, given),
     )
+
+
+def _inputs(qrels: Qrels | None, labels: ImageLabels | None, ranking: Ranking | RankingInBlocks) -> dict[str, str]:
+    named = {"qrels": qrels, "labels": labels, "ranking": ranking}
+    return {name: given.account for name, given in named.items() if given is not None}
 
 
 def _counts(ranked: Ranking, found: JudgedValues, missing: Missing, empty_ideal: EmptyIdeal) -> JudgedCounts:

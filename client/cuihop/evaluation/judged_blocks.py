@@ -108,5 +108,7 @@ def judged_in_blocks(
     for _ in ranking.in_order(judge, done=done, threads=threads, progress=progress):
         pass
     lengths = np.minimum(ranking.lengths, head)
-    kept = Ranking.made(first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source)
+    kept = Ranking.made(
+        first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form
+    )  # fmt: skip
     return dataclasses.replace(counted, values=values, relevance=relevance), kept

@@ -89,6 +89,7 @@ class JudgedEvaluation(MeasuredQueries):
 
     counts: Later[JudgedCounts] = Later()
     parameters: Later[Mapping[str, Any]] = Later()
+    inputs: Later[Mapping[str, str]] = Later()
     retrieved: npt.NDArray[np.int64]
 
     def _account(self) -> Iterator[tuple[str, Any]]:

@@ -23,7 +23,7 @@ class OpenRanking(Ranking):
     numbered when somebody does.
 
     Args:
-        queries, indptr, listed, source, unasked, ties: as in `Ranking`. A query stays in its own list.
+        queries, indptr, listed, source, unasked, ties, form: as in `Ranking`. A query stays in its own list.
         names: of all documents, as often as they occur.
         places: int32 or int64: what was retrieved, as places in ``names``.
     """
@@ -38,10 +38,11 @@ class OpenRanking(Ranking):
         source: str,
         unasked: tuple[str, ...],
         ties: Ties | None,
+        form: str = "",
     ) -> None:
         given = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
-            "source": source, "unasked": unasked, "ties": ties, "_names": names, "_named": places,
+            "source": source, "unasked": unasked, "ties": ties, "form": form, "_names": names, "_named": places,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -59,19 +60,20 @@ class OpenRanking(Ranking):
         source: str = "memory",
         unasked: tuple[str, ...] = (),
         ties: Ties | None = None,
+        form: str = "",
     ) -> OpenRanking:
         """From one entry for each query and document, queries ascending, best first within each.
 
         Args:
             owners: places in ``queries``; places: in ``names``. Same shape.
-            queries, names, source, unasked, ties: as in the class.
+            queries, names, source, unasked, ties, form: as in the class.
             listed: as in `Ranking`; the queries with an entry without it.
             depth: keep so many of each query; all without it.
         """
         lengths = np.bincount(owners, minlength=len(queries))
         listed = lengths > 0 if listed is None else listed
         places, indptr = first_of_each(places, lengths, depth)
-        return cls(queries, names, places, indptr, listed, source, unasked, ties)
+        return cls(queries, names, places, indptr, listed, source, unasked, ties, form)
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]

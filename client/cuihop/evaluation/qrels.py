@@ -17,8 +17,9 @@ from cuihop.errors import InputError
 from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_file, is_table_object
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.rankings import places_by_name
+from cuihop.likely_causes import cause_of_columns
 from cuihop.measures.judged_rankings import Pools
-from cuihop.text_lines import columns, decoded, line_blocks, raw_lines, shown
+from cuihop.text_lines import columns, counted, decoded, line_blocks, raw_lines, shown
 
 __all__ = ["LARGEST_GRADE", "Qrels"]
 
@@ -57,6 +58,12 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def digest(self) -> str:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({query: dict(documents) for query, documents in self.grades.items()})
+
+    @cached_property
+    def account(self) -> str:
+        """How they were read, in one line."""
+        queries = "1 query" if len(self) == 1 else f"{len(self):,} queries"
+        return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}"
 
     @classmethod
     def read(cls, path: str | Path) -> Qrels:
@@ -203,6 +210,7 @@ def _row(path: Path, line: int, raw: bytes) -> tuple[str, str, int] | None:
             line=line,
             found=f"{len(fields)} in {shown(text.strip())}",
             expected=_EXPECTED,
+            advice=cause_of_columns(text.split(), 4, " "),
         )
     query, _, document, grade = (field.decode() for field in fields)
     value = _grade(fields[3])

@@ -57,6 +57,7 @@ class RankingInBlocks:
         source: what it is made from.
         content: what the order depends on beside the names: digests and options, for a checkpoint.
         memory: the account that blocks and results are taken from. results: bytes for each query that it has set apart.
+        form: how the vectors were read, for the account.
     """
 
     queries: tuple[str, ...]
@@ -67,6 +68,12 @@ class RankingInBlocks:
     content: Callable[[], Mapping[str, Any]]
     memory: MemoryBudget
     results: int
+    form: str = ""
+
+    @property
+    def account(self) -> str:
+        """How the vectors were read, in one line."""
+        return f"{self.source}: {self.form}"
 
     @cached_property
     def depends(self) -> Mapping[str, Any]:
@@ -94,7 +101,7 @@ class RankingInBlocks:
         """The ranking of some queries, held in memory."""
         rows = self.nearest.rows(block)
         return Ranking.made(
-            rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source
+            rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source, self.form
         )  # fmt: skip
 
     def list_of(self, query: str) -> tuple[str, ...]:
@@ -178,7 +185,7 @@ class RankingInBlocks:
 
             for _ in self.in_order(make, done=done, threads=threads, progress=progress):
                 pass
-        return Ranking.made(rows, self.lengths, self.queries, self.corpus, self.source)
+        return Ranking.made(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
 
 
 def bytes_of_rank(*, kept: bool) -> int:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.open_ranking import OpenRanking
-from cuihop.evaluation.rankings import Ranking, Ties, places_by_name
+from cuihop.evaluation.rankings import Ranking, Ties, lists_told, places_by_name
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.text_lines import decoded, shown
 
 __all__ = ["Numbers", "RankedRows"]
@@ -108,25 +109,38 @@ class RankedRows:
         return self.documents_at([name])[0]
 
     def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
-        owner = "queries'" if images == "queries" else "corpus'"
+        text, known = decoded(name, self.path, line), self.queries if images == "queries" else self._names
+        cause = cause_of_strange_name(text, known)
+        if cause is None and not any(len(owners) for owners, *_ in self._parts):
+            cause = "No row before it fits either: is this the ranking of another collection or split?"
         return self.problem(
-            f"not an image of the {images}", line, column, shown(decoded(name, self.path, line)),
-            f"an image of the {owner} concept file",
+            f"not an image of the {images}", line, column, shown(text),
+            f"one of the {len(known):,} images of the {images}", cause,
         )  # fmt: skip
 
-    def problem(self, what: str, line: int, column: str, found: str, expected: str) -> InputError:
+    def problem(
+        self, what: str, line: int, column: str, found: str, expected: str, advice: str | None = None
+    ) -> InputError:
         """An error about a value of the file."""
-        if self.unit == "row":
-            return InputError(what, file=self.path, column=f"{column}, row {line:,}", found=found, expected=expected)
-        return InputError(what, file=self.path, line=line, column=column, found=found, expected=expected)
+        by_row = self.unit == "row"
+        return InputError(
+            what, file=self.path, line=None if by_row else line, column=f"{column}, row {line:,}" if by_row else column,
+            found=found, expected=expected, advice=advice,
+        )  # fmt: skip
 
     def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
         """A score or rank that is none."""
         return self.problem(f"not a {name}", line, name, shown(found), expected)
 
-    def ranking(self, depth: int | None, ties: Ties) -> Ranking:
-        """The rows in order: by key, equal ones as ``ties`` says, the first ``depth`` of each query."""
+    def ranking(self, depth: int | None, ties: Ties, form: str) -> Ranking:
+        """The rows in order: by key, equal ones as ``ties`` says, the first ``depth`` of each query.
+
+        Args:
+            depth: without it, all. ties: the order of equal keys. form: of the file, for the account.
+        """
         owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        each = np.bincount(owners)
+        form = f"{form}, {lists_told(each[each > 0])}"
         self._parts.clear()
         self._check_repeats(owners, rows, lines)
         if ties == "trec":
@@ -135,13 +149,14 @@ class RankedRows:
         order = self._order(owners, rows, keys, ties)
         if not self.open:
             made = Ranking.from_flat(
-                owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path)
-            )
+                owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path),
+                form=form,
+            )  # fmt: skip
             return dataclasses.replace(made, ties=ties)
         order = order[owners[order] < len(self.queries)]
         return OpenRanking.best_first(
             owners[order], rows[order], tuple(self.queries), self._names, depth=depth, source=str(self.path),
-            unasked=tuple(self._asked[len(self.queries) :]), ties=ties,
+            unasked=tuple(self._asked[len(self.queries) :]), ties=ties, form=form,
         )  # fmt: skip
 
     def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties) -> Int64:

@@ -13,12 +13,14 @@ from cuihop.cores import checked_threads
 from cuihop.errors import InputError
 from cuihop.evaluation.array_file import ArrayFile, Rows, content_of_rows
 from cuihop.evaluation.memory_budget import MemoryBudget
+from cuihop.evaluation.mistaken_arrays import check_embeddings, check_from_zero, counted_from_one
 from cuihop.evaluation.ranked_blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
 from cuihop.evaluation.rankings import Ranking, Similarity, own_rows
 
 __all__ = ["ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
 
 _ROWS_A_BLOCK = 256
+_CODES = "Binary codes, and other vectors of whole numbers, need --similarity."
 
 Int32 = npt.NDArray[np.int32]
 
@@ -49,9 +51,13 @@ def ranking_of_array(
     table = _table(path, similarity)
     if len(table) != len(queries):
         raise InputError(
-            "wrong number of rows", file=path, found=f"{len(table):,}", expected=f"{len(queries):,}, one for each query"
-        )
+            "wrong number of rows", file=path, found=f"{len(table):,}",
+            expected=f"{len(queries):,}, one for each query",
+            advice="Is it of another collection or split, or of images in another order?",
+        )  # fmt: skip
     if similarity is not None or table.dtype.kind == "f":
+        if similarity is None:
+            check_embeddings(path, table, len(queries if corpus is None else corpus))
         return vectors_in_blocks(
             (str(path), table), _vectors_of_corpus(path, table, queries, corpus, corpus_embeddings, similarity),
             queries, queries if corpus is None else corpus, depth, similarity or "cosine", memory, threads, results,
@@ -84,7 +90,10 @@ def ranking_of_row_numbers(
     for first in range(0, len(queries), _ROWS_A_BLOCK):
         block = table[first : first + _ROWS_A_BLOCK][:, :width]
         outside = (block < -1) | (block >= len(corpus)) if table.dtype.kind == "i" else block >= len(corpus)
-        _refuse(path, first, block, outside, "not a row of the corpus", f"0 to {len(corpus) - 1:,}, or -1 at the end")
+        if outside.any():
+            cause = counted_from_one(table, len(corpus)) or _cause_of_large(table, len(corpus))
+            expected = f"0 to {len(corpus) - 1:,}, or -1 at the end"
+            _refuse(path, first, block, outside, "not a row of the corpus", expected, cause)
         part = block.astype(np.int32)
         reopened = (part[:, 1:] >= 0) & (part[:, :-1] < 0)
         late = np.pad(reopened, ((0, 0), (1, 0)))
@@ -94,16 +103,28 @@ def ranking_of_row_numbers(
         same = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
         again = np.zeros(part.shape, dtype=np.bool_)
         np.put_along_axis(again, order[:, 1:], same, axis=1)
-        _refuse(path, first, block, again, "a row number stands twice for a query", "each once")
+        _refuse(path, first, block, again, "a row number stands twice for a query", "each once", _CODES)
         rows[first : first + len(part)] = part
+    check_from_zero(path, table, rows, own_rows(queries, corpus), len(corpus))
     kept = rows >= 0
+    shorter = int((~kept).any(axis=1).sum()) if width else 0
+    form = f"{len(table):,} rows of {table.shape[1]:,} row numbers" + (
+        f", {shorter:,} of them filled up by -1" if shorter else ""
+    )
     owners = np.repeat(np.arange(len(queries)), kept.sum(axis=1))
-    return Ranking.from_flat(owners, rows[kept], queries, corpus, depth=depth, source=str(path))
+    return Ranking.from_flat(owners, rows[kept], queries, corpus, depth=depth, source=str(path), form=form)
+
+
+def _cause_of_large(table: Rows, images: int) -> str | None:
+    """What to say of numbers far beyond the corpus."""
+    last = np.asarray(table[len(table) - 1 : len(table)])
+    return _CODES if last.size and int(last.max()) > images else None
 
 
 def _refuse(
-    path: Path | str, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str
-) -> None:
+    path: Path | str, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str,
+    advice: str | None = None,
+) -> None:  # fmt: skip
     """An error about the first entry that is wrong, if one is. Rows and columns count from 0, as NumPy does."""
     if not wrong.any():
         return
@@ -114,6 +135,7 @@ def _refuse(
         column=f"{column}, row {first + row:,} (both from 0)",
         found=str(block[row, column]),
         expected=expected,
+        advice=advice,
     )
 
 
@@ -211,5 +233,12 @@ def vectors_in_blocks(
 
     lengths = np.minimum(wanted, len(corpus) - (own >= 0)).astype(np.int64)
     return RankingInBlocks(
-        tuple(queries), tuple(corpus), nearest, lengths, f"{similarity} of {name}", content, memory, results
-    )
+        tuple(queries), tuple(corpus), nearest, lengths, f"{similarity} of {name}", content, memory, results,
+        _form(table, similarity) + (f"; corpus {other_name}: {_form(other, similarity)}" if other is not table else ""),
+    )  # fmt: skip
+
+
+def _form(table: Rows, similarity: Similarity) -> str:
+    """How vectors were read, for the account."""
+    what = "codes" if similarity == "hamming" else "embeddings"
+    return f"{what}, {len(table):,} rows of {table.shape[1]:,} {'columns' if what == 'codes' else 'numbers'}"

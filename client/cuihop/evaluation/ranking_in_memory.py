@@ -17,11 +17,13 @@ from cuihop.adapters.arrays import numpy_array
 from cuihop.errors import InputError
 from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.evaluation.mistaken_arrays import check_embeddings
 from cuihop.evaluation.open_ranking import OpenRanking
 from cuihop.evaluation.ranked_blocks import bytes_of_rank
 from cuihop.evaluation.ranking_arrays import ranking_of_row_numbers, vectors_in_blocks
 from cuihop.evaluation.rankings import Ranking, Similarity, Ties, checked_ties, places_by_name
 from cuihop.evaluation.relevance_index import Progress
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.dcg import checked_k
 from cuihop.text_lines import shown
 
@@ -76,7 +78,10 @@ def scored_ranking(
     known = set(asked)
     unasked = tuple(query for query in scores if query not in known)
     if unasked and queries is not None:
-        raise InputError("a ranking for no query", found=shown(unasked[0]), expected="one of the queries")
+        raise InputError(
+            "a ranking for no query", found=shown(unasked[0]), expected=f"one of the {len(asked):,} queries",
+            advice=cause_of_strange_name(unasked[0], asked),
+        )  # fmt: skip
     order = _descending(scored, ties)
     if asked != tuple(scores):
         order, scored = _of_queries(order, scored, list(scores), asked)
@@ -122,7 +127,7 @@ def embedding_ranking(
     *,
     corpus: object = None,
     corpus_embeddings: object = None,
-    similarity: Similarity = "cosine",
+    similarity: Similarity | None = None,
     threads: int | None = None,
     memory: int | str = DEFAULT_MEMORY,
     progress: Progress | None = None,
@@ -139,7 +144,8 @@ def embedding_ranking(
             also one that requires gradients, lies on a device, or is bfloat16.
         k: how many.
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
-        similarity: ``cosine`` or ``dot`` of floating-point numbers; ``hamming`` of binary codes (docs/measures.md).
+        similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
+            codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
         threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
 
     Raises:
@@ -148,7 +154,7 @@ def embedding_ranking(
     >>> embedding_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)["a"]
     ('b', 'c')
     """
-    if similarity not in get_args(Similarity):
+    if similarity is not None and similarity not in get_args(Similarity):
         raise InputError(
             "no such similarity", column="similarity", found=repr(similarity),
             expected=" or ".join(get_args(Similarity)),
@@ -167,10 +173,12 @@ def embedding_ranking(
             found=f"shape {other.shape}, dtype {other.dtype}",
             expected=f"shape ({len(held)}, {table.shape[1]}), a dtype such as {table.dtype}",
         )  # fmt: skip
+    if similarity is None and table.dtype.kind == "f":
+        check_embeddings("embeddings", table, len(held))
     depth = min(checked_k(k), len(held))
     found = vectors_in_blocks(
-        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity, MemoryBudget.of(memory),
-        threads, depth * bytes_of_rank(kept=checkpoint is not None),
+        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity or "cosine",
+        MemoryBudget.of(memory), threads, depth * bytes_of_rank(kept=checkpoint is not None),
     )  # fmt: skip
     return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
 
@@ -291,4 +299,7 @@ def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapp
     except KeyError as error:
         absent = error.args[0]
         query = next(query for query, documents in scores.items() if absent in documents)
-        raise InputError("not an image of the corpus", column=f"query {shown(query)}", found=shown(absent)) from None
+        raise InputError(
+            "not an image of the corpus", column=f"query {shown(query)}", found=shown(absent),
+            expected=f"one of its {len(corpus):,} images", advice=cause_of_strange_name(absent, corpus),
+        ) from None  # fmt: skip

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.evaluation.ranked_rows import Numbers, RankedRows
 from cuihop.evaluation.rankings import Ranking, Ties
+from cuihop.likely_causes import cause_of_columns
 from cuihop.text_lines import columns, decoded, line_blocks, raw_lines, shown
 
 __all__ = ["ranking_of_text"]
@@ -38,10 +39,10 @@ def ranking_of_text(
         raise InputError("the file is empty", file=path, expected="a TREC run, or CSV with a header")
     entries = RankedRows(path, queries, corpus)
     if b"," in first[1] and len(first[1].split()) != 6:
-        _read_csv(itertools.chain([first], numbered), first[0], entries)
-    else:
-        _read_trec(path, entries)
-    return entries.ranking(depth, ties)
+        key = _read_csv(itertools.chain([first], numbered), first[0], entries)
+        return entries.ranking(depth, ties, f"CSV by {key}")
+    _read_trec(path, entries)
+    return entries.ranking(depth, ties, "TREC run")
 
 
 def _read_trec(path: Path, entries: RankedRows) -> None:
@@ -82,6 +83,7 @@ def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, flo
             line=line,
             found=f"{len(fields)} in {shown(decoded(raw.strip(), entries.path, line))}",
             expected=_TREC_EXPECTED,
+            advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
         )
     query, _, document, _, score, _ = fields
     return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
@@ -103,8 +105,8 @@ def _rank(text: bytes, entries: RankedRows, line: int) -> float:
     return float(text)
 
 
-def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: RankedRows) -> None:
-    """Rows of a CSV file, its columns found by the names in its header."""
+def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: RankedRows) -> str:
+    """Rows of a CSV file, its columns found by the names in its header; the column that orders them."""
     path = entries.path
     records = _csv_rows(numbered, first_line, path)
     line, header = next(records)
@@ -120,12 +122,14 @@ def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: R
                     line=line,
                     found=f"{len(fields)} in {shown(','.join(fields))}",
                     expected=f"{len(header)}, as in the header",
+                    advice=cause_of_columns(fields, len(header), ","),
                 )
             query, document, value = (fields[columns[name]].strip().encode() for name in ("query", "document", key))
             sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
             table.append((entries.query(query, line), entries.document(document, line), sort_key))
         owners, rows, keys = zip(*table, strict=True)
         entries.add(owners, rows, keys, [line for line, _ in block])
+    return key
 
 
 def _csv_rows(
@@ -153,5 +157,17 @@ def _columns(header: Sequence[str], path: Path | str, line: int) -> Mapping[str,
             line=line,
             found=shown(",".join(header)),
             expected=_CSV_EXPECTED,
+            advice=cause_of_columns(header, 3, ",") or _other_form(header),
         )
     return columns
+
+
+def _other_form(header: Sequence[str]) -> str | None:
+    """What to say where a TREC run has commas, or data stands in place of the header."""
+    if len(header) == 6:
+        return "The columns look separated by a comma: separate those of a TREC run by blanks."
+    try:
+        float(header[-1])
+    except ValueError:
+        return None
+    return "The header is missing: add one."

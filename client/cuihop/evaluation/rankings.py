@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.evaluation.content_digest import content_digest
 from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.text_lines import shown
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "Similarity",
     "Ties",
     "first_of_each",
+    "lists_told",
     "own_rows",
     "places_by_name",
     "read_ranking",
@@ -62,6 +64,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         source: the file, or how else it came.
         unasked: lists in the file that belong to none of the queries; they are left out.
         ties: how equal scores were ordered; ``None`` where the order was given.
+        form: how it was read, for the account; empty where it was not read.
     """
 
     queries: tuple[str, ...]
@@ -73,6 +76,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     source: str = "memory"
     unasked: tuple[str, ...] = ()
     ties: Ties | None = None
+    form: str = ""
 
     def __getitem__(self, query: str) -> tuple[str, ...]:
         place = self._places[query]
@@ -96,6 +100,11 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         for part in (self.indptr, self.rows, self.listed):
             found.update(np.ascontiguousarray(part).data)
         return found.hexdigest()
+
+    @property
+    def account(self) -> str:
+        """How it was read, in one line."""
+        return f"{self.source}: {self.form or lists_told(self.lengths[self.listed])}"
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:
@@ -145,7 +154,10 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         rows: list[int] = []
         for query, images in lists.items():
             if query not in query_places:
-                raise InputError("a ranking for no query", found=shown(str(query)), expected="one of the queries")
+                raise InputError(
+                    "a ranking for no query", found=shown(str(query)), expected=f"one of the {len(queries):,} queries",
+                    advice=cause_of_strange_name(str(query), queries),
+                )  # fmt: skip
             if isinstance(images, str | Mapping):  # the order of a mapping's keys is not that of its scores
                 raise InputError(
                     "not a list of images", found=shown(str(images)), expected=f"images for {shown(query)}, best first",
@@ -155,7 +167,11 @@ class Ranking(Mapping[str, tuple[str, ...]]):
             for rank, image in enumerate(images, start=1):
                 where = f"rank {rank} of query {shown(query)}"
                 if image not in corpus_places:
-                    raise InputError("not an image of the corpus", column=where, found=shown(str(image)))
+                    raise InputError(
+                        "not an image of the corpus", column=where, found=shown(str(image)),
+                        expected=f"one of its {len(corpus):,} images",
+                        advice=cause_of_strange_name(str(image), corpus),
+                    )  # fmt: skip
                 if image in seen:
                     raise InputError("an image stands twice", column=where, found=shown(image), expected="each once")
                 seen.add(image)
@@ -172,16 +188,18 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         return dataclasses.replace(made, listed=np.array([query in lists for query in queries], dtype=np.bool_))
 
     @classmethod
-    def made(cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str) -> Ranking:
+    def made(
+        cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str, form: str = ""
+    ) -> Ranking:
         """From lists that were made here, one for each query, the queries themselves left out.
 
         Args:
             rows: places in ``corpus``, one list after the other. lengths: of the lists.
-            queries, corpus, source: as in the attributes.
+            queries, corpus, source, form: as in the attributes.
         """
         rows, indptr = first_of_each(rows, lengths, None)
         everyone = np.ones(len(queries), dtype=np.bool_)
-        return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source)
+        return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source, form=form)
 
     @classmethod
     def from_flat(
@@ -195,12 +213,13 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         source: str = "memory",
         keep_self: bool = False,
         unasked: tuple[str, ...] = (),
+        form: str = "",
     ) -> Ranking:
         """From one entry for each query and image, queries ascending, best first within each.
 
         Args:
             owners: places in ``queries``; rows: places in ``corpus``. Same shape.
-            queries, corpus, source: as in the attributes.
+            queries, corpus, source, form: as in the attributes.
             depth: keep so many of each query; all without it.
             keep_self: leave a query in its own list.
         """
@@ -213,7 +232,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         owners, rows = owners[~itself], rows[~itself]
         rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
         kept = np.ascontiguousarray(rows)
-        return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked)
+        return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked, form=form)
 
 
 def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Places, Int64]:
@@ -233,6 +252,17 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
     indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=indptr[1:])
     return places, indptr
+
+
+def lists_told(lengths: Int64) -> str:
+    """Queries and how many each retrieved, in words.
+
+    >>> lists_told(np.array([30, 30])), lists_told(np.array([5, 30]))
+    ('2 queries, 30 retrieved each', '2 queries, 5 to 30 retrieved each')
+    """
+    queries = "1 query" if len(lengths) == 1 else f"{len(lengths):,} queries"
+    least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+    return f"{queries}, {f'{least:,}' if least == most else f'{least:,} to {most:,}'} retrieved each"
 
 
 def own_rows(queries: Sequence[str], corpus: Sequence[str]) -> Int32:

@@ -65,8 +65,8 @@ class EvaluationCounts:
         queries, corpus: images of each; queries_in_corpus: queries that the corpus holds under the same name.
         empty_queries, empty_corpus: images without a concept.
         identifiers: distinct identifiers; occurrences: each counted in every image that has it.
-        unknown, retired, invalid: identifiers that were kept as isolated concepts: not in the graph; retired
-            without an exact successor in it; no identifier of it by their form.
+        unknown, retired: identifiers that were kept as isolated concepts: not in the graph; retired without an exact
+            successor in it.
         merged: retired identifiers that were taken for their successors; successors: which.
         repeated: how many times a concept stood again in the list of an image.
         fused: how many concepts images lost because two of their identifiers are one concept.
@@ -90,7 +90,6 @@ class EvaluationCounts:
     occurrences: int
     unknown: IdentifierCount
     retired: IdentifierCount
-    invalid: IdentifierCount
     merged: IdentifierCount
     successors: Mapping[str, str]
     repeated: int
@@ -117,6 +116,7 @@ class MeasuredQueries:
         release: of the graph; ``None`` where none was needed.
         parameters: everything that the values depend on beside the files and the release.
         versions: of the software.
+        inputs: what each input is → how it was read, in one line.
     """
 
     measures: tuple[Measure, ...]
@@ -126,6 +126,7 @@ class MeasuredQueries:
     release: Release | None
     parameters: Mapping[str, Any]
     versions: Mapping[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     def mean(self, measure: Measure | str) -> float:
         """The mean over the queries that have a value; NaN where none has.
@@ -227,6 +228,7 @@ class MeasuredQueries:
             "release": None if self.release is None else dataclasses.asdict(self.release),
             "parameters": dict(self.parameters),
             "versions": dict(self.versions),
+            "inputs": dict(self.inputs),
         }
 
     def to_json(self) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class ScoreCard:
         counts: numbers of what was out of the ordinary, such as unknown concepts and empty queries.
         versions: of the software, and the name of the release.
         source: the file, or how else it came.
+        inputs: what each input is → how it was read, in one line. No condition: files may be called otherwise.
     """
 
     system: str
@@ -56,6 +57,7 @@ class ScoreCard:
     counts: Mapping[str, Any]
     versions: Mapping[str, str]
     source: str = "memory"
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: MeasuredQueries, system: str | None = None) -> ScoreCard:
@@ -76,7 +78,10 @@ class ScoreCard:
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
         # What JSON gives back: tuples are lists there.
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
-        return cls(str(named), plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions)
+        return cls(
+            str(named), plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions,
+            inputs=dict(evaluation.inputs),
+        )  # fmt: skip
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -93,6 +98,7 @@ class ScoreCard:
             "conditions": dict(self.conditions),
             "counts": dict(self.counts),
             "versions": dict(self.versions),
+            **({"inputs": dict(self.inputs)} if self.inputs else {}),
             "queries": list(self.queries),
             "values": values,
         }
@@ -130,7 +136,7 @@ class ScoreCard:
         behind = {name: MeanQueries(**counts) for name, counts in content["mean_queries"].items()}
         return cls(
             content["system"], content["conditions"], tuple(content["queries"]), columns, behind, content["counts"],
-            content["versions"], str(path),
+            content["versions"], str(path), content.get("inputs", {}),
         )  # fmt: skip
 
     def check_same_conditions(self, other: ScoreCard, called: tuple[str, str] | None = None) -> None:

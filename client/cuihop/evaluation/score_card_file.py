@@ -109,7 +109,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
             refuse("a field is missing", field, "nothing", expected)
         if not isinstance(content[field], kind):
             refuse("not of its type", field, json.dumps(content[field]), expected)
-    strange = next((field for field in content if field not in (*types, "score_card")), None)
+    strange = next((field for field in content if field not in (*types, "score_card", "inputs")), None)
     if strange is not None:
         refuse("no field of a score card", strange, json.dumps(content[strange]), f"only {', '.join(types)}")
     if not content["system"]:
@@ -117,6 +117,9 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
     for name, version in content["versions"].items():
         if not isinstance(version, str):
             refuse("not a version", f"versions, {shown(name)}", json.dumps(version), "text")
+    inputs = content.get("inputs", {})
+    if not isinstance(inputs, dict) or not all(isinstance(account, str) for account in inputs.values()):
+        refuse("not of its type", "inputs", json.dumps(inputs), "input → how it was read")
     queries = content["queries"]
     seen: set[str] = set()
     for query in queries:

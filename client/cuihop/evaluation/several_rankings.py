@@ -37,6 +37,7 @@ from cuihop.evaluation.result import (
     versions,
 )
 from cuihop.graph import ConceptGraph, Direction, checked_direction
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
@@ -131,7 +132,7 @@ def evaluate_rankings(
                 raise missing_rankings(ranking.missing, ranking.source)
             judged, first = judged_values(ranking, others, **judging), _shortened(ranking, depth)
         digest = None if checkpoint is None else ranking.digest
-        systems[name] = _System(first, ranking.lengths, judged, digest)
+        systems[name] = _System(first, ranking.lengths, judged, digest, ranking.account)
     if not systems:
         raise InputError("no ranking", column="rankings", found="none", expected="at least one")
     budget = MemoryBudget.of(memory)
@@ -189,10 +190,13 @@ def evaluate_rankings(
             "labels": None if labelled is None else labelled.digest,
         },
     }
+    read = {"concepts": images.queries, "corpus": None if images.one else images.corpus, "qrels": judgements,
+            "labels": labelled}  # fmt: skip
+    inputs = {what: given.account for what, given in read.items() if given is not None}
     deepest = depth_of(wanted)
     counted = _counts(images, made.keywords["best_gains"])
     if judgements is not None:
-        counted = dataclasses.replace(counted, judged_elsewhere=judgements.elsewhere(query_names, corpus_names))
+        counted = dataclasses.replace(counted, judged_elsewhere=_elsewhere(judgements, images))
     evaluations: dict[str, Evaluation] = {}
     for (name, system), of_system in zip(systems.items(), values, strict=True):
         ranking, judged = system.ranking, system.judged
@@ -213,6 +217,7 @@ def evaluate_rankings(
                 unlabelled=judged.unlabelled,
             ),
             parameters={**parameters, "ranking": ranking.source, "ties": ranking.ties},
+            inputs={**inputs, "ranking": system.account},
         )
     return evaluations
 
@@ -225,12 +230,14 @@ class _System:
         ranking: its first images, as many as gains are looked up for.
         lengths: int64, shape (queries,): how many images the whole ranking has.
         judged: what labels and judgements say of it. digest: of the whole ranking; ``None`` where nobody asks.
+        account: how it was read.
     """
 
     ranking: Ranking
     lengths: npt.NDArray[np.int64]
     judged: JudgedValues
     digest: str | None
+    account: str
 
 
 def _shortened(ranking: Ranking, depth: int) -> Ranking:
@@ -240,8 +247,30 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
     return Ranking(
         ranking.queries, ranking.corpus, indptr, rows, ranking.listed, ranking.self_retrieved, ranking.source,
-        ranking.unasked, ranking.ties,
+        ranking.unasked, ranking.ties, ranking.form,
     )  # fmt: skip
+
+
+def _elsewhere(judgements: Qrels, images: ImageCollection) -> int:
+    """How many judgements are not of these images.
+
+    Raises:
+        InputError: all of them.
+    """
+    found = judgements.elsewhere(frozenset(images.query_names), frozenset(images.corpus_names))
+    if found and found == sum(map(len, judgements.values())):
+        query = next(iter(judgements))
+        document = next(iter(judgements[query]), "")
+        cause = cause_of_strange_name(query, images.queries) if query not in images.queries else None
+        raise InputError(
+            "judgements of other images", file=None if judgements.source == "memory" else judgements.source,
+            found=f"{found:,} judgements, such as of {shown(document)} for query {shown(query)}",
+            expected=f"some of the {len(images.queries):,} queries and the {len(images.corpus):,} images of the corpus",
+            advice=cause
+            or cause_of_strange_name(document, images.corpus)
+            or "Are they of another collection or split?",
+        )  # fmt: skip
+    return found
 
 
 def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
@@ -266,7 +295,7 @@ def _fitted(ranking: object, images: ImageCollection) -> Ranking | RankingInBloc
 def _counts(images: ImageCollection, best: Mapping[str, Float64]) -> EvaluationCounts:
     """What the rankings share; nothing yet of what each has of its own."""
     resolved = images.resolved
-    occurrences = images.occurrences()
+    occurrences = images.occurrences
 
     def counted(identifiers: Iterable[str]) -> IdentifierCount:
         found = tuple(identifiers)
@@ -287,7 +316,6 @@ def _counts(images: ImageCollection, best: Mapping[str, Float64]) -> EvaluationC
         occurrences=total,
         unknown=counted(resolved.unknown),
         retired=counted(resolved.retired),
-        invalid=counted(resolved.invalid),
         merged=counted(resolved.merged),
         successors=dict(resolved.merged),
         repeated=sum(concepts.repeated for concepts, _ in collections),

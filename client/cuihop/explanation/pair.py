@@ -75,8 +75,8 @@ class ExplainedConcept:
             first is the one shown; those as near as the first are ties, and it makes no difference which is shown.
         path: for ``near``, a shortest path between the concept and its first partner, from the concept of A to the
             one of B, both ends included; of several, the first in the order of their identifiers.
-        outside: why the graph cannot be asked about it (an isolated concept): ``unknown``, ``retired`` or
-            ``invalid``. It matches only itself.
+        outside: why the graph cannot be asked about it (an isolated concept): ``unknown`` or
+            ``retired``. It matches only itself.
         given: the retired identifiers that were taken for it, as they stood in the sets.
     """
 
@@ -87,7 +87,7 @@ class ExplainedConcept:
     earned: float
     partners: tuple[Partner, ...]
     path: tuple[PathConcept, ...]
-    outside: Literal["unknown", "retired", "invalid"] | None
+    outside: Literal["unknown", "retired"] | None
     given: tuple[str, ...]
 
     @property
@@ -184,7 +184,7 @@ class Explanation:
             "merged": dict(self.resolved.merged),
             "unknown": list(self.resolved.unknown),
             "retired": list(self.resolved.retired),
-            "invalid": list(self.resolved.invalid),
+            "upper_case": dict(self.resolved.upper_case),
         }
 
     def to_json(self) -> str:
@@ -306,10 +306,9 @@ def _concepts(
 ) -> tuple[ExplainedConcept, ...]:
     """Every concept of the union, in the order in which they are told. ``overlap`` looks beyond n."""
     resolved = overlap.resolved
-    outside: dict[str, Literal["unknown", "retired", "invalid"]] = {}
+    outside: dict[str, Literal["unknown", "retired"]] = {}
     outside.update(dict.fromkeys(resolved.unknown, "unknown"))
     outside.update(dict.fromkeys(resolved.retired, "retired"))
-    outside.update(dict.fromkeys(resolved.invalid, "invalid"))
     given: dict[str, list[str]] = defaultdict(list)
     for asked, successor in sorted(resolved.merged.items()):
         given[successor].append(asked)

@@ -251,7 +251,6 @@ def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
 _OUTSIDE = {
     "unknown": "not in the graph",
     "retired": "retired, no successor",
-    "invalid": "no identifier of this graph",
 }
 
 

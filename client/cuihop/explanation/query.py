@@ -134,6 +134,7 @@ class QueryExplanation:
         pair_above, pair_below: the query (as A) explained with either image (as B).
         nn_iou_above, nn_iou_below, iou_above, iou_below: where the two stand in the ideal rankings.
         ranked: what a given ranking did; ``None`` without one.
+        inputs: what each input is → how it was read, in one line.
     """
 
     query: str
@@ -147,6 +148,7 @@ class QueryExplanation:
     iou_above: Standing
     iou_below: Standing
     ranked: RankedPair | None
+    inputs: Mapping[str, str]
 
     @property
     def difference(self) -> float:
@@ -196,6 +198,7 @@ class QueryExplanation:
             "ranking": None
             if self.ranked is None
             else {**asdict(self.ranked), "ranks": [asdict(rank) for rank in self.ranked.ranks]},
+            "inputs": dict(self.inputs),
         }
 
     @staticmethod
@@ -290,6 +293,7 @@ def explain_query(
         iou_above=_standing(asked.row_above, iou, ideal_iou),
         iou_below=_standing(asked.row_below, iou, ideal_iou),
         ranked=None if asked.ranked is None else _ranked_pair(asked, asked.ranked, gains, nn_iou, ideal, k),
+        inputs=asked.inputs,
     )
 
 

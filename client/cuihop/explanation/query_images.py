@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.evaluation.image_collection import ImageCollection
+from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.ranked_blocks import RankingInBlocks
 from cuihop.evaluation.rankings import Ranking
 from cuihop.graph import ConceptGraph
+from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.resolution import Unknown
 from cuihop.text_lines import shown
 
@@ -30,6 +32,7 @@ class QueryImages:
         row_above, row_below: places in the corpus.
         ranked: the places in the corpus that a ranking lists for the query, best first; ``None`` without one.
         source: the ranking.
+        inputs: what each input is → how it was read.
     """
 
     images: ImageCollection
@@ -41,6 +44,7 @@ class QueryImages:
     row_below: int
     ranked: npt.NDArray[np.int64] | None
     source: str
+    inputs: Mapping[str, str]
 
     @classmethod
     def of(
@@ -57,16 +61,17 @@ class QueryImages:
         """From what users give: see `cuihop.explanation.explain_query`, also for the errors."""
         images = ImageCollection.of(queries, corpus, graph, unknown)
         if query not in images.queries:
-            raise _no_image(query, "query", images.queries.source, len(images.queries))
+            raise _no_image(query, "query", images.queries)
         for image, role in ((above, "above"), (below, "below")):
             if image not in images.corpus:
-                raise _no_image(image, role, images.corpus.source, len(images.corpus))
+                raise _no_image(image, role, images.corpus)
             if image == query:
                 raise InputError("the query takes no part in its own ranking", column=role, found=shown(image))
         if above == below:
             raise InputError("one image twice", column="below", found=shown(below), expected="two images to compare")
         rows = {name: row for row, name in enumerate(images.corpus_names)}
         ranked, source = None, ""
+        inputs = {"concepts": images.queries.account, **({} if images.one else {"corpus": images.corpus.account})}
         if ranking is not None:
             if not isinstance(ranking, Mapping | RankingInBlocks):
                 raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
@@ -83,11 +88,14 @@ class QueryImages:
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
             ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
+            inputs["ranking"] = lists.account
         concepts = images.resolved.concepts(images.queries[query])
-        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source)
+        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source, inputs)
 
 
-def _no_image(image: str, role: str, source: str, count: int) -> InputError:
+def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
     return InputError(
-        "no such image", column=role, found=shown(str(image)), expected=f"one of the {count:,} images of {source}"
-    )
+        "no such image", column=role, found=shown(str(image)),
+        expected=f"one of the {len(images):,} images of {images.source}",
+        advice=cause_of_strange_name(str(image), images),
+    )  # fmt: skip

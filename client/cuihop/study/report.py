@@ -96,7 +96,7 @@ def _release(release: Release) -> Iterator[tuple[str, str]]:
 
 def _coverage(evaluation: Evaluation) -> str:
     counts = evaluation.counts
-    outside = (counts.unknown, counts.retired, counts.invalid)
+    outside = (counts.unknown, counts.retired)
 
     def share(total: int, of: Sequence[int]) -> str:
         held = total - sum(of)

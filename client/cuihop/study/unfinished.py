@@ -137,6 +137,7 @@ def _write(path: Path, ranking: Ranking) -> None:
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
             ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
+            form=np.array(ranking.form),
         )  # fmt: skip
 
 
@@ -148,6 +149,7 @@ def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:
             return Ranking(
                 images, images, held["indptr"], held["rows"], held["listed"], held["self_retrieved"],
                 str(held["source"]), tuple(held["unasked"].tolist()), checked_ties(ties) if ties else None,
+                str(held["form"]),
             )  # fmt: skip
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None

@@ -1,0 +1,421 @@
+"""Wrong forms of every kind of input file: what each holds, and what becomes of it.
+
+A form is an error, given by words of its cause, or the right number, given by words that its account must hold.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["CLEAN", "FORMS", "IMAGES", "IN_MEMORY", "SETS", "Form", "IfNamed", "Right"]
+
+IMAGES = {
+    "img1": "C0042449;C0018670",
+    "img2": "C0005847;C0018670",
+    "img3": "C0003842",
+    "img4": "C0003483;C0006121",
+    "img5": "C0006104;C0006121",
+    "img6": "C0042449;C0006104",
+}
+
+
+@dataclass(frozen=True)
+class Right:
+    """The number of the clean file, with these words in the account."""
+
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class IfNamed:
+    """An error with these words where another input names the images; else there is no cell.
+
+    With ``all_of_them``, where another input needs every one of them, as a ranking does.
+    """
+
+    words: str
+    all_of_them: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a file holds (``None``: it is a folder), and what becomes of it; a regular expression: words of an error."""
+
+    content: bytes | None
+    expected: str | Right | IfNamed
+
+
+def workbook() -> bytes:
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    return raw.getvalue()
+
+
+def table(array: object) -> bytes:
+    raw = io.BytesIO()
+    np.save(raw, np.asarray(array))
+    return raw.getvalue()
+
+
+def any_text(clean: str) -> dict[str, Form]:
+    """Forms that any text file may have."""
+    raw = clean.encode()
+    first, *rest = clean.splitlines(keepends=True)
+    return {
+        "BOM": Form(b"\xef\xbb\xbf" + raw, Right()),
+        "CRLF": Form(raw.replace(b"\n", b"\r\n"), Right()),
+        "BOM and CRLF": Form(b"\xef\xbb\xbf" + raw.replace(b"\n", b"\r\n"), Right()),
+        "no line feed at the end": Form(raw.rstrip(b"\n"), Right()),
+        "UTF-16": Form(clean.encode("utf-16"), "UTF-16.*Save it as UTF-8"),
+        "UTF-16 without mark": Form(clean.encode("utf-16-le"), "UTF-16.*Save it as UTF-8"),
+        "UTF-32": Form(clean.encode("utf-32"), "UTF-32.*Save it as UTF-8"),
+        "Latin-1": Form((first + "".join(rest[:-1]) + "é" + rest[-1]).encode("latin-1"), "not UTF-8.*0xE9"),
+        "Excel": Form(workbook(), "an Excel workbook.*Export it as CSV"),
+        "Excel of 1997": Form(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"an Excel workbook \(\.xls\)"),
+        "bzip2": Form(b"BZh91AY&SY" + bytes(90), "compressed by bzip2"),
+        "PDF": Form(b"%PDF-1.7\n%\xe2\xe3", "PDF"),
+        "NUL": Form((first + "".join(rest[:-1]) + "\0" + rest[-1]).encode(), "NUL byte"),
+        "NUL far behind": Form(raw + b"\n" * 8000 + b"\0\n", "NUL byte|UTF-16|wrong number of columns"),
+        "folder": Form(None, "[Dd]irectory"),
+        "gzip": Form(gzip.compress(raw), Right()),
+        "gzip cut": Form(gzip.compress(raw)[:-9], "gzip stream ends early|gzip stream is damaged"),
+        "empty": Form(b"", "empty|holds no"),
+        "only line feeds": Form(b"\n\n", "empty|holds no|wrong number of columns"),
+    }
+
+
+def csv_of(images: Mapping[str, str], header: str = "ID,CUIs") -> str:
+    return f"{header}\n" + "".join(f"{image},{concepts}\n" for image, concepts in images.items())
+
+
+def rows(images: Mapping[str, str], between: str, *, quote: str = "", column: str = ",") -> bytes:
+    listed = ((image, quote + concepts.replace(";", between) + quote) for image, concepts in images.items())
+    return ("ID,CUIs\n" + "".join(f"{image}{column}{of}\n" for image, of in listed)).encode()
+
+
+def python_list(concepts: str) -> str:
+    return f'"{concepts.split(";")!r}"'
+
+
+CONCEPTS = csv_of(IMAGES)
+RENAMED = {f"{image}.jpg": concepts for image, concepts in IMAGES.items()}
+OTHERS = {f"other{image[3:]}": concepts for image, concepts in IMAGES.items()}
+STRANGERS = {image: f"C980000{n};C980001{n}" for n, image in enumerate(IMAGES)}
+
+IDENTIFIERS_IN_CSV = {
+    "lower case": Form(CONCEPTS.replace("C0", "c0").encode(), Right("in lower case read in upper case")),
+    "comma, quoted": Form(rows(IMAGES, ",", quote='"'), "identifiers separated by a comma"),
+    "comma": Form(rows(IMAGES, ","), "identifiers look separated by a comma"),
+    "blank": Form(rows(IMAGES, " "), "identifiers separated by a blank"),
+    "comma and blank": Form(rows(IMAGES, ", ", quote='"'), "identifiers separated by a comma"),
+    "tab": Form(rows(IMAGES, "\t"), "identifiers separated by a tab"),
+    "pipe": Form(rows(IMAGES, "|"), r"identifiers separated by '\|'"),
+    "slash": Form(rows(IMAGES, "/"), "identifiers separated by '/'"),
+    "Python list": Form(csv_of({i: python_list(c) for i, c in IMAGES.items()}).encode(), "a list as Python writes it"),
+    "Python set": Form(csv_of(IMAGES | {"img3": "\"{'C0003842'}\""}).encode(), "a list as Python writes it"),
+    "nan": Form(csv_of(IMAGES | {"img3": "nan"}).encode(), "a missing value in place of identifiers"),
+    "pipe between columns": Form(rows(IMAGES, ";", column="|"), r"columns look separated by '\|'"),
+    "semicolon between columns": Form(CONCEPTS.replace(",", ";").encode(), "columns look separated by ';'"),
+    "index column": Form(
+        (",ID,CUIs\n" + "".join(f"{n},{i},{c}\n" for n, (i, c) in enumerate(IMAGES.items()))).encode(), "is an index"
+    ),
+    "trailing semicolon": Form(CONCEPTS.replace("C0003842", "C0003842;").encode(), "is missing"),
+    "trailing comma": Form(CONCEPTS.replace("\n", ",\n").encode(), "ends with a comma"),
+    "foreign header": Form(csv_of(IMAGES, "image,concepts").encode(), Right()),
+    "header only": Form(b"ID,CUIs\n", "holds no image"),
+    "image twice": Form((CONCEPTS + "img1,C0018670\n").encode(), "an image stands twice.*as in line 2"),
+    "image without a name": Form((CONCEPTS + ",C0018670\n").encode(), "the image is missing"),
+    "swapped columns": Form(
+        ("CUIs,ID\n" + "".join(f"{c},{i}\n" for i, c in IMAGES.items())).encode(), "are the columns swapped"
+    ),
+    "NumPy array": Form(table([[1, 2]]), "a NumPy array|NumPy"),
+}
+
+RUN = "".join(
+    f"{query} Q0 {image} {rank} {-rank} x\n"
+    for query in IMAGES
+    for rank, image in enumerate([image for image in IMAGES if image != query][:4], start=1)
+)
+RANKED = [[row for row in range(5, -1, -1) if row != query][:4] for query in range(6)]
+CSV_RUN = "query,document,score\n" + "".join(
+    f"{line.split()[0]},{line.split()[2]},{line.split()[4]}\n" for line in RUN.splitlines()
+)
+QRELS = "".join(f"{q} 0 {d} {(n + m) % 3}\n" for n, q in enumerate(IMAGES) for m, d in enumerate(IMAGES) if q != d)
+LABELS = "image,modality\n" + "".join(f"{image},{'CT' if n % 2 else 'MR'}\n" for n, image in enumerate(IMAGES))
+CODES = "".join(f"{image} 1121-120-{n}00-700\n" for n, image in enumerate(IMAGES, start=1))
+BOOK = "".join(f"1121-120-{n}00-700\n" for n in range(1, 8))
+PAIRS = "C0042449\tC0005847\nC0006121\tC0018670\nC0003842\tC0005847\n"
+
+
+def renamed(clean: str, new: str) -> bytes:
+    """The images under other names: in a ranking, of the documents."""
+    return clean.replace("img", new).encode()
+
+
+FORMS: dict[str, dict[str, Form]] = {
+    "concepts": {
+        **any_text(CONCEPTS),
+        **IDENTIFIERS_IN_CSV,
+        "no header": Form(CONCEPTS.partition("\n")[2].encode(), "the header is missing"),
+        "no header, lower case": Form(CONCEPTS.lower().partition("\n")[2].encode(), "the header is missing"),
+        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), Right()),
+        ".jpg on one side": Form(csv_of(RENAMED).encode(), IfNamed("differ by an ending: 'img")),
+        "folder on one side": Form(
+            csv_of({f"test/{i}": c for i, c in IMAGES.items()}).encode(), IfNamed("differ by a folder")
+        ),
+        "another split": Form(
+            csv_of(OTHERS).encode(), IfNamed("not an image|no such image|without a row|of other images|for no query")
+        ),
+        "some images missing": Form(
+            csv_of(dict(list(IMAGES.items())[:3])).encode(),
+            IfNamed("not an image of|wrong number of rows|for no query", all_of_them=True),
+        ),
+        "all unknown": Form(csv_of(STRANGERS).encode(), "no concept of the images is in the graph"),
+    },
+    "labelling concepts": {**any_text(CONCEPTS), **IDENTIFIERS_IN_CSV},
+    "run": {
+        **any_text(RUN),
+        "tab": Form(RUN.replace(" ", "\t").encode(), Right("TREC run")),
+        "comma": Form(RUN.replace(" ", ",").encode(), "look separated by a comma"),
+        "comma and blank": Form(RUN.replace(" ", ", ").encode(), "not an image of the queries|not a score"),
+        "pipe": Form(RUN.replace(" ", "|").encode(), r"columns look separated by '\|'"),
+        "semicolon": Form(RUN.replace(" ", ";").encode(), "columns look separated by ';'"),
+        "trailing blank": Form(RUN.replace("\n", " \n").encode(), Right()),
+        "header": Form(b"query Q0 document rank score run\n" + RUN.encode(), "not an image of|not a score"),
+        ".jpg on one side": Form(
+            "".join(
+                f"{a} Q0 {b}.jpg {c}\n" for a, _, b, c in (line.split(" ", 3) for line in RUN.splitlines())
+            ).encode(),
+            IfNamed("differ by an ending: 'img2.jpg' here, 'img2' there"),
+        ),
+        "another split": Form(
+            renamed(RUN, "other"), IfNamed("not an image of the queries.*another collection or split")
+        ),
+        "swapped columns": Form(
+            "".join(" ".join([f[4], *f[1:4], f[0], f[5]]) + "\n" for f in map(str.split, RUN.splitlines())).encode(),
+            IfNamed("not an image of the queries"),
+        ),
+        "document twice": Form((RUN + RUN.splitlines()[0] + "\n").encode(), "stands twice for a query"),
+        "no finite score": Form(RUN.replace("-4 x", "nan x").encode(), "not a score"),
+        "some queries missing": Form("".join(RUN.splitlines(keepends=True)[:12]).encode(), "without a ranking"),
+        "index column": Form(
+            "".join(f"{n} {line}\n" for n, line in enumerate(RUN.splitlines())).encode(), "wrong number of columns"
+        ),
+    },
+    "CSV run": {
+        **any_text(CSV_RUN),
+        "foreign header": Form(CSV_RUN.replace("query,document", "qid,docid").encode(), "not the header of a ranking"),
+        "upper-case header": Form(CSV_RUN.replace("query,document", "Query,Document").encode(), Right("CSV by score")),
+        "no header": Form(CSV_RUN.partition("\n")[2].encode(), "not the header.*The header is missing"),
+        "semicolon": Form(CSV_RUN.replace(",", ";").encode(), "columns look separated by ';'"),
+        "tab": Form(CSV_RUN.replace(",", "\t").encode(), "wrong number of columns"),
+        "pipe": Form(CSV_RUN.replace(",", "|").encode(), r"columns look separated by '\|'"),
+        "index column": Form(
+            "".join(f"{n or ''},{line}\n" for n, line in enumerate(CSV_RUN.splitlines())).encode(), "is an index"
+        ),
+        "trailing comma": Form(CSV_RUN.replace("\n", ",\n").encode(), "ends with a comma"),
+        "header only": Form(b"query,document,score\n", "without a ranking"),
+        ".jpg on one side": Form(CSV_RUN.replace(",img2", ",img2.jpg").encode(), IfNamed("differ by an ending")),
+        "another split": Form(renamed(CSV_RUN, "other"), IfNamed("another collection or split")),
+        "document twice": Form((CSV_RUN + CSV_RUN.splitlines()[1] + "\n").encode(), "stands twice for a query"),
+        "decimal comma": Form(CSV_RUN.replace(",-1", ",-1,5").encode(), "wrong number of columns"),
+    },
+    "array": {
+        "big-endian": Form(table(np.array(RANKED, dtype=">i8")), Right("6 rows of 4 row numbers")),
+        "distances": Form(table(np.sort(np.random.default_rng(0).random((6, 4)), axis=1)), "the distances of a search"),
+        "similarities": Form(
+            table(-np.sort(-np.random.default_rng(0).random((6, 4)), axis=1)), "the distances of a search"
+        ),
+        "distances, float32, some missing": Form(
+            table(np.array([[0.1, 0.2, 3.4e38, 3.4e38]] * 6, dtype=np.float32)), "the distances of a search"
+        ),
+        "row numbers as floating point": Form(table(np.array(RANKED, dtype=float)), "row numbers as floating point"),
+        "counted from 1": Form(table(np.array(RANKED) + 1), "look counted from 1"),
+        "counted from 1, the query first": Form(
+            table([[n + 1, (n + 1) % 6 + 1, (n + 2) % 6 + 1] for n in range(6)]), "look counted from 1"
+        ),
+        "Hamming distances": Form(table([[0, 1, 1, 2]] * 6), "stands twice.*need --similarity"),
+        "codes": Form(table([[200, 7, 9, 255]] * 6), "not a row of the corpus.*need --similarity"),
+        "-1 within": Form(table([[row[0], -1, *row[2:]] for row in RANKED]), "after the end of the list"),
+        "-2": Form(table([[*row[:3], -2] for row in RANKED]), "not a row of the corpus"),
+        "rows missing": Form(table(RANKED[:4]), "wrong number of rows.*another collection or split"),
+        "one dimension": Form(table(RANKED[0]), "not a table of numbers"),
+        "Excel": Form(workbook(), "not a NumPy array"),
+        "empty": Form(b"", "not a NumPy array"),
+        "cut": Form(table(RANKED)[:-8], "not a whole NumPy array"),
+        "folder": Form(None, "[Dd]irectory"),
+        "NaN": Form(table(np.full((6, 4), np.nan)), "NaN"),
+    },
+    "qrels": {
+        **any_text(QRELS),
+        "tab": Form(QRELS.replace(" ", "\t").encode(), Right("30 judgements for 6 queries")),
+        "comma": Form(QRELS.replace(" ", ",").encode(), "columns look separated by a comma"),
+        "pipe": Form(QRELS.replace(" ", "|").encode(), r"columns look separated by '\|'"),
+        "semicolon": Form(QRELS.replace(" ", ";").encode(), "columns look separated by ';'"),
+        "trailing blank": Form(QRELS.replace("\n", " \n").encode(), Right()),
+        "header": Form(b"query iteration document grade\n" + QRELS.encode(), "not a grade; found 'grade'"),
+        "swapped columns": Form(
+            "".join(" ".join([f[0], f[1], f[3], f[2]]) + "\n" for f in map(str.split, QRELS.splitlines())).encode(),
+            "not a grade; found 'img",
+        ),
+        "document twice": Form((QRELS + QRELS.splitlines()[0] + "\n").encode(), "judged twice.*as in line 1"),
+        "real-valued grade": Form(QRELS.replace(" 2\n", " 0.5\n").encode(), "not a grade"),
+        "another split": Form(renamed(QRELS, "other"), "judgements of other images|without a ranking"),
+        ".jpg on one side": Form(
+            "".join(f"{a}.jpg {b} {c}.jpg {d}\n" for a, b, c, d in map(str.split, QRELS.splitlines())).encode(),
+            "differ by an ending|without a ranking",
+        ),
+    },
+    "labels": {
+        **any_text(LABELS),
+        "tab": Form(LABELS.replace(",", "\t").encode(), Right("1 label: modality")),
+        "pipe": Form(LABELS.replace(",", "|").encode(), r"columns look separated by '\|'"),
+        "semicolon": Form(LABELS.replace(",", ";").encode(), "columns look separated by ';'"),
+        "blank": Form(LABELS.replace(",", " ").encode(), "not a header of labels"),
+        "no header": Form(LABELS.partition("\n")[2].encode(), "without a row|no such label|not an image|for no query"),
+        "foreign header": Form(LABELS.replace("image", "ID").encode(), Right()),
+        "header only": Form(b"image,modality\n", "holds no image"),
+        "index column": Form(
+            "".join(f"{n or ''},{line}\n" for n, line in enumerate(LABELS.splitlines())).encode(), "is an index"
+        ),
+        "trailing comma": Form(LABELS.replace("\n", ",\n").encode(), "ends with a comma"),
+        "image twice": Form((LABELS + "img1,CT\n").encode(), "an image stands twice.*as in line 2"),
+        "image without a name": Form((LABELS + ",CT\n").encode(), "the image is missing"),
+        ".jpg on one side": Form(LABELS.replace(",", ".jpg,").replace("image.jpg", "image").encode(), "by an ending"),
+        "another split": Form(renamed(LABELS, "other"), "without a row of labels|not an image of|for no query"),
+        "some images missing": Form(
+            "".join(LABELS.splitlines(keepends=True)[:4]).encode(), "without a row of labels|not an image of"
+        ),
+    },
+    "detected": {
+        **any_text(CONCEPTS),
+        **IDENTIFIERS_IN_CSV,
+        "no header": Form(CONCEPTS.partition("\n")[2].encode(), Right("no header")),
+        "header with a digit": Form(csv_of(IMAGES, "ID,CUIs_2025").encode(), "neither a header nor concepts"),
+        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), "columns look separated by a tab"),
+        "blank between columns": Form(CONCEPTS.replace(",", " ").encode(), "wrong number of columns"),
+        "a line without a comma": Form((CONCEPTS + "img7\n").encode(), "wrong number of columns"),
+        ".jpg on one side": Form(csv_of(RENAMED).encode(), "differ by an ending"),
+        "another split": Form(csv_of(OTHERS).encode(), "No image is in both"),
+        "some images missing": Form(
+            csv_of(dict(list(IMAGES.items())[:3])).encode(),
+            "missing when the file ends|not an image of the ground truth",
+        ),
+    },
+    "codes": {
+        **any_text(CODES),
+        "comma": Form(CODES.replace(" ", ",").encode(), Right("no header")),
+        "tab": Form(CODES.replace(" ", "\t").encode(), Right()),
+        "semicolon": Form(CODES.replace(" ", ";").encode(), Right()),
+        "pipe": Form(CODES.replace(" ", "|").encode(), r"columns look separated by '\|'"),
+        "header": Form(b"image,code\n" + CODES.encode(), Right("header 'image code'")),
+        "header only": Form(b"image,code\n", "holds no image"),
+        "index column": Form(
+            "".join(f",{n},{line}\n" for n, line in enumerate(CODES.splitlines())).encode(), "is an index"
+        ),
+        "upper case": Form(CODES.replace("1121", "112A").encode(), "not a code.*lower-case letters"),
+        "Python list": Form(CODES.replace(" 1121", " ['1121").replace("700\n", "700']\n").encode(), "not a code"),
+        "trailing comma": Form(CODES.replace("\n", ",\n").encode(), Right()),
+        "swapped columns": Form(
+            "".join(f"{b} {a}\n" for a, b in map(str.split, CODES.splitlines())).encode(), "are the columns swapped"
+        ),
+        "image twice": Form((CODES + CODES.splitlines()[0] + "\n").encode(), "an image stands twice.*as in line 1"),
+        "other axes": Form(CODES.replace("-700\n", "-70\n", 1).encode(), "not a code of th"),
+        ".jpg on one side": Form(CODES.replace(" ", ".jpg ").encode(), "differ by an ending"),
+        "another split": Form(renamed(CODES, "other"), "No image is in both"),
+        "some images missing": Form(
+            "".join(CODES.splitlines(keepends=True)[:3]).encode(), "missing when the file ends|not an image of"
+        ),
+    },
+    "code book": {
+        **any_text(BOOK),
+        "meanings": Form(BOOK.replace("\n", " meaning\n").encode(), Right("7 codes")),
+        "comma": Form(BOOK.replace("\n", ",meaning\n").encode(), Right()),
+        "header": Form(b"code\n" + BOOK.encode(), Right("7 codes")),
+        "upper case": Form(BOOK.replace("1121", "112A").encode(), "not a code"),
+        "swapped columns": Form(
+            "".join(f"x{line}\n" for line in ["meaning 1121-120-100-700"] * 2).encode(), "not a code|holds no code"
+        ),
+        "another hierarchy": Form(BOOK.replace("1121", "2121").encode(), "not in the code book"),
+    },
+    "pairs": {
+        **any_text(PAIRS),
+        "header": Form(b"a\tb\n" + PAIRS.encode(), Right("header")),
+        "lower case": Form(PAIRS.replace("C", "c").encode(), Right("6 in lower case read in upper case")),
+        "comma": Form(PAIRS.replace("\t", ",").encode(), "columns look separated by a comma"),
+        "semicolon": Form(PAIRS.replace("\t", ";").encode(), "columns look separated by ';'"),
+        "pipe": Form(PAIRS.replace("\t", "|").encode(), r"columns look separated by '\|'"),
+        "blank": Form(PAIRS.replace("\t", " ").encode(), "wrong number of columns"),
+        "two tabs": Form(PAIRS.replace("\t", "\t\t").encode(), "wrong number of columns"),
+        "trailing tab": Form(PAIRS.replace("\n", "\t\n").encode(), "ends with a tab"),
+        "index column": Form(
+            ("\ta\tb\n" + "".join(f"{n}\t{line}\n" for n, line in enumerate(PAIRS.splitlines()))).encode(),
+            "is an index",
+        ),
+        "Python list": Form(PAIRS.replace("C0006121", "['C0006121']").encode(), "a list as Python writes it"),
+        "several in a column": Form(PAIRS.replace("C0006121", "C0006121,C0018670").encode(), "separated by a comma"),
+        "unknown": Form(PAIRS.replace("C0006121", "C9900001").encode(), "unknown concept"),
+    },
+}
+
+CLEAN: dict[str, bytes] = {
+    "concepts": CONCEPTS.encode(),
+    "labelling concepts": CONCEPTS.encode(),
+    "run": RUN.encode(),
+    "CSV run": CSV_RUN.encode(),
+    "array": table(RANKED),
+    "qrels": QRELS.encode(),
+    "labels": LABELS.encode(),
+    "detected": CONCEPTS.encode(),
+    "codes": CODES.encode(),
+    "code book": BOOK.encode(),
+    "pairs": PAIRS.encode(),
+}
+
+Rows = list[tuple[str, str]]
+ROWS: Rows = list(IMAGES.items())
+
+IN_MEMORY: dict[str, tuple[Rows, str | Right | IfNamed]] = {
+    "lower case": ([(i, c.lower()) for i, c in ROWS], Right("in lower case read in upper case")),
+    "blanks around": ([(i, f" {c.replace(';', ' ; ')} ") for i, c in ROWS], Right()),
+    "a concept twice": ([(i, f"{c};{c}") for i, c in ROWS], Right()),
+    "comma": ([(i, c.replace(";", ",")) for i, c in ROWS], "identifiers separated by a comma"),
+    "blank": ([(i, c.replace(";", " ")) for i, c in ROWS], "identifiers separated by a blank"),
+    "tab": ([(i, c.replace(";", "\t")) for i, c in ROWS], "identifiers separated by a tab"),
+    "pipe": ([(i, c.replace(";", "|")) for i, c in ROWS], r"identifiers separated by '\|'"),
+    "line feed": ([(i, c.replace(";", "\n")) for i, c in ROWS], "identifiers separated by a blank"),
+    "Python list": ([(i, repr(c.split(";"))) for i, c in ROWS], "a list as Python writes it"),
+    "JSON list": ([(i, repr(c.split(";")).replace("'", '"')) for i, c in ROWS], "a list as Python writes it"),
+    "trailing semicolon": ([(i, f"{c};") for i, c in ROWS], "an identifier is missing"),
+    "nan": ([*ROWS[:5], ("img6", "nan")], "a missing value in place of identifiers"),
+    "NUL": ([*ROWS[:5], ("img6", "C004\0")], "not an identifier"),
+    "not ASCII": ([*ROWS[:5], ("img6", "Ménière")], "not an identifier"),
+    "swapped columns": ([(c, i) for i, c in ROWS], "are the columns swapped"),
+    "image without a name": ([*ROWS, ("", "C0042449")], "the image is missing|not the name of an image"),
+    "image twice": ([*ROWS, ("img1", "C0042449")], IfNamed("an image stands twice")),  # a mapping cannot
+    "empty": ([], "no image|wrong number of columns"),
+    "all unknown": (list(STRANGERS.items()), "no concept of the images is in the graph"),
+}
+"""Images and concepts that a program holds; `IfNamed` here is for forms that can hold an image twice."""
+
+SETS: dict[str, tuple[str, str | Right]] = {
+    "lower case": ("c0042449;c0018670", Right()),
+    "blanks around": (" C0042449 ; C0018670 ", Right()),
+    "comma": ("C0042449,C0018670", "identifiers separated by a comma"),
+    "blank": ("C0042449 C0018670", "identifiers separated by a blank"),
+    "tab": ("C0042449\tC0018670", "identifiers separated by a tab"),
+    "pipe": ("C0042449|C0018670", r"identifiers separated by '\|'"),
+    "Python list": ("['C0042449', 'C0018670']", "a list as Python writes it"),
+    "trailing semicolon": ("C0042449;C0018670;", "an identifier is missing"),
+    "nan": ("nan", "a missing value in place of identifiers"),
+    "not ASCII": ("Ménière", "not an identifier"),
+}
+"""Two concepts, as an argument or in Python."""
