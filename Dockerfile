@@ -10,7 +10,7 @@ ENV UV_COMPILE_BYTECODE=1 \
     UV_PYTHON_DOWNLOADS=never
 # pip and uv take the certificates of the secret where there is one, else their own.
 RUN --mount=type=secret,id=certificates \
-    if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
+    if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates PIP_CERT=/run/secrets/certificates; fi \
     && pip install --no-cache-dir uv==0.13.8
 WORKDIR /source
 # The packages of uv.lock, in a layer of their own: they change less often than the code.

@@ -248,7 +248,7 @@ class Login(AuthManager):
             said = f"has locked user {self._user!r} after wrong passwords of somebody"
         if refusal is None:
             return f"{self._address}: {said}."
-        sooner = "" if self._file is None else f", or when {self._file} changes"
+        sooner = "" if self._file is None else ", or when the file of NEO4J_PASSWORD_FILE changes"
         return f"{self._address}: {said}. It is tried again at {refusal.again}{sooner}."
 
     def _account(self) -> _Account:
