@@ -22,6 +22,8 @@ from cuihop_service.cache.entries import (
     pair_keys,
     within,
 )
+from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.observe.observation import Observation
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from redis_server import RedisServer
 
@@ -208,6 +210,36 @@ def test_the_numbers_add_up_to_the_pairs_asked(redis_server: RedisServer) -> Non
     assert numbers.shared is not None
     assert (numbers.shared.reads, numbers.shared.writes, numbers.shared.errors) == (2, 2, 0)
     shared.close()
+
+
+def test_a_batch_of_which_a_part_is_in_memory_counts_each_pair_once() -> None:
+    names = [f"C{i}" for i in range(6)]
+    graph = CachedGraph(SnapshotGraph.of(list(itertools.pairwise(names))))
+    graph.distances([("C0", "C1"), ("C0", "C2")], max_hops=2)
+    for pairs, memory_hits, collapsed, misses in (
+        ([("C0", "C1"), ("C0", "C3"), ("C2", "C0"), ("C1", "C0")], 3, 0, 3),
+        ([("C0", "C1"), ("C4", "C5"), ("C5", "C4")], 4, 1, 4),
+        ([("C0", "C5")], 4, 1, 5),
+        ([("C0", "C5"), ("C0", "C5")], 6, 1, 5),
+    ):
+        graph.distances(pairs)
+        numbers = graph.statistics
+        assert (numbers.memory_hits, numbers.collapsed, numbers.misses) == (memory_hits, collapsed, misses)
+    graph.distance("C5", "C0")
+    assert graph.statistics.memory_hits == 7
+
+
+def test_the_metrics_tell_what_came_from_memory() -> None:
+    graph = CachedGraph(SnapshotGraph.of([("C1", "C2"), ("C2", "C3")]))
+    holder = GraphHolder()
+    holder.serve(ServedGraph(graph.release, database=graph, cached=graph))
+    metrics = Observation(holder).metrics
+    for pairs in ([("C1", "C2")], [("C1", "C2"), ("C1", "C3")], [("C2", "C1"), ("C1", "C2")]):
+        graph.distances(pairs)
+        metrics.refresh()
+    text = metrics.text()[0].decode()
+    assert 'cuihop_cache_pairs_total{source="memory"} 3.0' in text
+    assert 'cuihop_cache_pairs_total{source="computed"} 2.0' in text
 
 
 def test_warming_asks_every_pair_once_and_tells_how_far_it_is() -> None:

@@ -51,6 +51,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
     return told.out, told.err
 
 
+def test_a_key_of_the_longest_life() -> None:
+    for days in (36_500, 1e-9):
+        assert new_key("x", ["read"], now=NOW, days=days)[1].expires is not None
+    assert new_key("x", ["read"], now=NOW, days=36_500)[1].expires == NOW + timedelta(days=36_500)
+    for days in (36_500.001, 36_501, 0, -1, float("nan")):
+        with pytest.raises(InputError, match="expire"):
+            new_key("x", ["read"], now=NOW, days=days)
+
+
 def test_a_key_is_printed_once_and_only_its_hash_is_kept(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = run(capsys, "create", "atlas", "--scope", "read", "--scope", "names", "--file", str(file))
     key = out.strip()

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -19,6 +20,8 @@ from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.certificates import Certificates, subject_of
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.observe.metrics import Metrics
+from cuihop_service.observe.metrics_route import metrics_route
 from example_graph import example_graph
 from guarded_service import DISTANCE, A, B, bearer, new_key_in, raw, refused
 
@@ -42,9 +45,11 @@ class Secured:
             certificate.configure_cert(context)
         return context
 
-    def http(self, certificate: trustme.LeafCert | None, key: str | None = None, **others: trustme.CA) -> int:
+    def http(
+        self, certificate: trustme.LeafCert | None, key: str | None = None, path: str = PATH, **others: trustme.CA
+    ) -> int:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        address = f"https://localhost:{self.service.http_port}{PATH}"
+        address = f"https://localhost:{self.service.http_port}{path}"
         with urllib3.PoolManager(ssl_context=self.client(certificate, **others), retries=False, timeout=20) as pool:
             return pool.request("GET", address, headers=headers).status
 
@@ -85,9 +90,9 @@ def secured(authorities: tuple[trustme.CA, trustme.CA], tmp_path: Path, keys: Pa
     server.private_key_pem.write_to_path(tmp_path / "server.key")
     callers.cert_pem.write_to_path(tmp_path / "callers.pem")
 
-    def make(guard: ConfiguredGuard, mutual: bool = True) -> Iterator[Secured]:
+    def make(guard: ConfiguredGuard, mutual: bool = True, **options: Any) -> Iterator[Secured]:
         files = TlsFiles(tmp_path / "server.pem", tmp_path / "server.key", tmp_path / "callers.pem" if mutual else None)
-        with running_service(example_graph(), guard=guard, tls=files) as service:
+        with running_service(example_graph(), guard=guard, tls=files, **options) as service:
             yield Secured(service, authority, callers, tmp_path)
 
     return make
@@ -110,6 +115,18 @@ def test_a_certificate_says_who_asks(secured: Callable[..., Iterator[Secured]], 
         assert (made.http(stranger), made.grpc(stranger)) == (401, UNKNOWN)
         assert (made.http(stranger, key), made.grpc(stranger, key)) == (200, OK)
         assert (made.http(archive, "wrong"), made.grpc(archive, "wrong")) == (401, UNKNOWN)  # what is shown must hold
+
+
+def test_a_certificate_opens_the_metrics(secured: Callable[..., Iterator[Secured]]) -> None:
+    certificates = Certificates([], {"archive": ["read"], "gauge": ["metrics"]})
+    guard = ConfiguredGuard(certificates=certificates)
+    for made in secured(guard, more_routes=[metrics_route(Metrics())]):
+        gauge = made.callers.issue_cert("x.example", common_name="gauge")
+        assert made.http(gauge, path="/metrics") == 200
+        archive = made.callers.issue_cert("x.example", common_name="archive")
+        assert made.http(archive, path="/metrics") == 403
+        stranger = made.callers.issue_cert("x.example", common_name="stranger")
+        assert made.http(stranger, path="/metrics") == 401
 
 
 def test_without_a_good_certificate_no_connection_is_made(

@@ -18,12 +18,15 @@ from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
 from cuihop_service.front import Asked, Finished, Observers
+from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.exposure import check_exposure
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
+from cuihop_service.observe.metrics import Metrics
+from cuihop_service.observe.metrics_route import metrics_route
 from cuihop_service.settings import ServiceSettings
 from example_graph import NAMES, RETIRED, example_graph
 from guarded_service import DISTANCE, A, B, bearer, http, new_key_in, refused, stub
@@ -179,6 +182,22 @@ def test_many_failures_from_one_address_are_limited_and_valid_keys_are_not(keys:
             assert code == grpc.StatusCode.RESOURCE_EXHAUSTED  # the same address, over the other transport
             assert "RetryInfo" in details
         assert http(service, DISTANCE_PATH, key=key).status == 200
+
+
+def test_metrics_have_the_same_bound_on_failures(keys: Path, tmp_path: Path) -> None:
+    key, gauge = new_key_in(keys, "atlas"), new_key_in(keys, "gauge", "metrics")
+    metrics = Metrics()
+    audit = AuditLog(str(tmp_path / "audit"))
+    guard = ConfiguredGuard(KeyFile(keys), limits=AddressLimits(address_failures=5))
+    observer, routes = Observers(metrics, audit), [metrics_route(metrics)]
+    with running_service(example_graph(), guard=guard, observer=observer, more_routes=routes) as service:
+        statuses = [http(service, "/metrics", key="wrong").status for _ in range(7)]
+        assert statuses == [401] * 5 + [429] * 2
+        assert http(service, DISTANCE_PATH, key="wrong").status == 429  # the same count
+        assert http(service, "/metrics", key=key).status == 403
+        assert http(service, "/metrics", key=gauge).status == 200
+    lines = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
+    assert {line["peer"] for line in lines if line["operation"] == "metrics"} == {"127.0.0.1"}
 
 
 def test_definitions_reach_only_who_may_see_names(keys: Path) -> None:

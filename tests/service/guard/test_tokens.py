@@ -135,6 +135,21 @@ def test_a_token_speaks_for_its_subject(verifier: TokenVerifier, provider: Provi
     assert found == Caller("token:researcher", frozenset({"read"}))
 
 
+def test_a_subject_of_the_longest_length(verifier: TokenVerifier) -> None:
+    assert caller(verifier, signed(sub="s" * 256)).name == "token:" + "s" * 256
+    for subject in ("s" * 257, ""):
+        with pytest.raises(NotAuthenticated, match="names nobody"):
+            caller(verifier, signed(sub=subject))
+
+
+def test_a_token_of_the_longest_length(verifier: TokenVerifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = signed(more="m" * 5_000)
+    monkeypatch.setattr("cuihop_service.guard.tokens._LONGEST", len(token))
+    assert caller(verifier, token).name == "token:researcher"
+    with pytest.raises(NotAuthenticated, match="longer than"):
+        caller(verifier, signed(more="m" * 5_003))
+
+
 def test_the_provider_is_asked_once_and_a_verified_token_is_remembered(
     verifier: TokenVerifier, provider: Provider
 ) -> None:
