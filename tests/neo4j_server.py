@@ -26,6 +26,7 @@ from cuihop.string_table import StringTable
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_online import load_online
 from loader.rrf_made import isa, retired, written
+from neo4j_plugin import with_plugin
 from real_graphs import rows
 from shared_data import shared
 
@@ -66,8 +67,8 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """The session's server."""
-    with new_server(tmp_path_factory) as server:
+    """The session's server. A plugin lies in its folder, which its settings keep out."""
+    with with_plugin(new_server(tmp_path_factory)) as server:
         yield server
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import neo4j
 from cuihop.connection import NEO4J_SCHEMES
 from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from cuihop.neo4j import cypher
 from cuihop.neo4j.login import Login, password_of_file
 from neo4j import exceptions
 
@@ -147,6 +148,23 @@ class Neo4jConnection:
         with self._told(), self._session(neo4j.READ_ACCESS) as session:
             return session.execute_read(bounded)
 
+    def read_named(
+        self, name: str, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
+    ) -> Result:
+        """The same in a transaction that `end` can end by its name; ``session``: further settings of the session."""
+        bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(work)
+        with self._told(), self._session(neo4j.READ_ACCESS, **session) as opened:
+            return opened.execute_read(bounded)
+
+    def end(self, name: str) -> int:
+        """End the transactions of this name, over another connection. Returns how many the server still works on.
+
+        Raises:
+            GraphUnavailable: the server cannot be reached.
+        """
+        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+            return len(list(session.run(cypher.END_TRANSACTIONS, name=name)))
+
     def write(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
         """The same in one write transaction. ``work`` must bear being done twice: a lost answer is asked again."""
         bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
@@ -161,9 +179,9 @@ class Neo4jConnection:
         with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
             return list(session.run(text, parameters))
 
-    def _session(self, access: str) -> neo4j.Session:
+    def _session(self, access: str, **others: Any) -> neo4j.Session:
         self._log_in()
-        return self._driver.session(database=self.settings.database, default_access_mode=access)
+        return self._driver.session(database=self.settings.database, default_access_mode=access, **others)
 
     def _log_in(self) -> None:
         """See that the server accepts the password, as patiently as a transaction is tried."""
@@ -200,7 +218,7 @@ class Neo4jConnection:
     def _as_ours(self, error: exceptions.Neo4jError) -> Exception:
         code = error.code or ""
         where = self.settings.address
-        if "TransactionTimedOut" in code:
+        if "TransactionTimedOut" in code or code.endswith("Transaction.Terminated"):
             return QueryTimedOut(f"{where}: the answer took longer than allowed")
         if isinstance(error, exceptions.AuthError):
             return GraphUnavailable(self._login.refusal_text())
@@ -208,7 +226,7 @@ class Neo4jConnection:
             return GraphUnavailable(f"{where}: no database {self.settings.database!r}; set NEO4J_DATABASE")
         if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
             return LimitExceeded(f"{where}: the question needs more memory than the server allows one transaction")
-        if code.startswith("Neo.ClientError.Statement"):
+        if code.startswith(("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.")):
             return InputError("the server refuses the query", found=_first_line(error))
         return GraphUnavailable(f"{where}: {_first_line(error)}")
 

@@ -224,6 +224,14 @@ RETURN cui, c.name AS name, CASE place WHEN 0 THEN c.name ELSE c.synonyms[place 
 ORDER BY i
 """
 
+# Transactions by the name in their metadata. A server shows and ends those of the same user without further rights.
+
+END_TRANSACTIONS: LiteralString = """
+SHOW TRANSACTIONS YIELD transactionId AS transaction, metaData AS data WHERE data.cuihop = $name
+TERMINATE TRANSACTIONS transaction YIELD message
+RETURN message
+"""
+
 # Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
 # node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
 

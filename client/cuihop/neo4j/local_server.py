@@ -34,6 +34,13 @@ VERSION = "5.26.20"
 """The server that is resolved, of the long-term line that ``docker-compose.yml`` pins."""
 
 _ARTIFACTS = (("org.neo4j", "neo4j"), ("org.neo4j.app", "neo4j-server"), ("org.neo4j", "neo4j-import-tool"))
+_CLOSED = {
+    "dbms.security.allow_csv_import_from_file_urls": "false",
+    "internal.dbms.cypher_ip_blocklist": "0.0.0.0/0,::/0",
+    "dbms.security.procedures.allowlist": "db.*",
+}
+"""Queries read no files, reach no other machine, and call no plugins: ``docker-compose.yml`` says the same."""
+
 _OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
 _LOG_LINES = 20
 _BOLT_HANDSHAKE = bytes.fromhex("6060b017") + bytes.fromhex("00020405") + bytes(12)
@@ -107,7 +114,7 @@ class LocalServer:
     Args:
         home: the folder of data, logs and configuration; made where it is missing.
         heap, page_cache: memory of the server, as Java writes it, e.g. ``1g``.
-        settings: further lines of ``neo4j.conf``.
+        settings: further lines of ``neo4j.conf``, or others in place of those written here.
 
     Attributes:
         address: ``bolt://127.0.0.1:PORT``. The port stays the same over restarts.
@@ -133,16 +140,18 @@ class LocalServer:
         self.address = f"bolt://127.0.0.1:{self._bolt}"
         home.mkdir(parents=True, exist_ok=True)
         (home / "conf").mkdir(exist_ok=True)
-        lines = [
-            "server.default_listen_address=127.0.0.1",
-            f"server.bolt.listen_address=:{self._bolt}",
-            f"server.bolt.advertised_address=127.0.0.1:{self._bolt}",
-            f"server.http.listen_address=:{self._http}",
-            f"server.memory.pagecache.size={page_cache}",
-            "dbms.usage_report.enabled=false",
-            *settings,
-        ]
-        (home / "conf" / "neo4j.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = {
+            "server.default_listen_address": "127.0.0.1",
+            "server.bolt.listen_address": f":{self._bolt}",
+            "server.bolt.advertised_address": f"127.0.0.1:{self._bolt}",
+            "server.http.listen_address": f":{self._http}",
+            "server.memory.pagecache.size": page_cache,
+            "dbms.usage_report.enabled": "false",
+            **_CLOSED,
+            **{name: value for name, _, value in (line.partition("=") for line in settings)},
+        }
+        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        (home / "conf" / "neo4j.conf").write_text(text, encoding="utf-8")
         self.password = self._kept_password()
 
     def _kept_password(self) -> str:

@@ -235,5 +235,5 @@ def test_a_user_of_its_own_is_used(neo4j_server: LocalServer) -> None:
     settings = GuardSettings(cypher=True, cypher_user="curator", cypher_password="wrong")  # noqa: S106
     with cypher_connection(settings, settings_of(neo4j_server)) as connection:
         assert connection.settings.user == "curator"
-        assert connection.settings.connections == settings.cypher_running
+        assert connection.settings.connections == 2 * settings.cypher_running
         assert "wrong" not in repr(connection.settings)

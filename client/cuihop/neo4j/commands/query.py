@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import typer
@@ -38,7 +39,12 @@ def query(
         )
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        json.dump({"rows": rows, "truncated": answer.truncated}, sys.stdout, indent=2, ensure_ascii=False)
+        result = {
+            "rows": rows,
+            "truncated": answer.truncated,
+            "notifications": [asdict(remark) for remark in answer.notifications],
+        }
+        json.dump(result, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -49,6 +55,9 @@ def query(
         for row in answer.rows:
             shown.add_row(*(_cell(value) for value in row))
         console().print(shown)
+    for remark in answer.notifications:
+        place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
+        note(f"{remark.severity}: {place}{remark.message}")
     if answer.truncated:
         note(f"only the first {limit:,} rows; --limit shows more")
 
