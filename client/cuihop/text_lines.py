@@ -125,10 +125,14 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """The content, whether it is zipped or not; it begins as text does."""
     check_not_a_pipe(path)
     with path.open("rb") as plain:
-        zipped = plain.read(len(_GZIP)) == _GZIP
+        head = plain.read(_HEAD)
+    zipped = head.startswith(_GZIP)
+    if zipped:
+        head = b""
+        with contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile), gzip.open(path) as unzipped:
+            head = unzipped.read(_HEAD)  # a damaged stream is reported where its lines are read
+    _check_text(path, head)
     with gzip.open(path) if zipped else path.open("rb") as file:
-        with contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile):  # said where the lines are read
-            _check_text(path, cast(io.BufferedReader, file).peek(_HEAD)[:_HEAD])
         yield cast(BinaryIO, file)
 
 
@@ -149,7 +153,7 @@ def _check_text(path: Path, head: bytes) -> None:
         if 2 * max(odd, even) > len(head) // 2:
             found, advice = "text in UTF-16", "Save it as UTF-8."
     if found is not None:
-        raise InputError("not text in UTF-8", file=path, found=found, expected="plain text in UTF-8", advice=advice)
+        raise InputError("not UTF-8", file=path, found=found, expected="plain text in UTF-8", advice=advice)
 
 
 def _archive(path: Path, head: bytes) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cuihop.errors import InputError, NotAllowed
+from cuihop.errors import InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
     Direction,
@@ -22,6 +22,7 @@ from cuihop.graph import (
     checked_hops,
     resolved,
 )
+from cuihop.identifiers import EXPECTED, in_upper_case
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot import SnapshotGraph
@@ -198,6 +199,7 @@ class ConceptService:
         for concepts in (a, b):
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
+            _check_upper_case(concepts)
         self.limits.check("comparisons", len(a) * len(b))
         self.limits.check_hops(n)
         call.check()
@@ -224,6 +226,7 @@ class ConceptService:
         for concepts in (query, *corpus):
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
+            _check_upper_case(concepts)
         call.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
@@ -335,6 +338,12 @@ def _keyed(
     if index is None or not isinstance(pairs, KeyedPairs):
         return None
     return index.distances_of_keys(pairs.keys, direction=way, max_hops=bound)
+
+
+def _check_upper_case(concepts: Sequence[str]) -> None:
+    """Refuse CUIs in lower case, which files may hold: an answer has no place to say how they were read."""
+    if lower := [cui for cui in concepts if in_upper_case(cui) != cui]:
+        raise InvalidCui(lower, expected=EXPECTED["cui"])
 
 
 def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from concept_graph_contract import distances_by_networkx, small_graphs
@@ -61,6 +62,9 @@ def cases(draw: st.DrawFn) -> Case:
     names = st.lists(st.sampled_from([f"image {i}" for i in range(12)]), min_size=1, max_size=9, unique=True)
     queries = {name: draw(st.sampled_from(sets)) for name in draw(names)}
     corpus = {name: draw(st.sampled_from(sets)) for name in draw(names)} if draw(st.booleans()) else None
+    for images in (queries, corpus or {}):  # a collection of which the graph knows nothing is an error
+        found = frozenset[str]().union(*images.values())
+        assume(not found or not found <= set(STRANGERS))
     held = list(queries if corpus is None else corpus)
     ranking = {query: draw(st.lists(st.sampled_from(held), unique=True)) for query in queries}
     return Case(

@@ -127,7 +127,11 @@ def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     lines = done.out.splitlines()
     assert "short: 1 image retrieved itself; left out, the ranks behind close up" in lines
     assert "short: 3 images without a ranking: scored 0" in lines
-    assert not any(line.startswith("good:") for line in lines)
+    assert [line for line in lines if line.startswith("good:")] == [
+        "good: good.run: TREC run, 4 queries, 3 retrieved each"
+    ]
+    assert "short: short.run: TREC run, 1 query, 2 retrieved each" in lines
+    assert sum(line.startswith("images.csv: 4 images") for line in lines) == 1
 
 
 def test_systems_are_compared_with_one_of_them(run: Run) -> None:

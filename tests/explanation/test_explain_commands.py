@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
+from cuihop.evaluation.image_concepts import ImageConcepts
 from cuihop.evaluation.rankings import Similarity
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop_server import running_service
@@ -82,7 +83,8 @@ def test_a_pair_as_json_is_the_explanation(run: Run) -> None:
     told = explain_pair(
         IMAGES["query"], IMAGES["near"], example_graph(), 2, 0.2, "up", titles=("query", "near")
     ).as_dict()
-    assert json.loads(done.out) == {**told, "sensitivity": None, "picture": None}
+    inputs = {"concepts": "images.csv: 5 images, 8 concepts, 0 malformed"}
+    assert json.loads(done.out) == {**told, "sensitivity": None, "picture": None, "inputs": inputs}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_query_as_json_is_the_explanation(run: Run) -> None:
     )  # fmt: skip
     ranking = read_ranking("run.txt", tuple(IMAGES))
     asked = {"above": "near", "below": "exact", "ranking": ranking, "k": 3}
-    told = explain_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
+    told = explain_query(ImageConcepts.read("images.csv"), "query", example_graph(), **asked)  # type: ignore[arg-type]
     varied = sensitivity_of_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
     assert json.loads(done.out) == {**told.as_dict(), "sensitivity": varied.as_dict(), "picture": None}
 

@@ -77,6 +77,7 @@ def test_the_json_is_stable() -> None:
     read = json.loads(told.to_json())
     assert set(read) == {
         "release", "query", "n", "lambda", "direction", "corpus", "difference", "above", "below", "concepts", "ranking",
+        "inputs",
     }  # fmt: skip
     assert set(read["above"]) == {"image", "nn_iou", "iou", "explanation"}
     assert read["above"]["nn_iou"] == {"gain": 2 / 3, "rank": 1, "tied": 0}

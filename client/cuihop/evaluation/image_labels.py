@@ -160,7 +160,9 @@ class ImageLabels:
                 )  # fmt: skip
             if len(set(images)) < len(images):
                 twice = next(image for place, image in enumerate(images) if image in images[:place])
-                raise InputError("an image stands twice in the DataFrame", found=shown(twice), expected="each once")
+                raise InputError(
+                    "an image stands twice in the DataFrame", found=shown(twice), expected="each image once"
+                )
             texts = labels.iloc[:, 1:].astype(object).where(labels.iloc[:, 1:].notna(), "").astype(str)
             return cls({str(name): dict(zip(images, texts[name], strict=True)) for name in texts}, "DataFrame")
         if is_table_object(labels):

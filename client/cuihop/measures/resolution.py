@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.identifiers import identifier_fault, in_upper_case
+from cuihop.text_lines import counted
 
 __all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts"]
 
@@ -121,7 +122,7 @@ def check_some_known(
         listed = sorted(cui for cui in occurrences if upper.get(cui, cui) in isolated)
         raise InputError(
             "no concept of the images is in the graph", file=file,
-            found=f"{total:,} occurrences of {len(listed):,} identifiers, such as {listed[0]}",
+            found=f"{counted(total, 'occurrence')} of {counted(len(listed), 'identifier')}, such as {listed[0]}",
             expected=f"concepts of release {graph.release.name}", advice=advice,
         )  # fmt: skip
     warnings.warn(
