@@ -313,6 +313,55 @@ def test_labels_that_compiled_code_would_follow_out_of_bounds_are_set_aside(
         assert graph.distances(PAIRS * 30) == example_graph().distances(PAIRS * 30)
 
 
+def test_the_bounds_of_places_themselves(files: Path, tmp_path: Path) -> None:
+    """A section in the header, one a whole step within another, and one that ends a byte beyond the file."""
+    raw = (files / "graph.cuihop").read_bytes()
+    path = tmp_path / "x.cuihop"
+    first, second = sorted(
+        (section for section in parts(raw)[0]["sections"] if section["bytes"] >= 64), key=lambda s: s["offset"]
+    )[:2]
+    for name, place, told in (
+        (first["name"], 64, "in the header"),
+        (second["name"], first["offset"] + (first["bytes"] - 1) // 64 * 64, "in one place"),
+    ):
+        header, _ = parts(raw)
+        section = next(section for section in header["sections"] if section["name"] == name)
+        section["offset"] = place
+        path.write_bytes(forged(raw, header))
+        with pytest.raises(SnapshotError, match=told):
+            SnapshotGraph.open(path)
+
+
+@pytest.mark.parametrize("name", ["up_indices", "type_indices", "retired_relations"])
+def test_the_bounds_of_values_themselves(files: Path, tmp_path: Path, name: str) -> None:
+    graph = example_graph()
+    bound = {"up_indices": graph.release.concepts, "retired_relations": 5}.get(name, len(graph._types))
+    if not graph.sections.length(name):
+        pytest.skip("the example has nothing there")
+    path = tmp_path / "x.cuihop"
+
+    def set_value(array: np.ndarray[Any, Any]) -> None:
+        array[0] = bound
+
+    path.write_bytes(rewritten((files / "graph.cuihop").read_bytes(), name, set_value))
+    with pytest.raises(SnapshotError, match=f"'{name}' holds values"):
+        SnapshotGraph.open(path).verify()
+
+
+def test_the_bounds_of_values_of_labels_themselves(files: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.index"
+    build_index(example_graph(), roots=0).save(path)  # else all its concepts are roots, and no label has a hub
+    raw = path.read_bytes()
+    header, _ = parts(raw)
+
+    def first_hub_beyond_all(array: np.ndarray[Any, Any]) -> None:
+        array[np.flatnonzero(array != 2**32 - 1)[0]] = header["meta"]["labels"] << 8
+
+    path.write_bytes(rewritten(raw, "entries", first_hub_beyond_all))
+    with pytest.raises(SnapshotError, match="'entries' holds values"):
+        DistanceIndex.open(path, digest=header["meta"]["digest"]).verify()
+
+
 def test_edges_that_are_not_those_of_the_digest_are_refused_where_all_is_verified(files: Path, tmp_path: Path) -> None:
     raw = (files / "graph.cuihop").read_bytes()
     header, _ = parts(raw)

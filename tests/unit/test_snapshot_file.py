@@ -79,6 +79,13 @@ def test_every_truncation_is_refused(snapshot: Path, tmp_path: Path) -> None:
             SnapshotGraph.open(cut)
 
 
+def test_a_file_that_has_grown_is_refused(snapshot: Path) -> None:
+    with snapshot.open("ab") as file:
+        file.write(b"\0")
+    with pytest.raises(SnapshotError, match="truncated or grown"):
+        SnapshotGraph.open(snapshot)
+
+
 @settings(
     max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
