@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import uvloop
 from starlette.routing import BaseRoute
 
 from cuihop.snapshot import SnapshotGraph
@@ -63,7 +64,7 @@ def running_service(
     holder.settle("ready")
     core = ConceptService(holder, limits, names=names)
     http = listening_socket("127.0.0.1", 0)
-    loop = asyncio.new_event_loop()
+    loop = uvloop.new_event_loop()  # as in the program
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 

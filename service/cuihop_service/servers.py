@@ -8,7 +8,6 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import uvicorn
 from starlette.routing import BaseRoute
@@ -21,7 +20,7 @@ from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.descriptors import connections_each
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
-from cuihop_service.http_api.tls_connections import TlsConnection
+from cuihop_service.http_api.tls_listener import TlsListener
 
 __all__ = ["Servers"]
 
@@ -74,10 +73,13 @@ class Servers:
         self._http_socket = http
         self._http: _HttpServer | None = None
         self._http_task: asyncio.Task[None] | None = None
+        self._tls: TlsListener | None = None
         if http is not None:
+            held, heads = limits.connection_count(connections), limits.head_count(connections)
+            protocol = partial(BoundedHttp, connections=held, heads=heads)
             config = uvicorn.Config(
                 application(core, front, more_routes=more_routes, hosts=hosts),
-                http=_protocol(limits, connections, tls),  # type: ignore[arg-type]
+                http=protocol,  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -86,7 +88,13 @@ class Servers:
                 proxy_headers=False,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             )
-            self._http = _HttpServer(config)
+            self._http = server = _HttpServer(config)
+            if tls is not None:
+
+                def secured(begun: Callable[[], None]) -> BoundedHttp:
+                    return protocol(begun=begun, config=config, server_state=server.server_state, app_state={})
+
+                self._tls = TlsListener(http, _context(tls), held, heads, secured)
         self._grpc: GrpcServer | None = None
         self.grpc_port = 0
         if grpc_address is not None:
@@ -99,12 +107,15 @@ class Servers:
             await self._grpc.start()
             await self._grpc.tell_health(True)
         if self._http is not None and self._http_socket is not None:
-            self._http_task = asyncio.create_task(self._http.serve([self._http_socket]))
+            sockets = [self._http_socket] if self._tls is None else []
+            self._http_task = asyncio.create_task(self._http.serve(sockets))
             while not self._http.started:
                 if self._http_task.done():
                     await self._http_task
                     raise InputError("HTTP did not start", column="http-port")
                 await asyncio.sleep(0.005)
+            if self._tls is not None:
+                self._tls.start()
 
     async def tell_health(self, serving: bool) -> None:
         """What the standard gRPC health service says."""
@@ -118,28 +129,21 @@ class Servers:
             ends.append(self._grpc.stop(seconds))
         if self._http is not None and self._http_task is not None:
             self._http.config.timeout_graceful_shutdown = max(1, int(seconds))
+            if self._tls is not None:
+                self._tls.close()
             self._http.should_exit = True
             ends.append(_ended(self._http_task))
         await asyncio.gather(*ends)
 
 
-def _protocol(limits: AddressLimits, connections: int, tls: TlsFiles | None) -> Callable[..., asyncio.Protocol]:
-    """What makes the protocol of a new HTTP connection."""
-    held, heads = limits.connection_count(connections), limits.head_count(connections)
-    http = partial(BoundedHttp, connections=held, heads=heads)
-    if tls is None:
-        return http
+def _context(tls: TlsFiles) -> ssl.SSLContext:
     tls.read()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tls.certificate, tls.key)
     if tls.client_ca is not None:
         context.load_verify_locations(tls.client_ca)
         context.verify_mode = ssl.CERT_REQUIRED
-
-    def secured(**options: Any) -> TlsConnection:
-        return TlsConnection(context, held, heads, BoundedHttp.head_seconds, partial(http, **options))
-
-    return secured
+    return context
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

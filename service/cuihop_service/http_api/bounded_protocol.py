@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
@@ -42,6 +43,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     Args:
         connections, heads: counts of all connections on the port, and of those that have not sent a whole head.
+        begun: called when the connection is there, before it is counted.
         options: as uvicorn gives them.
     """
 
@@ -60,8 +62,16 @@ class BoundedHttp(HttpToolsProtocol):
     answer_seconds = 60.0
     """For a caller to take any of an answer that fills the buffers."""
 
-    def __init__(self, *, connections: AddressCount, heads: AddressCount, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        connections: AddressCount,
+        heads: AddressCount,
+        begun: Callable[[], None] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
+        self._begun = begun
         self._connections_held = connections
         self._heads_held = heads
         self._holds_connection = self._holds_head = False
@@ -79,6 +89,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._head = self._unfinished = self._headers = self._body = 0
         self._since = self._last = self.loop.time()
         super().connection_made(transport)
+        if self._begun is not None:
+            self._begun()
         self._network = network_of(self.client[0] if self.client else "")
         self._holds_connection = self._connections_held.enter(self._network)
         self._holds_head = self._holds_connection and self._heads_held.enter(self._network)
