@@ -103,6 +103,56 @@ def test_during_a_switch_a_query_waits_for_its_end(connection: Neo4jConnection) 
         curator_query(connection, "MATCH (c:Concept) RETURN c LIMIT 1")
 
 
+TYPED_WRONGLY = "MATCH (c:Conzept)-[:ISA]->(p:Concept) WHERE c.nme = 'Heart' RETURN p.cui AS cui"
+
+
+def test_what_the_server_remarks_comes_with_the_answer(connection: Neo4jConnection) -> None:
+    remarks = curator_query(connection, TYPED_WRONGLY).notifications
+    assert [(remark.severity, remark.line, remark.column) for remark in remarks] == [
+        ("warning", 1, 10),
+        ("warning", 1, 21),
+        ("warning", 1, 47),
+    ]
+    for name, remark in zip(("label `Conzept`", "type `ISA`", "property `nme`"), remarks, strict=True):
+        assert f"{name} does not exist" in remark.message
+    remarks = curator_query(
+        connection, "RETURN 1 AS n UNION\nMATCH (a:Concept), (b:Concept) RETURN 2 AS n"
+    ).notifications
+    assert [(remark.severity, remark.line, remark.column) for remark in remarks] == [("information", 2, 1)]
+    assert "cartesian product" in remarks[0].message
+    assert not curator_query(connection, "MATCH (c:Concept) RETURN c.cui LIMIT 1").notifications
+
+
+def test_an_error_of_the_server_names_the_column_of_the_query(connection: Neo4jConnection) -> None:
+    with pytest.raises(InputError, match=r"\(line 1, column 8\)"):
+        curator_query(connection, "RETURN absent")
+
+
+def test_an_unknown_procedure_is_an_error_of_the_caller(connection: Neo4jConnection) -> None:
+    with pytest.raises(InputError, match=r"no\.such\.thing"):
+        connection.read(lambda tx: tx.run("CALL no.such.thing()").consume())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RETURN 'LOAD CSV FROM' AS text, \"CALL dbms.listConfig()\" AS other",
+        "RETURN 'it''s' AS x".replace("''", "\\'"),
+        "MATCH (c:Concept) RETURN c.load AS load, c.csv AS csv, c.set, c.call LIMIT 1",
+        "MATCH (c:Set {create: 1}) RETURN c",
+        "WITH {load: 1, set: 2} AS x RETURN x.load, x.set",
+        "// LOAD CSV\nRETURN 1 /* CREATE\n (n) */ AS `SET`",
+        "RETURN date.truncate('month', date('2026-11-22')) AS d, duration.between(date(), date()) AS e",
+        "CALL db . labels () YIELD label RETURN label;",
+        "MATCH (c:Concept {cui: $set}) RETURN c.name",
+        "RETURN '\\u00e9' AS e",
+        "  \n\tmatch (c:Concept) return count(c)",
+    ],
+)
+def test_what_only_looks_dangerous_is_answered(connection: Neo4jConnection, text: str) -> None:
+    assert curator_query(connection, text, {"set": "C0006121"}).columns
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     application()(list(arguments), standalone_mode=False)
     return capsys.readouterr().out
@@ -118,6 +168,14 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     out = run(capsys, "query", text, "-p", "cui=C0006121", "-f", "json")
     assert json.loads(out)["rows"] == [{"cui": "C0006121", "synonyms": ["Brainstem", "Truncus encephali"]}]
     assert "Truncus encephali" in run(capsys, "query", text, "-p", "cui=C0006121")
+    application()(["query", TYPED_WRONGLY, "--format", "csv"], standalone_mode=False)
+    said = capsys.readouterr()
+    assert said.out == "cui\n"
+    assert "warning: line 1, column 10: " in said.err
+    assert "`Conzept` does not exist" in said.err
+    told = json.loads(run(capsys, "query", TYPED_WRONGLY, "--format", "json"))
+    assert told["rows"] == []
+    assert told["notifications"][0]["column"] == 10
 
     new = SnapshotGraph.of([("C0006121", "C0006104"), ("C7777777", "C0006104")], name="from the command line")
     new.save(tmp_path / "new.cuihop")
@@ -132,7 +190,10 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert [r["number"] for r in listed if r["active"]] == [number]
     run(capsys, "snapshot", "--output", str(tmp_path / "back.cuihop"))
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
-    listed = json.loads(run(capsys, "releases", "rollback", "--json"))["releases"]
+    application()(["releases", "rollback", "--json"], standalone_mode=False)
+    said = capsys.readouterr()
+    assert f"readers went back from release {number} to release " in said.err
+    listed = json.loads(said.out)["releases"]
     old = next(r["number"] for r in listed if r["active"])
     assert old != number
     compared = json.loads(run(capsys, "releases", "compare", str(old), str(number), "--json"))

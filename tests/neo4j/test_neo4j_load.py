@@ -143,9 +143,57 @@ def test_a_switch_is_seen_by_new_readers_and_not_by_old_ones(neo4j_server: Local
         assert (before.number, after.number) == (one.number, two.number)
         assert before.distance("C0006121", "C0018670") == 3
         assert after.distance("C0006121", "C0018670") == 1
-        assert roll_back(connection) == one.number
+        assert roll_back(connection) == (two.number, one.number)
         assert Neo4jGraph(connection).number == one.number
-        assert roll_back(connection) == two.number
+
+
+def test_going_back_twice_never_leads_forward_again(connection: Neo4jConnection) -> None:
+    for stored in stored_releases(connection):
+        if not stored.active:
+            remove(connection, stored.number)
+    first, second, third = (
+        load_online(SnapshotGraph.of([("C0006121", f"C000000{n}")], name=f"back, {n}").sections, connection).number
+        for n in (1, 2, 3)
+    )
+    assert roll_back(connection) == (third, second)
+    assert roll_back(connection) == (second, first)
+    switch_to(connection, third)  # a release that was left is no release to go back to, unless it is switched to again
+    assert roll_back(connection) == (third, first)
+    switch_to(connection, second)
+    switch_to(connection, first)  # a switch back is a way back, too
+    for stored in stored_releases(connection):
+        if not stored.active:
+            remove(connection, stored.number)
+    with pytest.raises(InputError, match=f"no release to go back to; found release {first} is active"):
+        roll_back(connection)
+    assert Neo4jGraph(connection).number == first
+
+
+def test_a_removed_release_is_no_release_to_go_back_to(connection: Neo4jConnection) -> None:
+    first, second, third = (
+        load_online(SnapshotGraph.of([("C0006121", f"C000000{n}")], name=f"gap, {n}").sections, connection).number
+        for n in (1, 2, 3)
+    )
+    remove(connection, second)
+    assert roll_back(connection) == (third, first)
+
+
+def test_a_database_of_an_earlier_version_is_rolled_back_once(connection: Neo4jConnection) -> None:
+    first, second = (
+        load_online(SnapshotGraph.of([("C0006121", f"C000000{n}")], name=f"early, {n}").sections, connection).number
+        for n in (1, 2)
+    )
+    connection.run_alone("MATCH (s:CuihopStore) REMOVE s.history")
+    assert roll_back(connection) == (second, first)
+    with pytest.raises(InputError, match="no release to go back to"):
+        roll_back(connection)
+
+
+def test_an_interrupted_switch_is_finished_before_a_rollback(connection: Neo4jConnection) -> None:
+    load_online(example_graph().sections, connection)
+    connection.run_alone("MATCH (s:CuihopStore) SET s.labelled = null")
+    with pytest.raises(ReleaseMismatch, match="cuihop releases switch"):
+        roll_back(connection)
 
 
 CHAIN = [(f"C{i:07d}", f"C{i + 1:07d}") for i in range(18)]

@@ -234,14 +234,20 @@ RETURN message
 
 # Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
 # node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
+# `history` holds the releases to go back to, the nearest last. A switch to one of them drops it and those after it, so
+# that going back twice never leads forward again. Databases of earlier versions have `previous` only.
 
 SWITCH: LiteralString = """
 MATCH (s:CuihopStore {id: 0})
 SET s.locked_at = timestamp()
 WITH s
 MATCH (r:Release {number: $release, state: 'complete'})
-SET s.previous = CASE WHEN s.active = r.number THEN s.previous ELSE s.active END
-SET s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1
+WITH s, r, coalesce(s.history, CASE WHEN s.previous IS NULL THEN [] ELSE [s.previous] END) AS history
+SET s.history = CASE
+  WHEN s.active IS NULL OR s.active = r.number THEN history
+  WHEN r.number IN history THEN history[..head([i IN range(0, size(history) - 1) WHERE history[i] = r.number])]
+  ELSE history + s.active END
+SET s.previous = last(s.history), s.active = r.number, s.labelled = null, s.switches = coalesce(s.switches, 0) + 1
 RETURN s.active AS active
 """
 
@@ -311,7 +317,9 @@ MATCH (s:CuihopStore {id: 0})
 SET s.locked_at = timestamp()
 WITH s WHERE coalesce(s.active, -1) <> $release
 MATCH (r:Release {number: $release})
-SET r.state = 'removing', s.previous = CASE s.previous WHEN $release THEN null ELSE s.previous END
+WITH s, r, coalesce(s.history, CASE WHEN s.previous IS NULL THEN [] ELSE [s.previous] END) AS history
+SET r.state = 'removing', s.history = [number IN history WHERE number <> $release]
+SET s.previous = last(s.history)
 RETURN r.number AS number
 """
 

@@ -126,17 +126,28 @@ def _move_label(connection: Neo4jConnection, number: int, first: str | None, las
     connection.write(move, timeout=_SWITCH_SECONDS)
 
 
-def roll_back(connection: Neo4jConnection) -> int:
-    """Switch to the release that was active before, and return its number.
+def roll_back(connection: Neo4jConnection) -> tuple[int, int]:
+    """Switch to the release that was active before the present one; returns the numbers of both, from and to.
+
+    Repeated, it goes further back, and never forward again: a release that readers were taken back from is left out.
 
     Raises:
-        InputError: there was none, or it has been removed.
+        InputError: there is no release further back that is still stored.
+        ReleaseMismatch: a switch is under way, or was interrupted.
     """
     found = store(connection)
-    if found is None or found.previous is None:
-        raise InputError("there is no release to go back to", advice="See: cuihop releases list")
+    if found is not None and found.active != found.labelled:
+        raise ReleaseMismatch(
+            f"a switch to release {found.active} is not finished; finish it with: cuihop releases switch {found.active}"
+        )
+    if found is None or found.active is None or found.previous is None:
+        raise InputError(
+            "there is no release to go back to",
+            found="nothing is active" if found is None or found.active is None else f"release {found.active} is active",
+            advice="Name one: cuihop releases list, cuihop releases switch NUMBER.",
+        )
     switch_to(connection, found.previous)
-    return found.previous
+    return found.active, found.previous
 
 
 def remove(connection: Neo4jConnection, number: int) -> None:

@@ -28,7 +28,8 @@ class Store:
     """The one node that says what the database is.
 
     Attributes:
-        active, previous: number of the release that readers get, and of the one before; ``None`` if there is none.
+        active: number of the release that readers get; ``None`` if there is none.
+        previous: number of the release that a rollback leads to; ``None`` if there is none.
         labelled: the release whose concepts carry the label ``Concept``; ``None`` while the label is on its way.
         switches: how often readers were switched.
     """

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
+import socket
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,6 +59,7 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
     file = folder / "keys.json"
     keys = {
         "curator": new_key_in(file, "curator", "read", "names", "cypher"),
+        "other": new_key_in(file, "other", "read", "names", "cypher"),
         "nameless": new_key_in(file, "nameless", "read", "cypher"),
         "reader": new_key_in(file, "reader", "read", "names"),
     }
@@ -198,6 +203,82 @@ def test_a_query_that_takes_too_long_ends_in_time(opened: Opened) -> None:
             "MATCH (a), (b), (c), (d), (e), (f), (g) RETURN max(a.cui + b.cui + c.cui + d.cui + e.cui + f.cui) AS n"
         )
         assert curators.ask(product).status == 504
+
+
+ROWS = "UNWIND range(1, 1000000000) AS a RETURN sum(a) AS s"
+EXPRESSION = "RETURN reduce(s = 0, x IN range(1, 300000000) | s + x) AS s"
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 90.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def running(curators: Curators) -> int:
+    """Curators' queries that the database works on."""
+    rows = curators.store.run_alone("SHOW TRANSACTIONS YIELD metaData AS d WHERE d.cuihop IS NOT NULL RETURN 1 AS one")
+    return len(rows)
+
+
+def test_one_caller_never_takes_all_the_room(opened: Opened) -> None:
+    with opened(cypher_seconds=20.0, cypher_running=4) as curators, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(curators.ask, ROWS) for _ in range(2)]
+        until(lambda: running(curators) == 2)
+        refused = curators.ask("RETURN 1 AS one")
+        assert (refused.status, refused.json["reason"]) == (429, "RATE_LIMITED")
+        assert re.search(r"2 queries of 'curator' are running, the most for one caller; try again in \d+ s",
+                         refused.json["detail"])  # fmt: skip
+        assert 1 <= int(refused.headers["retry-after"]) <= 20
+        assert curators.ask("RETURN 1 AS one", key="other").json["rows"] == [[1]]
+        asked += [pool.submit(curators.ask, ROWS, key="other") for _ in range(2)]
+        until(lambda: running(curators) == 4)
+        for answer in asked:
+            assert answer.result().status == 504
+        until(lambda: running(curators) == 0)
+        assert curators.ask("RETURN 1 AS one").json["rows"] == [[1]]
+
+
+def test_room_stays_taken_while_the_database_works_on_what_was_ended(opened: Opened) -> None:
+    with opened(cypher_seconds=0.5, cypher_running=2) as curators:
+        assert curators.ask(EXPRESSION).status == 504
+        busy = curators.ask("RETURN 1 AS one")
+        assert busy.status == 429, busy.body
+        assert curators.ask("RETURN 1 AS one", key="other").status == 200
+        until(lambda: running(curators) == 0)
+        until(lambda: curators.ask("RETURN 1 AS one").status == 200)
+
+
+def test_a_query_whose_caller_hangs_up_is_ended(opened: Opened) -> None:
+    with opened(cypher_seconds=60.0) as curators:
+        body = json.dumps({"query": ROWS}).encode()
+        head = (
+            f"POST /v1/cypher HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {curators.keys['curator']}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", curators.service.http_port)) as line:
+            line.sendall(head.encode() + body)
+            until(lambda: running(curators) == 1)
+        until(lambda: running(curators) == 0)
+        assert curators.ask("RETURN 1 AS one").json["rows"] == [[1]]
+
+
+def test_remarks_of_the_database_come_with_the_answer(curators: Curators) -> None:
+    answer = curators.ask("MATCH (c:Conzept) RETURN c.cui AS cui")
+    assert answer.json["rows"] == []
+    (remark,) = answer.json["notifications"]
+    assert (remark["severity"], remark["line"], remark["column"]) == ("warning", 1, 10)
+    assert "`Conzept` does not exist" in remark["message"]
+    schemas = http(curators.service, "/openapi.json").json["components"]["schemas"]
+    assert schemas["CypherAnswer"]["properties"]["notifications"]["description"]
+    assert set(schemas["CypherNotification"]["properties"]) == set(remark)
+
+
+def test_an_unknown_procedure_or_function_is_an_error_of_the_caller(curators: Curators) -> None:
+    for query in ("CALL no.such.thing()", "RETURN no.such.thing() AS x", "RETURN nosuchthing(1) AS x"):
+        answer = curators.ask(query)
+        assert (answer.status, answer.json["reason"]) == (400, "INVALID_INPUT"), answer.body
 
 
 def test_who_may_not_send_queries_is_told_why(opened: Opened) -> None:

@@ -59,7 +59,8 @@ def releases(
             switch_to(connection, given[0])
             note(f"readers get release {given[0]}")
         elif action == "rollback":
-            note(f"readers get release {roll_back(connection)} again")
+            left, number = roll_back(connection)
+            note(f"readers went back from release {left} to release {number}")
         elif action == "remove":
             remove(connection, given[0])
             note(f"release {given[0]} is removed")
