@@ -57,7 +57,7 @@ class ImageCollection:
 
         made = cls(asked, held, resolved_concepts(identifiers, graph, unknown, where))
         if graph is not None and made.resolved.isolated:
-            for images in (asked,) if made.one else (asked, held):
+            for images in {id(images): images for images in (asked, held) if not images.derived}.values():
                 check_some_known(made.resolved, Counter(chain.from_iterable(images.values())), graph, images.source)
         return made
 

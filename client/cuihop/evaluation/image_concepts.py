@@ -33,6 +33,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         source: the file, or how else it came.
         lower: concepts that stood in lower case, each counted in every image that has it; they are read in upper case.
         places: the number of each image's row. unit: what the rows are called.
+        derived: made from another collection, of which the share of unknown concepts was looked at.
     """
 
     sets: Mapping[str, frozenset[str]]
@@ -41,6 +42,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
     lower: int = 0
     places: Sequence[int] = ()
     unit: str = "row"
+    derived: bool = False
 
     def __getitem__(self, image: str) -> frozenset[str]:
         return self.sets[image]

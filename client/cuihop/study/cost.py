@@ -50,7 +50,9 @@ def costs(setup: Setup, timed: int, telling: Telling) -> list[Cost]:
         timed: how many queries plain Python is timed with; drawn by chance.
         telling: who is told.
     """
-    _timed(setup, ImageConcepts(dict(list(setup.images.items())[:_WARMING])), 1, telling)  # code is made or loaded
+    _timed(
+        setup, ImageConcepts(dict(list(setup.images.items())[:_WARMING]), derived=True), 1, telling
+    )  # code is made or loaded
     return _timed(setup, setup.images, timed, telling)
 
 

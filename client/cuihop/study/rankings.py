@@ -79,4 +79,6 @@ def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:
     names = sorted(images)
     order = np.random.default_rng(seed).permutation(len(names)).tolist()
     other = {name: names[place] for name, place in zip(names, order, strict=True)}
-    return ImageConcepts({name: images[other[name]] for name in images}, source=f"{images.source}, shuffled")
+    return ImageConcepts(
+        {name: images[other[name]] for name in images}, source=f"{images.source}, shuffled", derived=True
+    )
