@@ -138,6 +138,13 @@ def test_two_options_that_name_one_file_are_refused(here: Path, program: Run) ->
     assert (done.code, "--output and --card name one file" in done.err) == (3, True)
 
 
+def test_an_input_without_a_name_of_its_own_is_none(here: Path, program: Run) -> None:  # noqa: F811
+    for odd in (".", "..", "/", "x="):
+        done = program("compare", odd, "other", "--concepts", "other", "--output", "new.csv")
+        assert done.code in (2, 3)
+        assert "Traceback" not in done.err
+
+
 def test_an_input_that_is_standard_input_is_not_written_over(here: Path) -> None:
     """The program itself, as the shell would run it."""
     import sys

@@ -234,7 +234,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "half.run", "-m", "RR", "--qrels", "qrels"], 3, "half.run: queries without a ranking; found 3"),
         (["good.run", "bad.run", *CONCEPTS, "--resamples", "9999999"], 3, "1 or more, 1,000,000 at most"),
         (["a/b=good.run", "bad.run", *CONCEPTS, "--cards", "folder"], 6, "no score card can be called 'a/b'"),
-        (["good.run", "bad.run", *CONCEPTS, "--cards", "qrels/folder"], 6, "not a folder for score cards"),
+        (["good.run", "bad.run", *CONCEPTS, "--cards", "qrels/folder"], 6, "not written: not a folder"),
     ],
 )
 def test_what_does_not_go_together_is_told(run: Run, arguments: list[str], code: int, message: str) -> None:

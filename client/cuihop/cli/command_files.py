@@ -67,7 +67,7 @@ def _named(value: object) -> Iterator[str]:
         elif isinstance(text, str):
             for name in (text, text.partition("=")[2].strip(), text.removeprefix("snapshot:")):
                 yield name
-                if name:
+                if Path(name).name:  # "." has none, and no index beside it
                     yield os.fspath(index_path(name))
 
 
