@@ -367,6 +367,15 @@ def test_the_command_line_warns_once(folder: Path) -> None:
         assert found.account.count("33.3% of the concepts (1 of 3 occurrences) are unknown in release example") == 1
 
 
+def test_an_index_column_is_no_image() -> None:
+    labels = pd.DataFrame({"Unnamed: 0": [0, 1], "image": ["a", "b"], "modality": ["CT", "MR"]})
+    with pytest.raises(CuihopError, match=r"Unnamed: 0, image, modality.*is an index"):
+        ImageLabels.of(labels)
+    concepts = pd.DataFrame({"Unnamed: 0": [0, 1], "ID": ["a", "b"], "CUIs": ["C0042449", ""]})
+    with pytest.raises(CuihopError, match=r"wrong number of columns.*is an index"):
+        ImageConcepts.of(concepts)
+
+
 # Arrays that a program holds
 
 

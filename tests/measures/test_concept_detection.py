@@ -98,6 +98,30 @@ def test_an_image_whose_name_holds_id_is_no_header(tmp_path: Path) -> None:
         assert evaluate_detection(truth, predictions).queries == ("b",)
 
 
+@pytest.mark.parametrize(
+    ("first", "strict", "official"),
+    [
+        ("ID,CUIs", True, True),
+        ("image,concepts", True, False),  # the organisers' evaluator looks for ID
+        ("filename,cui", True, False),
+        ("ID", True, True),
+        ("ID,", True, True),
+        ("x,", False, False),  # an image without concepts
+        ("x,C1", False, False),
+        ("COVID_1,C1", False, False),
+        ("x,HP:0001250", False, False),
+    ],
+)
+def test_a_header_is_a_first_line_whose_second_column_holds_no_digit(
+    tmp_path: Path, first: str, strict: bool, official: bool
+) -> None:
+    truth, predictions, _ = files(tmp_path, f"{first}\nb,C2\n", f"{first}\nb,C2\n")
+    for way, header in ((False, strict), (True, official)):
+        found = evaluate_detection(truth, predictions, official=way)
+        assert (found.queries == ("b",)) == header
+        assert ("no header" in found.inputs["truth"]) == (not header)
+
+
 def test_the_manual_ground_truth_holds_no_other_image(tmp_path: Path) -> None:
     truth, predictions, manual = files(tmp_path, "a,C1\n", "a,C1\n", "a,C1\nb,C2\n")
     with pytest.raises(InputError, match=r"manual\.csv, line 2, column 1: not an image of the ground truth; found 'b'"):
