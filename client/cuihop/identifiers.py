@@ -100,8 +100,8 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> Fault | Non
         return Fault("an identifier is missing", "identifiers between ';'")
     if text[0] in _QUOTES or text[-1] in _QUOTES:
         return Fault("a list as Python writes it in place of identifiers", _SEVERAL)
-    parts = [part for part in _SEPARATOR.split(text) if part]
-    separator = _SEPARATOR.search(text)
+    parts = [part for part in _SEPARATOR.split(text.strip()) if part]
+    separator = _SEPARATOR.search(text.strip())
     if separator is not None and all(map(looks_like_identifier, parts)):
         mark = separator.group().strip(" ")[:1]
         return Fault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
@@ -124,7 +124,7 @@ def concept_set(text: str | Iterable[str]) -> frozenset[str]:
         InputError: an identifier is missing between two semicolons.
     """
     if not isinstance(text, str):
-        return frozenset(identifier.strip() for identifier in text)
+        return frozenset(text)
     if not text.strip():
         return frozenset()
     parts = [part.strip() for part in text.split(";")]

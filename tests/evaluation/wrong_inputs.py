@@ -414,7 +414,7 @@ SETS: dict[str, tuple[str, str | Right]] = {
     "tab": ("C0042449\tC0018670", "identifiers separated by a tab"),
     "pipe": ("C0042449|C0018670", r"identifiers separated by '\|'"),
     "Python list": ("['C0042449', 'C0018670']", "a list as Python writes it"),
-    "trailing semicolon": ("C0042449;C0018670;", "an identifier is missing"),
+    "trailing semicolon": ("C0042449;C0018670;", "an identifier is missing|not an identifier: ''"),
     "nan": ("nan", "a missing value in place of identifiers"),
     "not ASCII": ("Ménière", "not an identifier"),
 }

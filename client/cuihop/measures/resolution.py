@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
 from cuihop.graph import ConceptGraph, resolved
-from cuihop.identifiers import identifier_fault, in_upper_case
+from cuihop.identifiers import EXPECTED, Fault, identifier_fault, in_upper_case
 from cuihop.text_lines import counted
 
 __all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts"]
@@ -79,8 +79,8 @@ def resolved_concepts(
     distinct = sorted(set(identifiers))
     kind = "any" if graph is None else graph.release.identifiers
     for identifier in distinct:
-        if fault := identifier_fault(identifier, kind):
-            alike = [other for other in distinct if identifier_fault(other, kind) == fault]
+        if fault := identifier_fault(identifier, kind) if identifier else Fault("not an identifier", EXPECTED[kind]):
+            alike = [other for other in distinct if other == identifier or identifier_fault(other, kind) == fault]
             raise InvalidCui(alike, expected=fault.expected, problem=fault.problem, where=where(identifier))
     upper = {identifier: in_upper_case(identifier) for identifier in distinct}
     folded = {asked: taken for asked, taken in upper.items() if asked != taken}
