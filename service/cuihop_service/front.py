@@ -266,7 +266,7 @@ class Front:
                 raise
 
     async def allowed(self, asked: Asked) -> Caller:
-        """Who asks, where they have the scope, before the question itself is read. Refusals are accounted for.
+        """Authenticate a caller and check the scope, before the question itself is read. Refusals are accounted for.
 
         Raises:
             NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.

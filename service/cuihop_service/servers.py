@@ -98,7 +98,8 @@ class Servers:
         self._grpc: GrpcServer | None = None
         self.grpc_port = 0
         if grpc_address is not None:
-            self._grpc = GrpcServer(core, front, limits, connections, shared_port=shared_port)
+            each = max(1, connections // _addresses_of(grpc_address[0]))
+            self._grpc = GrpcServer(core, front, limits, each, shared_port=shared_port)
             self.grpc_port = self._grpc.listen(*grpc_address, tls)
 
     async def start(self) -> None:
@@ -134,6 +135,16 @@ class Servers:
             self._http.should_exit = True
             ends.append(_ended(self._http_task))
         await asyncio.gather(*ends)
+
+
+def _addresses_of(host: str) -> int:
+    """How many addresses a name has: gRPC listens on all of them, and bounds the connections of each."""
+    if host.rstrip(".").lower() == "localhost":
+        return 2  # of IPv4 and of IPv6, whatever the system's table of hosts says
+    try:
+        return len({found[4][0] for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}) or 1
+    except OSError:  # to listen will fail, with words of its own
+        return 1
 
 
 def _context(tls: TlsFiles) -> ssl.SSLContext:

@@ -1,7 +1,7 @@
-"""RPC handlers that read a message only after they know its caller, and refuse what is no message.
+"""RPC handlers that authenticate a caller before they read a message, and refuse bytes that are no message.
 
-gRPC's own handlers read and parse a message before anybody is asked who sends it, and tell what cannot be parsed as
-a fault of the server, with a stack trace in the log. These take the bytes themselves.
+gRPC's own handlers read and parse a message before its sender is authenticated, and report bytes that cannot be
+parsed as a fault of the server, with a stack trace in the log. These take the bytes themselves.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Rpc:
 
     Attributes:
         context: gRPC's own.
-        head: what its metadata tell of a question, which comes later; and who asks.
+        head: the question so far: caller and metadata; the rest comes with the message.
     """
 
     context: Context
@@ -74,7 +74,7 @@ class ConceptGraphHandlers:
         self._front = front
 
     async def begin(self, name: str, context: Context) -> Rpc:
-        """Learn who calls, before the message is read. A call that is refused ends here."""
+        """Authenticate the caller before the message is read. A call that is refused ends here."""
         headers = {key: value for key, value in (context.invocation_metadata() or ()) if isinstance(value, str)}
         head = Asked(
             operation=_OPERATIONS[name],

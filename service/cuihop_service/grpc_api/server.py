@@ -65,7 +65,7 @@ class GrpcServer:
         core: who answers.
         front: what every question passes.
         limits: bounds for each address.
-        connections: the most at a time, of all addresses.
+        connections: the most at a time on each address that it listens on.
         shared_port: whether several processes listen on the port.
     """
 

@@ -1,4 +1,4 @@
-"""Bounds on what callers hold and cause before they are authenticated: for each address, and in all.
+"""Bounds on connections, heads, failures and log lines, before authentication: for each address, and in all.
 
 The same bounds hold on both ports and for ``/metrics``. An address is that of the connection, a proxy's where one
 stands between; of IPv6 it is the network of 64 bits, for one machine may have all addresses in it.
@@ -74,7 +74,7 @@ class AddressLimits:
 
 
 class AddressCount:
-    """How many of something each address holds. Not for several threads.
+    """A count of held things by address. Not for several threads.
 
     Args:
         each: the most of one address.
@@ -105,7 +105,7 @@ class AddressCount:
             del self._of[network]
 
     def is_proxy(self, network: str) -> bool:
-        """Whether the address stands for many callers."""
+        """True for an address that stands for many callers."""
         if not self._proxies:
             return False
         try:

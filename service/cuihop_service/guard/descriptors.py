@@ -1,4 +1,4 @@
-"""File descriptors: how many connections they suffice for, with a reserve for everything else."""
+"""The share of the file descriptors that connections may take, with a reserve for everything else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["connections_each"]
 
 _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
 _MOST_CONNECTIONS = 8_192  # on one port
-_RESERVE = 96  # files, pipes, the database, Redis, the identity provider
+_RESERVE = 128  # files, pipes, the database, Redis, the identity provider
 _PORTS = 2
 
 

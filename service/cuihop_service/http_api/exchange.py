@@ -157,7 +157,7 @@ class Exchange:
 
 
 def asked_of(request: Request, operation: str, **others: Any) -> Asked:
-    """What the head of a request tells of a question: who asks, with which credentials, and from where.
+    """The question as far as the head of its request goes: credentials, certificate, address, identifier.
 
     Args:
         request: as it came.

@@ -1,4 +1,4 @@
-"""The ``Host`` headers that are answered: what a page elsewhere makes a browser send is not."""
+"""A check of the ``Host`` header, for pages elsewhere must not make a browser ask this service."""
 
 from __future__ import annotations
 

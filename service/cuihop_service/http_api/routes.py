@@ -130,9 +130,9 @@ def routes(exchange: Exchange) -> APIRouter:
         first = asyncio.ensure_future(anext(lines, None))
         await asyncio.wait({first}, timeout=_FIRST_LINE_SECONDS)
         if first.done():
-            first.result()  # an error is told as the whole answer
+            first.result()  # an error is the whole answer
         headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
-        return _Stream(_told(exchange, request, first, lines), headers)
+        return _Stream(_written(exchange, request, first, lines), headers)
 
     @router.get("/path", response_model=bodies.PathBody, tags=["distances"])
     async def path(
@@ -317,7 +317,7 @@ async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes
         yield await _streamed_answer(exchange, request, line, number)
 
 
-async def _told(
+async def _written(
     exchange: Exchange, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The answers as they come; an error is the last line."""

@@ -5,7 +5,7 @@ of tokens) cannot start a new line, nor write to a terminal: every character tha
 traceback has its frames and the type of the error, not its message, which may repeat the question.
 
 Lines that callers can cause, as malformed requests, failed handshakes and faults do, are bounded: so many a second of
-one address and in all (`cuihop_service.guard.address_limits`); how many were left out is told afterwards.
+one address and in all (`cuihop_service.guard.address_limits`); a line afterwards has the number of those left out.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
 
 
 class _BoundedLines(logging.Filter):
-    """Leaves out lines above the budget, and tells how many. Questions have a budget of their own.
+    """Leaves out lines above the budget, and reports their number. Questions have a budget of their own.
 
     Args:
         limits: how many lines.
@@ -105,20 +105,20 @@ class _BoundedLines(logging.Filter):
         self._report: threading.Timer | None = None
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written."""
+        """Decide on a line: true to write it."""
         address = getattr(record, FROM_ADDRESS, None)
         if record.__dict__.pop(UNBOUNDED, False) or (record.name in _OWN and not record.exc_info):
             return True
         budget = self._questions if record.name == "cuihop.requests" else self._budget
         if not budget.has_room(address):
             if self._report is None or not self._report.is_alive():
-                self._report = threading.Timer(_REPORT_SECONDS, self._tell)
+                self._report = threading.Timer(_REPORT_SECONDS, self._write_number)
                 self._report.daemon = True
                 self._report.start()
             return False
         return True
 
-    def _tell(self) -> None:
+    def _write_number(self) -> None:
         number = self._budget.take_left_out() + self._questions.take_left_out()
         if number:
             told = {UNBOUNDED: True, "lines_left_out": number}

@@ -148,7 +148,7 @@ def small_program(store: Path, folder: Path, descriptors: int, *arguments: str) 
             stdout=out, stderr=subprocess.STDOUT, text=True, env=clean, preexec_fn=little,  # noqa: PLW1509
         )  # fmt: skip
     try:
-        pattern = re.compile(r"serving http://0.0.0.0:(\d+) and grpc://0.0.0.0:(\d+)")
+        pattern = re.compile(r"serving http://[^:]+:(\d+) and grpc://[^:]+:(\d+)")
         wait_for(lambda: pattern.search(log.read_text()) is not None or process.poll() is not None)
         found = pattern.search(log.read_text())
         assert found is not None, log.read_text()
@@ -227,6 +227,24 @@ def test_connections_on_the_grpc_port_take_nothing_from_http(store: Path, tmp_pa
             assert alive(http_port, "127.0.0.1") == 200
             time.sleep(0.1)
         wait_for(lambda: open_ends(connections) <= 70, 20)
+
+
+def test_a_name_of_two_addresses_has_one_bound_on_the_grpc_port(store: Path, tmp_path: Path) -> None:
+    settings = ("--connections", "40", "--host", "localhost", "--proxies", "127.0.0.0/8", "--proxies", "::/0")
+    with small_program(store, tmp_path, 600, *settings) as (http_port, grpc_port, _):
+        count = 0
+        with contextlib.ExitStack() as all_of_them:
+            for address in ("127.0.0.1", "::1"):
+                with contextlib.suppress(OSError):  # a machine may have no IPv6
+                    connections = [all_of_them.enter_context(socket.create_connection((address, grpc_port), 10))
+                                   for _ in range(60)]  # fmt: skip
+                    for connection in connections:
+                        with contextlib.suppress(OSError):
+                            connection.sendall(PREFACE)
+                    time.sleep(0.7)
+                    count += open_ends(connections)
+            assert 20 <= count <= 40
+            assert alive(http_port, "127.0.0.1") == 200
 
 
 def test_one_address_shuts_nobody_out_of_the_grpc_port(store: Path, tmp_path: Path) -> None:
