@@ -14,7 +14,7 @@ from cuihop.neo4j import curator_query as module
 from cuihop.neo4j.connection import Neo4jConnection
 from cuihop.neo4j.curator_query import curator_query
 from cuihop.neo4j.local_server import LocalServer
-from cuihop.neo4j.query_text import DEEPEST_SUBQUERY, LARGEST_EXPRESSION, LONGEST, MOST_XOR
+from cuihop.neo4j.query_text import DEEPEST_SUBQUERY, LARGEST_EXPRESSION, LONGEST, MOST_XOR, check_text
 from cuihop_loader.neo4j_online import load_online
 from example_graph import example_graph
 from neo4j_server import connected
@@ -155,6 +155,49 @@ def test_what_is_at_the_bounds_is_planned(connection: Neo4jConnection) -> None:
     for text in AT_THE_BOUND:
         with contextlib.suppress(InputError):  # the server may not like a type; that it answers is the point
             assert curator_query(connection, text, parameters, timeout=PATIENCE).columns == ("s",)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "parameters"),
+    [
+        ("'(a+)+b'", {}),
+        ("'(a|aa)*b'", {}),
+        ("'(?:a?){28}a{28}'", {}),
+        ("'((a)*)*'", {}),
+        ("'(?i)(?:(?:x+)y)+'", {}),
+        ("'(a*)\\\\1b'", {}),
+        ("'(?<n>a*)\\\\k<n>b'", {}),
+        ("'.*.*.*.*.*='", {}),
+        ("'a?a?a?a?a?aaaaa'", {}),
+        ("'[)]*(a+)+'", {}),
+        ("'([a[b])]a+)+'", {}),
+        ("'([])]a+)+'", {}),
+        ("'(\\\\Q)\\\\Ea+)+'", {}),
+        ("'(?x)( # )\\na+)+'", {}),
+        ("$p", {"p": "(a+)+b"}),
+        ("$p", {"p": ["(a+)+b"]}),
+        ("$p.a", {"p": {"a": "(a+)+b"}}),
+        ("$p[0]", {"p": ["(a+)+b"]}),
+        ("'(a' + '+)+b'", {}),
+        ("'(a'||'+)+b'", {}),
+        ("('(a+)+b')", {}),
+        ("toString('(a+)+b')", {}),
+        ("c.name", {}),
+        ("/* ' */ '(a+)+b'", {}),
+    ],
+)
+def test_a_regular_expression_that_may_never_end_is_refused(pattern: str, parameters: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="line 2, column 14: a regular expression"):
+        check_text(f"MATCH (c:Concept)\nWHERE c.name =~ {pattern} RETURN c.cui", parameters)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["'(?i).*brain.*stem.*'", "'B(r|R)ain.*'", '"Brain[ (]?Stem"', "'(Brain)+ (St.m)?'", "$p", "'\\\\w+ Stem'"],
+)
+def test_a_regular_expression_that_ends_is_matched(connection: Neo4jConnection, pattern: str) -> None:
+    text = f"RETURN 'Brain Stem' =~ {pattern} AS matches"
+    assert curator_query(connection, text, {"p": "Brain St?em|Brain Stem"}).rows == ((True,),)
 
 
 def test_an_answer_is_bounded_in_size(connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,13 +92,13 @@ def curator_query(
     """
     # The text is the curator's own and is run as such: what it may do is decided by its words, by its plan, and by
     # the server's settings and the read transaction. Each of the three is tested alone.
+    values = dict(parameters or {})
     try:
-        check_text(text)
+        check_text(text, values)
         before = _settled(connection)
     except BaseException:
         released()
         raise
-    values = dict(parameters or {})
 
     def work(timed: TimedRead) -> Answer:
         try:

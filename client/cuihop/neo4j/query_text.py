@@ -7,8 +7,11 @@ so that it does not matter which of them a server would choose.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from cuihop.errors import InputError, LimitExceeded
+from cuihop.neo4j.query_patterns import check_patterns
 
 __all__ = ["ALLOWED_PROCEDURES", "DEEPEST_SUBQUERY", "LARGEST_EXPRESSION", "LONGEST", "MOST_XOR", "check_text"]
 
@@ -71,15 +74,16 @@ _PROPERTY = re.compile(r"(?:\b[^\W\d]\w*|[)\]}`'\"])\s*\.\s*\Z|[$:]\s*\Z")
 _TOKEN = re.compile(r"\w+|'+|\"+|`+|[^\w\s]")
 
 
-def check_text(text: str) -> None:
+def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
     """Refuse a query that could do more than read the graph, or that a server could not plan in time.
 
     Args:
         text: Cypher, one statement.
+        parameters: values for its ``$names``.
 
     Raises:
-        InputError: it would write, load a file, leave the database, look at the server, or call a procedure or
-            function that is not allowed; with line and column.
+        InputError: it would write, load a file, leave the database, look at the server, call a procedure or function
+            that is not allowed, or match a regular expression that may never end; with line and column.
         LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`.
     """
     if len(text) > LONGEST:
@@ -109,6 +113,7 @@ def check_text(text: str) -> None:
                 found=text[match.start() : match.end()],
                 expected="functions that are part of Cypher",
             )
+    check_patterns(text, code, parameters or {})
 
 
 def _refused(code: str, at: int, problem: str, *, found: str, expected: str, advice: str | None = None) -> InputError:
