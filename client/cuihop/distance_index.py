@@ -110,7 +110,7 @@ class DistanceIndex:
 
     @property
     def concepts(self) -> int:
-        """How many concepts the graph has that it is an index of."""
+        """Number of concepts of the graph that it indexes."""
         return self._sections.length("place")
 
     def check_unchanged(self) -> None:

@@ -66,7 +66,7 @@ class Fault(NamedTuple):
 
 
 def looks_like_identifier(text: str) -> bool:
-    """Whether a text has the form of a CUI, in either case, or of an ontology's identifier such as ``HP:0001250``.
+    """Recognise the form of a CUI, in either case, or of an ontology's identifier such as ``HP:0001250``.
 
     >>> [looks_like_identifier(text) for text in ("C0006121", "c0006121", "HP:0001250", "CUIs", "image_7")]
     [True, True, True, False, False]

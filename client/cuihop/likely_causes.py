@@ -45,7 +45,7 @@ def _named(separator: str) -> str:
 
 
 def swapped_columns(image: str, concepts: Collection[str]) -> str | None:
-    """What to say of an image that looks like identifiers while its concepts do not; ``None`` for any other.
+    """Advice for an image that looks like identifiers while its concepts do not; ``None`` for any other.
 
     >>> swapped_columns("C0040405;C0817096", ["ROCOv2_2023_test_000001"])
     'looks like a CUI: are the columns swapped?'

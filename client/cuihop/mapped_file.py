@@ -16,7 +16,7 @@ class MappedFile:
     """A mapped file.
 
     A file that is replaced by renaming stays here as it was. One that is written over, or cut, changes under whoever
-    reads it: `changed` tells, by its size and time.
+    reads it: `changed` compares its size and time.
 
     Args:
         path: the file.
@@ -43,11 +43,11 @@ class MappedFile:
         return self._seen[0]
 
     def changed(self) -> bool:
-        """Whether its size or its time of modification is another."""
+        """Compare size and time of modification with those at opening; true where they differ."""
         return self.state() != self._seen
 
     def cut(self) -> bool:
-        """Whether it is shorter: to read what is mapped would end the process."""
+        """Compare the size with that at opening; true where it is smaller: reading the map would end the process."""
         return self.state()[0] < self._seen[0]
 
     def accept(self, state: tuple[int, int]) -> None:

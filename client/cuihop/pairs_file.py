@@ -45,7 +45,7 @@ class PairsDone:
 
     @property
     def account(self) -> str:
-        """How the file was read, in one line."""
+        """Summary of the parsed file, in one line."""
         header = "no header" if self.header is None else f"header {shown(self.header)}"
         lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
         return f"{self.source}: {counted(self.pairs, 'pair')}, {header}{lower}"

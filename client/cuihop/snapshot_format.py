@@ -116,7 +116,7 @@ class Sections:
         return iter(self._arrays)
 
     def length(self, name: str) -> int:
-        """How long a section is, without a look at what is in it."""
+        """Length of a section, without reading its content."""
         return len(self._arrays[name])
 
     def __len__(self) -> int:

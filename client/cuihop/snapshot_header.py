@@ -1,7 +1,7 @@
 """The header of a snapshot file, and of the index and the checkpoint that have the same form: read, and checked whole.
 
 Whatever a header says is held against the size of the file and against the rest of the header before anything follows
-it: a checksum tells of accidents, not of a header that was written wrongly or forged.
+it: a checksum reveals accidents, not a header that was written wrongly or forged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StoredSection:
 
 
 def packed_head(header: bytes, length: int) -> bytes:
-    """What stands before a header: see `cuihop.snapshot_format`.
+    """Prefix of a header: see `cuihop.snapshot_format`.
 
     Raises:
         ValueError: it is longer than a reader takes.
@@ -101,7 +101,7 @@ def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list
 
 
 def fits(value: object, form: Any) -> bool:
-    """Whether a value of JSON has a form.
+    """Match a JSON value against a form.
 
     A form is ``str``; ``int``, for one that is not negative; ``[form]``, a list of such; ``(form, form)``, a list of
     as many; or ``{name: form}``, an object with at least these fields.

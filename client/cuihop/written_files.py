@@ -118,8 +118,8 @@ def check_output(path: Path) -> Path:
 
 def _check_parent(path: Path, parent: Path) -> None:
     if not parent.is_dir():
-        told = "not a folder" if parent.exists() else "no such folder"
-        raise OutputError(f"{path}: not written: {told}: {parent}")
+        problem = "not a folder" if parent.exists() else "no such folder"
+        raise OutputError(f"{path}: not written: {problem}: {parent}")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise OutputError(f"{path}: not written: no right to write in {parent}, or a read-only file system")
 
@@ -285,7 +285,7 @@ def clear_abandoned(folder: Path) -> None:
 
 
 def _is_at(number: int, path: Path) -> bool:
-    """Whether an open file is still the one of that name."""
+    """True where an open file is still the one of that name."""
     try:
         return os.path.samestat(os.fstat(number), path.lstat())
     except FileNotFoundError:

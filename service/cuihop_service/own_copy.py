@@ -30,7 +30,7 @@ _END = ".copy.cuihop"
 
 
 def state_of(path: Path) -> tuple[int, ...]:
-    """What tells one state of a file from another: device, inode, size, and when it was written and changed.
+    """State of a file, to compare with a later one: device, inode, size, and the times of writing and of change.
 
     Raises:
         SnapshotError: there is no such file.

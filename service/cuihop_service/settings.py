@@ -194,7 +194,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def address_limits(self) -> AddressLimits:
-        """What one address, and all together, may hold and cause.
+        """Bounds for one address, and for all together.
 
         Raises:
             InputError: a proxy that is no address.

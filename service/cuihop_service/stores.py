@@ -117,7 +117,7 @@ class SnapshotStore:
         return ServedGraph(graph.release, index=graph)
 
     def changed(self, served: ServedGraph) -> bool:
-        """Whether another file lies there, or the file has changed."""
+        """True where another file lies there, or the file has changed."""
         return state_of(self._path) != self._seen
 
     def completed(self, served: ServedGraph) -> None:
@@ -172,7 +172,7 @@ class Neo4jStore:
         return ServedGraph(graph.release, database=graph, cached=self._caching(graph))
 
     def changed(self, served: ServedGraph) -> bool:
-        """Whether another release is active in the database, or none. Two seconds at most: readiness depends on it."""
+        """True where another release is active in the database, or none. Two seconds at most, as readiness needs it."""
         return self._answered_soon(self._active_digest) != served.digest
 
     def _active_digest(self) -> str | None:
@@ -321,7 +321,7 @@ class Neo4jStore:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[bool]:
-    """Whether no other process of this machine is at it."""
+    """True where no other process of this machine works on it."""
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -267,7 +267,7 @@ def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
 def caching(
     settings: ServiceSettings, counts: PairCounts, shared: SharedPairs | None
 ) -> Callable[[ConceptGraph], CachedGraph | None]:
-    """What puts the cache before a graph that answers by Cypher."""
+    """Factory of the cache before a graph that answers by Cypher."""
     if not settings.cache_entries:
         return lambda graph: None
     return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared, counts=counts)

@@ -202,7 +202,7 @@ def _show(found: Comparison) -> None:
 
 
 def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
-    """What went into evaluations and cards; first what holds for all, then what one of them has of its own."""
+    """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
     accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
     shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]

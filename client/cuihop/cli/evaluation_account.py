@@ -34,7 +34,7 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
 
 
 def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
-    """How each input was read, and what went in, in plain words; what did not occur is not told."""
+    """Lines about each input, and about everything out of the ordinary that occurred."""
     yield from evaluation.inputs.values()
     if isinstance(evaluation, JudgedEvaluation):
         yield from _judged_account(evaluation)

@@ -27,7 +27,7 @@ _WHOLE_LINES = 100_000
 
 
 def show_inputs(inputs: Mapping[str, str]) -> None:
-    """How each input was read."""
+    """Print one line for each input: its form and its size."""
     for account in inputs.values():
         console().print(account)
 

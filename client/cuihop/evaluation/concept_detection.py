@@ -50,7 +50,7 @@ class DetectedConcepts:
 
     @property
     def account(self) -> str:
-        """How it was read, in one line."""
+        """Summary of the parsed input, in one line."""
         concepts = sum(len(set(concepts) - {""}) for concepts in self.listed.values())
         images = counted(len(self.listed), "image")
         return f"{self.source}: {images}, {counted(concepts, 'concept')}, {self.form}"
@@ -225,7 +225,7 @@ def _values(
 
 
 def _is_header(fields: list[str], *, official: bool) -> bool:
-    """Whether the first line names columns. ``COVID_1,C0040405`` does not: ``ID`` alone is not enough.
+    """Recognise a header. ``COVID_1,C0040405`` is none: the letters ``ID`` alone are not enough.
 
     The second column of names holds no digit. The organisers' evaluator wants ``ID`` in the first.
     """
@@ -248,7 +248,7 @@ class _Checks:
 
     @property
     def lower_told(self) -> str:
-        """How many concepts were in lower case."""
+        """Number of concepts written in lower case."""
         return f", {self._rows.lower:,} in lower case read in upper case" if self._rows.lower else ""
 
     def row(self, line: int, fields: list[str], image: str) -> None:
@@ -262,7 +262,7 @@ class _Checks:
         self._rows.add(line, image, fields[1].split(";") if fields[1].strip() else ())
 
     def whole(self, listed: Mapping[str, tuple[str, ...]], lines: Mapping[str, int]) -> None:
-        """What only the whole file shows: swapped columns, and a header with a digit.
+        """Check the file as a whole: swapped columns, and a header with a digit.
 
         Raises:
             InputError: it has one of them.

@@ -65,7 +65,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
 
     @cached_property
     def account(self) -> str:
-        """How it was read, in one line."""
+        """Summary of the parsed input, in one line."""
         lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
         images, concepts = counted(len(self), "image"), counted(self.occurrences, "concept")
         return f"{self.source}: {images}, {concepts}, 0 malformed{lower}"

@@ -84,7 +84,7 @@ class ImageLabels:
 
     @cached_property
     def account(self) -> str:
-        """How they were read, in one line."""
+        """Summary of the parsed input, in one line."""
         images, labels = counted(len(self.images), "image"), counted(len(self.columns), "label")
         return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}"
 

@@ -46,7 +46,7 @@ class IrmaCodes:
 
     @property
     def account(self) -> str:
-        """How they were read, in one line."""
+        """Summary of the parsed input, in one line."""
         shape = ", ".join(str(len(axis)) for axis in next(iter(self.axes.values())))
         images = counted(len(self.axes), "image")
         header = "no header" if self.header is None else f"header {shown(self.header)}"

@@ -35,7 +35,7 @@ def mean_of(values: Iterable[float]) -> float | None:
 
 
 def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | None) -> list[tuple[str, Sequence[str]]]:
-    """What stands beside each mean, as texts: title and cells of each column.
+    """Counts beside each mean, as texts: title and cells of each column.
 
     Args:
         behind: for each mean, its queries; of several systems, those of each.

@@ -100,7 +100,7 @@ def check_from_zero(
 
 
 def counted_from_one(table: Rows, images: int) -> str | None:
-    """What to say of row numbers of which the largest is the number of images, and none is 0."""
+    """Advice for row numbers of which the largest is the number of images, and none is 0."""
     least, most = images, 0
     for first in range(0, len(table), _ROWS_A_BLOCK):
         block = np.asarray(table[first : first + _ROWS_A_BLOCK])

@@ -61,7 +61,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
 
     @cached_property
     def account(self) -> str:
-        """How they were read, in one line."""
+        """Summary of the parsed input, in one line."""
         queries = "1 query" if len(self) == 1 else f"{len(self):,} queries"
         return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}"
 

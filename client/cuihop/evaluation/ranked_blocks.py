@@ -72,7 +72,7 @@ class RankingInBlocks:
 
     @property
     def account(self) -> str:
-        """How the vectors were read, in one line."""
+        """Summary of the parsed vectors, in one line."""
         return f"{self.source}: {self.form}"
 
     @cached_property

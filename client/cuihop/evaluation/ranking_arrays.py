@@ -116,7 +116,7 @@ def ranking_of_row_numbers(
 
 
 def _cause_of_large(table: Rows, images: int) -> str | None:
-    """What to say of numbers far beyond the corpus."""
+    """Advice for numbers far beyond the corpus."""
     last = np.asarray(table[len(table) - 1 : len(table)])
     return _CODES if last.size and int(last.max()) > images else None
 
@@ -239,6 +239,6 @@ def vectors_in_blocks(
 
 
 def _form(table: Rows, similarity: Similarity) -> str:
-    """How vectors were read, for the account."""
+    """Summary of parsed vectors, in one line."""
     what = "codes" if similarity == "hamming" else "embeddings"
     return f"{what}, {len(table):,} rows of {table.shape[1]:,} {'columns' if what == 'codes' else 'numbers'}"

@@ -163,7 +163,7 @@ def _columns(header: Sequence[str], path: Path | str, line: int) -> Mapping[str,
 
 
 def _other_form(header: Sequence[str]) -> str | None:
-    """What to say where a TREC run has commas, or data stands in place of the header."""
+    """Advice where a TREC run has commas, or data stands in place of the header."""
     if len(header) == 6:
         return "The columns look separated by a comma: separate those of a TREC run by blanks."
     try:

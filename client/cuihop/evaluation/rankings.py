@@ -103,7 +103,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @property
     def account(self) -> str:
-        """How it was read, in one line."""
+        """Summary of the parsed input, in one line."""
         return f"{self.source}: {self.form or lists_told(self.lengths[self.listed])}"
 
     @property

@@ -252,7 +252,7 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
 
 
 def _elsewhere(judgements: Qrels, images: ImageCollection) -> int:
-    """How many judgements are not of these images.
+    """Number of judgements of other images.
 
     Raises:
         InputError: all of them.

@@ -56,7 +56,7 @@ def resolved_concepts(
     unknown: Unknown = "error",
     where: Callable[[str], str | None] = lambda _: None,
 ) -> ResolvedConcepts:
-    """What each identifier is taken for. A CUI in lower case is read in upper case.
+    """Resolve each identifier. A CUI in lower case is read in upper case.
 
     Args:
         identifiers: those of all images; repeats do not matter.

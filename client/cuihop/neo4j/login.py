@@ -99,7 +99,7 @@ class _Account:
         self._record: Path | None = None
 
     def accepted(self) -> bool:
-        """Whether the server took the password, and no process has been refused since."""
+        """True where the server accepted the password, and no process has been refused since."""
         return self._accepted and (self._record is None or not self._record.exists())
 
     def doubt(self) -> None:
@@ -184,7 +184,7 @@ _accounts: dict[tuple[str, str, str], _Account] = {}
 
 
 class Login(AuthManager):
-    """What the driver logs in with, and leave to do so.
+    """Credentials for the driver, where an attempt is allowed.
 
     Args:
         address, user: of the server.
@@ -237,7 +237,7 @@ class Login(AuthManager):
         self._account().doubt()
 
     def refusal_text(self, refusal: Refusal | None = None) -> str:
-        """What was refused, and until when no attempt is made; by default of the last refusal."""
+        """Text of a refusal: the user, and the time of the next attempt; by default the last refusal."""
         refusal = refusal or self._account().last()
         if refusal is None or refusal.count:
             said = (

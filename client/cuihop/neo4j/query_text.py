@@ -233,5 +233,5 @@ def _check_size(code: str) -> None:
 
 
 def _joins(token: str) -> bool:
-    """Whether what comes after the token belongs to the same expression, and so begins no clause."""
+    """True where the next token continues the expression, and so begins no clause."""
     return token in _OPERATORS or not (token[-1:].isalnum() or token[-1:] in "_)]}'\"`")
