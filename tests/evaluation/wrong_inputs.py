@@ -139,6 +139,22 @@ IDENTIFIERS_IN_CSV = {
     "NumPy array": Form(table([[1, 2]]), "a NumPy array|NumPy"),
 }
 
+ORGANS = {"0018670": "0037303", "0003842": "0817096", "0006121": "0006141"}  # of all images but the last
+
+
+def with_organs(text: str) -> str:
+    """The text with concepts of organs in place of others: those that labels are read from."""
+    for plain, organ in ORGANS.items():
+        text = text.replace(plain, organ)
+    return text
+
+
+LABELLING = with_organs(CONCEPTS)
+LABELLING_IN_CSV = {
+    name: Form(form.content and with_organs(form.content.decode("latin-1")).encode("latin-1"), form.expected)
+    for name, form in IDENTIFIERS_IN_CSV.items()
+}
+
 RUN = "".join(
     f"{query} Q0 {image} {rank} {-rank} x\n"
     for query in IMAGES
@@ -180,7 +196,7 @@ FORMS: dict[str, dict[str, Form]] = {
         ),
         "all unknown": Form(csv_of(STRANGERS).encode(), "no concept of the images is in the graph"),
     },
-    "labelling concepts": {**any_text(CONCEPTS), **IDENTIFIERS_IN_CSV},
+    "labelling concepts": {**any_text(LABELLING), **LABELLING_IN_CSV},
     "run": {
         **any_text(RUN),
         "tab": Form(RUN.replace(" ", "\t").encode(), Right("TREC run")),
@@ -368,7 +384,7 @@ FORMS: dict[str, dict[str, Form]] = {
 
 CLEAN: dict[str, bytes] = {
     "concepts": CONCEPTS.encode(),
-    "labelling concepts": CONCEPTS.encode(),
+    "labelling concepts": LABELLING.encode(),
     "run": RUN.encode(),
     "CSV run": CSV_RUN.encode(),
     "array": table(RANKED),

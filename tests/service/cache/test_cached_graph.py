@@ -12,7 +12,7 @@ from concept_graph_contract import small_graphs
 from cuihop import Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS
-from cuihop_service.cache import CachedGraph, SharedPairs, warm
+from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs, warm
 from cuihop_service.cache.entries import (
     NO_PATH,
     answers,
@@ -230,10 +230,10 @@ def test_a_batch_of_which_a_part_is_in_memory_counts_each_pair_once() -> None:
 
 
 def test_the_metrics_tell_what_came_from_memory() -> None:
-    graph = CachedGraph(SnapshotGraph.of([("C1", "C2"), ("C2", "C3")]))
-    holder = GraphHolder()
+    counts, holder = PairCounts(), GraphHolder()
+    graph = CachedGraph(SnapshotGraph.of([("C1", "C2"), ("C2", "C3")]), counts=counts)
     holder.serve(ServedGraph(graph.release, database=graph, cached=graph))
-    metrics = Observation(holder).metrics
+    metrics = Observation(holder, counts=counts).metrics
     for pairs in ([("C1", "C2")], [("C1", "C2"), ("C1", "C3")], [("C2", "C1"), ("C1", "C2")]):
         graph.distances(pairs)
         metrics.refresh()
