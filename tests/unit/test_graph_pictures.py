@@ -78,7 +78,7 @@ def test_results_are_plotted_in_one_call(suffix: str, tmp_path: Path) -> None:
         assert content.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[suffix])
     if suffix == "svg":
         assert "nn-CUI@3" in texts((tmp_path / "values.svg").read_text())
-        assert "bad over good" in texts((tmp_path / "differences.svg").read_text())
+        assert "bad − good" in texts((tmp_path / "differences.svg").read_text())
         found["good"].plot(tmp_path / "again.svg")
         assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "values.svg").read_bytes()
     with pytest.raises(InputError, match=r"a name in \.svg, \.png or \.pdf"):
