@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import socket
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,3 +108,45 @@ def test_the_service_ends_while_a_pack_is_computed(large: SnapshotGraph, tmp_pat
 
 def page(address: str, path: str) -> bytes:
     return urllib3.PoolManager(retries=False, timeout=20).request("GET", f"http://{address}{path}").data
+
+
+STUBBORN = """
+import sys, time
+from cuihop_service.core import ConceptService
+
+def path(*arguments, **options):
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(120)
+
+ConceptService.path = path
+"""
+
+
+def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(STUBBORN)  # read by every process of the service, workers included
+    chain = tmp_path / "chain.cuihop"
+    SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui").save(chain)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
+    arguments = ["serve", "--store", str(chain), "--http-port", "0", "--grpc-port", "0", "--drain-seconds", "1"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "cuihop.cli", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**clean, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        assert process.stderr is not None
+        guard = threading.Timer(60, process.kill)  # its worker follows, and the lines end
+        guard.start()
+        try:
+            lines = iter(process.stderr.readline, "")
+            found = next(match for line in lines if (match := re.search(r"serving http://([^:]+):(\d+)", line)))
+            with socket.create_connection((found[1], int(found[2])), timeout=30) as connection:
+                connection.sendall(b"GET /v1/path?a=C0000001&b=C0000002 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert any("begun" in line for line in lines)
+                process.send_signal(signal.SIGTERM)
+                rest = "".join(lines)
+            assert process.wait(30) == 0, rest
+            assert "ending without waiting for 1 threads" in rest
+        finally:
+            guard.cancel()
+            process.kill()
