@@ -59,13 +59,13 @@ stubs: $(READY)
 	    proto/cuihop_api/v1/concept_graph.proto
 
 vendor: $(READY)
-	@$(BIN)/python -m cuihop_service.explorer.vendoring $(ACCEPT)
+	@$(BIN)/python -m cuihop_tools.vendoring $(ACCEPT)
 
 containers: $(READY)
 	@bash tests/containers/check.sh
 
 neo4j: $(READY)
-	@$(BIN)/python -m cuihop.neo4j.local_server --home $(NEO4J_DATA)
+	@$(BIN)/python -m cuihop_tools.neo4j_server --home $(NEO4J_DATA)
 
 # The environment is made anew whenever what it is made from changes.
 $(READY): pyproject.toml uv.lock

@@ -24,9 +24,9 @@ import numpy as np
 import redis
 
 from cuihop import SnapshotGraph
-from cuihop_loader.synthetic import SyntheticRelease, tables
 from cuihop_service.cache import CachedGraph, SharedPairs
-from cuihop_service.cache.pair_memory import PairMemory
+from cuihop_service.cache.local_cache import PairMemory
+from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of, require, resident_megabytes
 
 Pairs = list[tuple[str, str]]

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.neo4j.local_server import VERSION, LocalServer, ServerToolsMissing
+from cuihop_tools.neo4j_server import VERSION, LocalServer, ServerToolsMissing
 from measurement import peak_megabytes, require, resident_megabytes
 
 Edges = npt.NDArray[np.int32]

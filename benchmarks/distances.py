@@ -22,9 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuihop import SnapshotGraph
-from cuihop.index_builder import build_index, check_index
-from cuihop.landmarks import LANDMARKS
-from cuihop.snapshot_writer import GraphTables, sections_of
+from cuihop.snapshot.index_builder import build_index, check_index
+from cuihop.snapshot.landmarks import LANDMARKS
+from cuihop.snapshot.writer import GraphTables, sections_of
 from distance_peers import PEERS, measured_alone
 from made_hierarchy import edges_of, made_hierarchy, shape
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed

@@ -36,10 +36,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import SnapshotGraph
-from cuihop.cores import cores
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.rankings.ranking import Ranking
+from cuihop.resources.cores import cores
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))

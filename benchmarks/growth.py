@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cuihop import SnapshotGraph
-from cuihop.index_builder import build_index, check_index
+from cuihop.snapshot.index_builder import build_index, check_index
 from distance_peers import LIBRARIES, networkit_graph
 from distances import kinds_of_pairs
 from made_hierarchy import edges_of, made_hierarchy

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuihop.cores import cores
+from cuihop.resources.cores import cores
 from evaluation import DATA, measured, open_graph
 from measurement import Measurement, arguments_of, require
 

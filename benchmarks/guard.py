@@ -20,8 +20,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.callers import Rate
-from cuihop_service.front import Asked, Finished
 from cuihop_service.guard.api_keys import new_key
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard

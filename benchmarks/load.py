@@ -218,7 +218,7 @@ def measure_release(folder: Path) -> dict[str, Any]:
 
 def made(folder: Path, concepts: int, rows: int, names: int | None) -> dict[str, Any]:
     """Write the files. Returns what a reader of MRREL must find."""
-    from cuihop_loader.synthetic import SyntheticRelease, write
+    from cuihop_tools.synthetic_release import SyntheticRelease, write
 
     found = write(folder, SyntheticRelease(concepts=concepts, rows=rows, names=names)).edges("isa").astype("int64")
     edges = found[:, 0] << 32 | found[:, 1]

@@ -1,6 +1,6 @@
 """A hierarchy of any size whose shape is that of real ones: most concepts are leaves, a few have thousands of children.
 
-Releases from `cuihop_loader.synthetic` have random parents, which is right for testing a loader and wrong for timing
+Releases from `cuihop_tools.synthetic_release` have random parents: right for testing a loader, wrong for timing
 distances: their graphs are far more tangled. Here, as in the open vocabularies (UBERON, MeSH, MONDO, DOID projected on
 UMLS: 73 % leaves, 38 % with one neighbour, 2.4 parents), only some concepts may have children, parents that have many
 children get more, a further parent is often near the first, and six concepts are hubs. `shape` tells how far that goes.
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import SnapshotGraph
-from cuihop.snapshot_writer import GraphTables, sections_of
+from cuihop.snapshot.writer import GraphTables, sections_of
 
 Int32 = npt.NDArray[np.int32]
 

@@ -35,9 +35,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import Ranking, SnapshotGraph, evaluate
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.study.literal import gain
+from cuihop.collection.judgements import Qrels
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.study.paper_algorithms import gain
 from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
@@ -82,7 +82,7 @@ def cost_of_a_query(data: Path, scale: str, most: int | None, results: Measureme
         same = np.abs(values[:, -1] - expected[measure][queries]).max() < 1e-12
         require(bool(same), f"{subject} gives cuihop's {measure}")
         tell(results, measure, subject, seconds / len(images) * 1e3, f"≈, from {len(queries)} queries")
-    from cuihop.exports import to_networkx
+    from cuihop.adapters.graph_export import to_networkx
 
     searched, query = on_the_fly(to_networkx(graph).to_undirected(), 1), list(images.values())[queries[0]]
     others = list(images.values())[:ON_THE_FLY_IMAGES]

@@ -25,18 +25,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from cuihop import ConceptGraph, SnapshotGraph
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-from cuihop.neo4j.graph import Neo4jGraph
-from cuihop.neo4j.local_server import VERSION, LocalServer
-from cuihop.neo4j.projection import projected_sections, snapshot_sections
-from cuihop.neo4j.releases import stored_releases, switch_to
-from cuihop.neo4j.schema import install_schema
-from cuihop.snapshot_format import Sections
-from cuihop.snapshot_layout import SNAPSHOT
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.graph import Neo4jGraph
+from cuihop.neo4j_graph.projection import projected_sections, snapshot_sections
+from cuihop.neo4j_graph.releases import stored_releases, switch_to
+from cuihop.neo4j_graph.schema import install_schema
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import SNAPSHOT
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
-from cuihop_loader.synthetic import SyntheticRelease, write
+from cuihop_tools.neo4j_server import VERSION, LocalServer
+from cuihop_tools.synthetic_release import SyntheticRelease, write
 from measurement import Measurement, arguments_of
 
 PARTS = ("online", "second", "switch", "snapshot", "questions", "batches", "bulk")

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cuihop import SnapshotGraph
-from cuihop.cores import cores
-from cuihop.evaluation.baselines import random_ranking, top_k
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.whole_collection import Evaluation, evaluate
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.result import Evaluation
+from cuihop.rankings.ranking import Ranking
+from cuihop.relevance.baselines import random_ranking, top_k
+from cuihop.resources.cores import cores
 from cuihop_loader import load
 from measurement import Measurement, arguments_of, peak_megabytes, require
 

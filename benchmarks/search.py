@@ -29,11 +29,12 @@ from pathlib import Path
 import numpy as np
 
 from cuihop import ConceptGraph, SnapshotGraph
-from cuihop.identifier_table import identifier_array
-from cuihop.name_index import NAME_INDEX, NameIndex, name_index_sections
-from cuihop.name_search import EveryName
-from cuihop.snapshot_writer import GraphTables, sections_of
-from cuihop.string_table import StringTable, folded
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.layout import NAME_INDEX
+from cuihop.snapshot.name_index import NameIndex, name_index_sections
+from cuihop.snapshot.name_search import EveryName
+from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.writer import GraphTables, sections_of
 from measurement import Measurement, arguments_of
 
 DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
@@ -185,10 +186,10 @@ def main() -> None:
 
 def stored(snapshot: SnapshotGraph, texts: Sequence[str], folder: Path) -> None:
     """The same questions to a Neo4j server."""
-    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-    from cuihop.neo4j.graph import Neo4jGraph
-    from cuihop.neo4j.local_server import LocalServer
+    from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+    from cuihop.neo4j_graph.graph import Neo4jGraph
     from cuihop_loader.neo4j_online import load_online
+    from cuihop_tools.neo4j_server import LocalServer
 
     with (
         LocalServer(folder / "server", heap="4g", page_cache="1g") as server,

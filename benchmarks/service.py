@@ -36,7 +36,7 @@ import numpy as np
 from cuihop import SnapshotGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
-from cuihop_loader.synthetic import SyntheticRelease, tables
+from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of
 
 PAIRS_A_BATCH = 1_000
@@ -65,8 +65,8 @@ Load = Callable[[], Told]
 
 def service_application() -> Any:
     """The service's own HTTP application, for another server. Its graph is named by the environment."""
+    from cuihop_service.admission import Front
     from cuihop_service.core import ConceptService
-    from cuihop_service.front import Front
     from cuihop_service.graph_holder import GraphHolder, ServedGraph
     from cuihop_service.http_api.application import application
     from cuihop_service.limits import Limits

@@ -29,10 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import SnapshotGraph
-from cuihop.cores import cores
-from cuihop.evaluation.baselines import Relevance, top_k
 from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.rankings import Similarity, read_ranking, read_ranking_in_blocks
+from cuihop.rankings.ranking import Similarity
+from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
+from cuihop.relevance.baselines import Relevance, top_k
+from cuihop.resources.cores import cores
 from evaluation import DATA, images_of, open_graph
 from measurement import Measurement, arguments_of, peak_megabytes, require
 

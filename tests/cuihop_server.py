@@ -12,10 +12,10 @@ from typing import Any
 import uvloop
 from starlette.routing import BaseRoute
 
-from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.addresses import listening_socket
+from cuihop_service.admission import Front, Guard, Observer
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front, Guard, Observer
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.address_limits import AddressLimits

@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from cuihop import SnapshotGraph
-from cuihop.identifier_table import identifier_array
-from cuihop.snapshot_writer import GraphTables, sections_of
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.writer import GraphTables, sections_of
 
 EDGES = [
     ("C0006121", "C0006104"),

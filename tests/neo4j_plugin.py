@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from cuihop.neo4j.local_server import LocalServer, server_jars
+from cuihop_tools.neo4j_server import LocalServer, server_jars
 
 __all__ = ["PLUGIN_ANSWER", "with_plugin"]
 

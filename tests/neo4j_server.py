@@ -17,14 +17,14 @@ import numpy.typing as npt
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop.identifier_table import identifier_array
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-from cuihop.neo4j.graph import Neo4jGraph
-from cuihop.neo4j.local_server import LocalServer, ServerToolsMissing, missing_tools
-from cuihop.snapshot_writer import GraphTables, sections_of
-from cuihop.string_table import StringTable
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.graph import Neo4jGraph
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.writer import GraphTables, sections_of
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_online import load_online
+from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, missing_tools
 from loader.rrf_made import isa, retired, written
 from neo4j_plugin import with_plugin
 from real_graphs import rows

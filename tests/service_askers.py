@@ -18,7 +18,7 @@ from cuihop.remote.statuses import status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService
-from cuihop_service.calls import Call
+from cuihop_service.request_context import Call
 
 TIERS = {pb.TIER_CACHE: "cache", pb.TIER_INDEX: "index", pb.TIER_CYPHER: "cypher"}
 DIRECTIONS = {"any": pb.DIRECTION_ANY, "up": pb.DIRECTION_UP, "down": pb.DIRECTION_DOWN}

@@ -14,20 +14,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuihop.collection.image_concepts import ImageConcepts
     from cuihop.connection import connect
     from cuihop.errors import CuihopError
-    from cuihop.evaluation.baselines import random_ranking, top_k
-    from cuihop.evaluation.image_concepts import ImageConcepts
-    from cuihop.evaluation.ranking_in_memory import embedding_ranking, neighbour_ranking, scored_ranking
-    from cuihop.evaluation.rankings import Ranking, read_ranking
-    from cuihop.evaluation.whole_collection import Evaluation, evaluate
+    from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
+    from cuihop.evaluation.evaluate import evaluate
+    from cuihop.evaluation.result import Evaluation
+    from cuihop.explanation.graph_pictures import draw
     from cuihop.explanation.pair import Explanation, explain_pair
     from cuihop.explanation.query import explain_query
     from cuihop.graph import ConceptGraph, Direction, Release
-    from cuihop.graph_pictures import draw
     from cuihop.identifiers import concept_set
-    from cuihop.measures import cui_at_k, iou, nn_cui_at_k, nn_iou
-    from cuihop.snapshot import SnapshotGraph
+    from cuihop.measures import iou, nn_iou
+    from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking, scored_ranking
+    from cuihop.rankings.ranking import Ranking
+    from cuihop.rankings.reading import read_ranking
+    from cuihop.relevance.baselines import random_ranking, top_k
+    from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = [
     "ConceptGraph",
@@ -63,28 +66,28 @@ _HOMES = {
     "ConceptGraph": "cuihop.graph",
     "CuihopError": "cuihop.errors",
     "Direction": "cuihop.graph",
-    "Evaluation": "cuihop.evaluation.whole_collection",
+    "Evaluation": "cuihop.evaluation.evaluate",
     "Explanation": "cuihop.explanation.pair",
-    "ImageConcepts": "cuihop.evaluation.image_concepts",
-    "Ranking": "cuihop.evaluation.rankings",
+    "ImageConcepts": "cuihop.collection.image_concepts",
+    "Ranking": "cuihop.rankings.ranking",
     "Release": "cuihop.graph",
-    "SnapshotGraph": "cuihop.snapshot",
+    "SnapshotGraph": "cuihop.snapshot.graph",
     "concept_set": "cuihop.identifiers",
     "connect": "cuihop.connection",
-    "cui_at_k": "cuihop.measures",
-    "draw": "cuihop.graph_pictures",
-    "embedding_ranking": "cuihop.evaluation.ranking_in_memory",
-    "evaluate": "cuihop.evaluation.whole_collection",
+    "cui_at_k": "cuihop.evaluation.at_k",
+    "draw": "cuihop.explanation.graph_pictures",
+    "embedding_ranking": "cuihop.rankings.in_memory",
+    "evaluate": "cuihop.evaluation.evaluate",
     "explain_pair": "cuihop.explanation.pair",
     "explain_query": "cuihop.explanation.query",
     "iou": "cuihop.measures",
-    "neighbour_ranking": "cuihop.evaluation.ranking_in_memory",
-    "nn_cui_at_k": "cuihop.measures",
+    "neighbour_ranking": "cuihop.rankings.in_memory",
+    "nn_cui_at_k": "cuihop.evaluation.at_k",
     "nn_iou": "cuihop.measures",
-    "random_ranking": "cuihop.evaluation.baselines",
-    "read_ranking": "cuihop.evaluation.rankings",
-    "scored_ranking": "cuihop.evaluation.ranking_in_memory",
-    "top_k": "cuihop.evaluation.baselines",
+    "random_ranking": "cuihop.relevance.baselines",
+    "read_ranking": "cuihop.rankings.ranking",
+    "scored_ranking": "cuihop.rankings.in_memory",
+    "top_k": "cuihop.relevance.baselines",
 }
 """Name → module. A name is imported when it is first used: a distance needs a tenth of what an evaluation does."""
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from cuihop.addresses import is_neo4j_address, is_remote_address, scheme_of
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph
-from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot.graph import SnapshotGraph
 
-__all__ = ["NEO4J_SCHEMES", "REMOTE_SCHEMES", "connect", "is_neo4j_address", "is_remote_address"]
-
-NEO4J_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
-"""How the address of a Neo4j server begins: ``neo4j`` routes in a cluster, ``bolt`` asks one server, ``+s`` is TLS."""
-
-REMOTE_SCHEMES = ("grpc", "grpcs", "http", "https")
-"""How the address of a cuihop service begins; ``grpcs`` and ``https`` are TLS."""
-
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+__all__ = ["connect"]
 
 
 def connect(address: str) -> ConceptGraph:
@@ -38,7 +29,7 @@ def connect(address: str) -> ConceptGraph:
         ModuleNotFoundError: the extra that the address needs is not installed; the message names it.
     """
     if is_neo4j_address(address):
-        from cuihop.neo4j.graph import Neo4jGraph
+        from cuihop.neo4j_graph.graph import Neo4jGraph
 
         return Neo4jGraph.open(address)
     if is_remote_address(address):
@@ -49,27 +40,12 @@ def connect(address: str) -> ConceptGraph:
         except ModuleNotFoundError as error:
             missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[remote]'"
             raise ModuleNotFoundError(missing, name=error.name) from None
-    if scheme := _SCHEME.match(address):
+    if scheme := scheme_of(address):
         raise InputError(
             "no graph can be reached by this kind of address",
             column="graph",
-            found=f"{scheme[1]}://…",  # the rest may hold a password
+            found=f"{scheme}://…",  # the rest may hold a password
             expected="the path of a snapshot, such as graph.cuihop; a service, such as grpc://host:50051 or "
             "https://host; or a Neo4j server, such as bolt://localhost:7687",
         )
     return SnapshotGraph.open(address.removeprefix("snapshot:"))
-
-
-def is_neo4j_address(address: str) -> bool:
-    """Whether the address is one of a Neo4j server."""
-    return _begins_with(address, NEO4J_SCHEMES)
-
-
-def is_remote_address(address: str) -> bool:
-    """Whether the address is one of a cuihop service."""
-    return _begins_with(address, REMOTE_SCHEMES)
-
-
-def _begins_with(address: str, schemes: tuple[str, ...]) -> bool:
-    scheme = _SCHEME.match(address)
-    return scheme is not None and scheme[1].lower() in schemes

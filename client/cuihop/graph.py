@@ -143,9 +143,9 @@ class Distances(Sequence[int | None]):
         return pd.Series(pd.arrays.IntegerArray(self.hops.copy(), ~self.reached), name="hops")
 
     def _repr_html_(self) -> str:
-        from cuihop.graph_html import distances_html
+        from cuihop.notebooks.graph_html import distances_html
 
-        return distances_html(self)
+        return distances_html(self.hops, self.reached, self.direction, self.max_hops, self.merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +191,10 @@ class Path:
         return (self.start, *(step.cui for step in self.steps))
 
     def _repr_html_(self) -> str:
-        from cuihop.graph_html import path_html
+        from cuihop.notebooks.graph_html import path_html
 
-        return path_html(self)
+        upwards = [step.relation == "parent" for step in self.steps]
+        return path_html(self.cuis, upwards, [step.sabs for step in self.steps], self.direction, self.merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +244,10 @@ class Neighbourhood(Sequence[Neighbour]):
         return iter(self.neighbours)
 
     def _repr_html_(self) -> str:
-        from cuihop.graph_html import neighbourhood_html
+        from cuihop.notebooks.graph_html import neighbourhood_html
 
-        return neighbourhood_html(self)
+        neighbours = [(neighbour.hops, neighbour.cui) for neighbour in self]
+        return neighbourhood_html(self.cui, neighbours, self.total, self.hops, self.direction, self.merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +291,10 @@ class Concept:
     sabs: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        from cuihop.graph_html import concept_html
+        from cuihop.notebooks.graph_html import concept_html
 
-        return concept_html(self)
+        counts = self.parents, self.children
+        return concept_html(self.cui, self.name, self.semantic_types, self.synonyms, *counts)
 
 
 @dataclass(frozen=True, slots=True)

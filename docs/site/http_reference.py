@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop_service.admission import Front
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front
 from cuihop_service.graph_holder import GraphHolder
-from cuihop_service.guard.cypher_route import cypher_routes
 from cuihop_service.http_api.application import application
-from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.http_api.cypher_route import cypher_routes
+from cuihop_service.http_api.responder import Exchange
 from cuihop_service.limits import Limits
 from markdown_cells import cell, table
 

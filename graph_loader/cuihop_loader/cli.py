@@ -14,8 +14,8 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json
 from cuihop.errors import InputError
+from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers
-from cuihop.written_files import replaced_file
 from cuihop_loader.options import LoadOptions, OnBadRow, Progress
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def load(
     from cuihop_loader.neo4j_command import store_online
 
     if to is not None:  # reading the files may take minutes: what is wrong with the server is told before
-        from cuihop.neo4j.connection import Neo4jSettings
-        from cuihop.neo4j.schema import check_server
+        from cuihop.neo4j_graph.connection import Neo4jSettings
+        from cuihop.neo4j_graph.schema import check_server
 
         check_server(Neo4jSettings.from_environment(to))
     with _progress() as told:

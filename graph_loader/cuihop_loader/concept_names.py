@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.concepts import ConceptPlaces, ConceptSet
 from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.options import LoadOptions, Progress
@@ -51,7 +51,7 @@ class NameRows:
 
 @dataclass(frozen=True, eq=False)
 class ConceptNames:
-    """The names of each concept; as in `cuihop.snapshot_writer.GraphTables`."""
+    """The names of each concept; as in `cuihop.snapshot.writer.GraphTables`."""
 
     names: StringTable
     indptr: npt.NDArray[np.int32]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable
 from cuihop_loader.concepts import ConceptPlaces
 from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.options import LoadOptions, Progress
@@ -41,7 +41,7 @@ class DefinitionRows:
 
 @dataclass(frozen=True, eq=False)
 class Definitions:
-    """The definitions of each concept; as in `cuihop.snapshot_writer.GraphTables`."""
+    """The definitions of each concept; as in `cuihop.snapshot.writer.GraphTables`."""
 
     texts: StringTable
     indptr: npt.NDArray[np.int32]

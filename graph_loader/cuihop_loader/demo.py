@@ -24,7 +24,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console
 from cuihop.errors import OutputError
-from cuihop.written_files import replaced_file
+from cuihop.files.written_files import replaced_file
 
 __all__ = ["demo", "ontology"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import in_order
+from cuihop.resources.cores import in_order
 
 __all__ = ["EdgeRows", "EdgeTable", "edge_table"]
 

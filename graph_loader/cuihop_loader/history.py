@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot_writer import RETIRED_RELATIONS, RetiredTable
+from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable
 from cuihop_loader.concepts import ConceptPlaces
 from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.options import Progress

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cuihop.identifier_table import IdentifierTable
+from cuihop.files.written_files import check_output, protected_inputs
 from cuihop.identifiers import Identifiers
-from cuihop.snapshot_format import Sections
-from cuihop.snapshot_writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
-from cuihop.written_files import check_output, protected_inputs
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
 from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions, Progress
 from cuihop_loader.read_graph import ReadGraph
@@ -40,7 +40,7 @@ class Loaded:
     """A graph in memory, and the report on how it came about.
 
     Attributes:
-        sections: what `cuihop.SnapshotGraph` takes, and `cuihop.snapshot_writer.write_snapshot` writes.
+        sections: what `cuihop.SnapshotGraph` takes, and `cuihop.snapshot.writer.write_snapshot` writes.
         report: the load report.
     """
 

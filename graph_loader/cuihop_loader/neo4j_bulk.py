@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, OutputError, ReleaseMismatch
-from cuihop.neo4j.connection import Neo4jConnection
-from cuihop.neo4j.releases import StoredRelease, stored_release, stored_releases
-from cuihop.neo4j.schema import SCHEMA_VERSION, install_schema
-from cuihop.snapshot_format import Sections
-from cuihop.written_files import replaced_file
+from cuihop.files.written_files import replaced_file
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.releases import StoredRelease, stored_release, stored_releases
+from cuihop.neo4j_graph.schema import SCHEMA_VERSION, install_schema
+from cuihop.snapshot.file import Sections
 from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_online import verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks

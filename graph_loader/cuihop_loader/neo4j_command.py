@@ -12,13 +12,13 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.errors import InputError
-from cuihop.snapshot_format import Sections
-from cuihop.snapshot_layout import SNAPSHOT
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import SNAPSHOT
 
 if TYPE_CHECKING:
-    from cuihop.neo4j.connection import Neo4jConnection
-    from cuihop.neo4j.releases import StoredRelease
-    from cuihop.release_difference import ReleaseDifference
+    from cuihop.neo4j_graph.connection import Neo4jConnection
+    from cuihop.neo4j_graph.releases import StoredRelease
+    from cuihop.snapshot.release_difference import ReleaseDifference
 
 __all__ = ["StoreOutcome", "store", "store_online"]
 
@@ -55,7 +55,7 @@ def store(
 
     A load that was interrupted goes on where it stopped when the command is given again.
     """
-    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
 
     sections = Sections.open(snapshot, SNAPSHOT)
@@ -116,7 +116,7 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
         GraphUnavailable, SchemaMismatch, ReleaseMismatch: see `cuihop_loader.neo4j_online.load_online`.
         OutputError: the changes cannot be written; the release is stored.
     """
-    from cuihop.neo4j.connection import Neo4jConnection
+    from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop_loader.neo4j_online import load_online
 
     with Neo4jConnection.open(server) as connection:
@@ -138,9 +138,9 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
 
 def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
     """What changes from the release that readers have; ``None`` where they have none."""
-    from cuihop.neo4j.projection import projected_sections
-    from cuihop.neo4j.schema import store as store_of
-    from cuihop.release_difference import release_difference
+    from cuihop.neo4j_graph.projection import projected_sections
+    from cuihop.neo4j_graph.schema import store as store_of
+    from cuihop.snapshot.release_difference import release_difference
 
     found = store_of(connection)
     if found is None or found.active is None:

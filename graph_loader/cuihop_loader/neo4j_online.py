@@ -13,16 +13,16 @@ from functools import partial
 from itertools import islice
 from typing import Any, LiteralString
 
+import neo4j
 import numpy as np
 import numpy.typing as npt
 
-import neo4j
 from cuihop.errors import GraphError, ReleaseMismatch
-from cuihop.neo4j.connection import Neo4jConnection
-from cuihop.neo4j.projection import projected_sections, stored_concepts
-from cuihop.neo4j.releases import StoredRelease, stored_release, switch_to
-from cuihop.neo4j.schema import install_schema
-from cuihop.snapshot_format import Sections
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.projection import projected_sections, stored_concepts
+from cuihop.neo4j_graph.releases import StoredRelease, stored_release, switch_to
+from cuihop.neo4j_graph.schema import install_schema
+from cuihop.snapshot.file import Sections
 from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 

@@ -13,12 +13,13 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.graph import Release
-from cuihop.identifier_table import IdentifierTable
-from cuihop.name_index import NAME_INDEX, NameIndex, name_index_sections
-from cuihop.neo4j.graph import HITS_A_PAGE
-from cuihop.snapshot_format import Sections
-from cuihop.snapshot_writer import RETIRED_RELATIONS
-from cuihop.string_table import StringTable, folded
+from cuihop.neo4j_graph.graph import HITS_A_PAGE
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.layout import NAME_INDEX
+from cuihop.snapshot.name_index import NameIndex, name_index_sections
+from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.writer import RETIRED_RELATIONS
 
 __all__ = ["NAMES_FOR_A_PAGE", "ReleaseRows", "blocks"]
 

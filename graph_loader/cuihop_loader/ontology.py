@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cuihop.errors import InputError
-from cuihop.identifier_table import identifier_array
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
-from cuihop.snapshot_writer import GraphTables, RetiredTable
-from cuihop.string_table import StringTable
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.obo_terms import OboFile, Term
 from cuihop_loader.options import LoadOptions, Progress
 from cuihop_loader.read_graph import ReadGraph

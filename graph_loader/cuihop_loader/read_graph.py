@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cuihop.snapshot_writer import GraphTables
+from cuihop.snapshot.writer import GraphTables
 from cuihop_loader.report import FileReport, OboReport, SabReport
 
 __all__ = ["ReadGraph"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cuihop.errors import InputError
-from cuihop.written_files import replaced_file
+from cuihop.files.written_files import replaced_file
 from cuihop_loader.options import LoadOptions
 
 __all__ = ["Fault", "RejectedRows", "rejected_rows"]

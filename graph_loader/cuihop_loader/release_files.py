@@ -8,8 +8,8 @@ import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
-from cuihop.snapshot_writer import GraphTables, RetiredTable
-from cuihop.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.concept_names import ConceptNames, names_of, read_names
 from cuihop_loader.concepts import ConceptPlaces, ConceptSet
 from cuihop_loader.definitions import Definitions, definitions_of, read_definitions

@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.cores import cores
 from cuihop.errors import InputError
+from cuihop.resources.cores import cores
 from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
 from cuihop_loader.options import Progress
 from cuihop_loader.rejected_rows import Fault, RejectedRows

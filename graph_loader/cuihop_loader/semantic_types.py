@@ -42,7 +42,7 @@ class TypeRows:
 
 @dataclass(frozen=True, eq=False)
 class SemanticTypes:
-    """As in `cuihop.snapshot_writer.GraphTables`."""
+    """As in `cuihop.snapshot.writer.GraphTables`."""
 
     kinds: Sequence[tuple[str, str]]
     indptr: npt.NDArray[np.int32]

@@ -25,13 +25,13 @@ from cuihop.graph import (
 from cuihop.identifiers import EXPECTED, in_upper_case
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
-from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.answers import Answer, KnownConcepts, RelevanceRow
 from cuihop_service.callers import Caller
-from cuihop_service.calls import Call
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Call
 
 __all__ = ["ConceptService"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cuihop.errors import GraphUnavailable, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
-from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.answers import Tier
 
 if TYPE_CHECKING:

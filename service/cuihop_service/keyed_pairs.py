@@ -20,7 +20,7 @@ class KeyedPairs(Sequence[tuple[str, str]]):
 
     Args:
         keys: uint64, shape (2 * pairs,): the first pair's ends, the second one's, and so on, each as in
-            `cuihop.identifier_table.IdentifierTable.keys`.
+            `cuihop.snapshot.identifier_table.IdentifierTable.keys`.
     """
 
     def __init__(self, keys: npt.NDArray[np.uint64]) -> None:

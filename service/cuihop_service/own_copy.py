@@ -17,10 +17,10 @@ import weakref
 from pathlib import Path
 from typing import BinaryIO
 
-from cuihop.distance_index import index_path
 from cuihop.errors import OutputError, SnapshotError
-from cuihop.snapshot import SnapshotGraph
-from cuihop.written_files import replaced_file
+from cuihop.files.written_files import replaced_file
+from cuihop.snapshot.distance_index import index_path
+from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["opened_copy", "state_of"]
 

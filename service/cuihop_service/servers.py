@@ -13,8 +13,8 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from cuihop.errors import InputError
+from cuihop_service.admission import Front
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.descriptors import connections_each

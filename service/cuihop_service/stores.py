@@ -15,17 +15,17 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cuihop.connection import is_neo4j_address
+from cuihop.addresses import is_neo4j_address
 from cuihop.errors import GraphUnavailable, InputError, OutputError, QueryTimedOut, SnapshotError
 from cuihop.graph import ConceptGraph
-from cuihop.snapshot import SnapshotGraph
-from cuihop.snapshot_writer import write_snapshot
+from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.writer import write_snapshot
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.own_copy import opened_copy, state_of
 
 if TYPE_CHECKING:
-    from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-    from cuihop.neo4j.graph import Neo4jGraph
+    from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+    from cuihop.neo4j_graph.graph import Neo4jGraph
     from cuihop_service.cache import CachedGraph
 
 __all__ = ["Neo4jStore", "SnapshotStore", "Store", "store_at"]
@@ -176,8 +176,8 @@ class Neo4jStore:
         return self._answered_soon(self._active_digest) != served.digest
 
     def _active_digest(self) -> str | None:
-        from cuihop.neo4j import cypher
-        from cuihop.neo4j.connection import Neo4jConnection
+        from cuihop.neo4j_graph import cypher
+        from cuihop.neo4j_graph.connection import Neo4jConnection
 
         looking = self._looking
         if looking is None:
@@ -234,7 +234,7 @@ class Neo4jStore:
 
     def _written(self, path: Path, digest: str) -> SnapshotGraph:
         """The index, made of the database. The whole release is read for it, so not where it is known to be in vain."""
-        from cuihop.neo4j.projection import snapshot_sections
+        from cuihop.neo4j_graph.projection import snapshot_sections
 
         needed, free = self._needed.get(digest, 0), shutil.disk_usage(self._folder).free
         if needed > free:
@@ -253,13 +253,13 @@ class Neo4jStore:
         return SnapshotGraph.open(path)
 
     def _settings(self, **others: Any) -> Neo4jSettings:
-        from cuihop.neo4j.connection import Neo4jSettings
+        from cuihop.neo4j_graph.connection import Neo4jSettings
 
         return Neo4jSettings.from_environment(self._address, **others)
 
     def _graph(self) -> Neo4jGraph:
-        from cuihop.neo4j.connection import Neo4jConnection
-        from cuihop.neo4j.graph import Neo4jGraph
+        from cuihop.neo4j_graph.connection import Neo4jConnection
+        from cuihop.neo4j_graph.graph import Neo4jGraph
 
         settings = self._settings(timeout=self._timeout, retry_time=min(5.0, self._timeout), acquisition_timeout=5.0)
         if self._traces:

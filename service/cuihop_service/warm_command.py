@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from cuihop.addresses import is_neo4j_address
 from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption
 from cuihop.cli.output import note, progress
-from cuihop.connection import connect, is_neo4j_address
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.connection import connect
 from cuihop.errors import InputError
-from cuihop.evaluation.image_concepts import ImageConcepts
+from cuihop.files.text_lines import decoded_lines
 from cuihop.graph import ConceptGraph
-from cuihop.text_lines import decoded_lines
 
 __all__ = ["concepts_of_file", "warm"]
 

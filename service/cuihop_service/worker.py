@@ -18,22 +18,23 @@ from pathlib import Path
 import uvloop
 from starlette.routing import BaseRoute
 
-from cuihop.connection import is_neo4j_address
+from cuihop.addresses import is_neo4j_address
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
-from cuihop.neo4j.connection import Neo4jSettings
-from cuihop.neo4j.login import share_refusals
+from cuihop.neo4j_graph.connection import Neo4jSettings
+from cuihop.neo4j_graph.login import share_refusals
 from cuihop_service.addresses import Addresses
+from cuihop_service.admission import Front, Observers
 from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
-from cuihop_service.front import Front, Observers
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.guard.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
-from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
+from cuihop_service.http_api.metrics_route import metrics_route
+from cuihop_service.http_api.responder import Exchange
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
@@ -132,7 +133,7 @@ async def _answer(
         hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
         limits=settings.address_limits,
         more_routes=[
-            observation.route,
+            metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *curators_routes(settings, core, front),
         ],

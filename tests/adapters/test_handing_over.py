@@ -19,11 +19,12 @@ from cuihop.adapters import ir_measures as to_ir_measures
 from cuihop.adapters import pandas as frames
 from cuihop.adapters import pytrec_eval as dictionaries
 from cuihop.adapters import ranx as to_ranx
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import Ties, read_ranking, read_run
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.ranking import Ties
+from cuihop.rankings.reading import read_ranking, read_run
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies, when it is imported

@@ -9,12 +9,12 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collections_made import Case, cases
 from cuihop import evaluate, nn_iou
 from cuihop.adapters.integer_gains import to_integer_gains
 from cuihop.adapters.pytrec_eval import to_run
 from cuihop.errors import InputError
-from cuihop.evaluation.rankings import Ranking
-from evaluation.collections_made import Case, cases
+from cuihop.rankings.ranking import Ranking
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)

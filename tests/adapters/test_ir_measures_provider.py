@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+from collections_made import Case, cases
 from cuihop import SnapshotGraph, evaluate
 from cuihop.adapters.ir_measures import CUI, ConceptProvider, nnCUI, to_run
 from cuihop.errors import ConceptNotFound, InputError
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from evaluation.collections_made import Case, cases
+from cuihop.rankings.in_memory import scored_ranking
 
 GRAPH = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}

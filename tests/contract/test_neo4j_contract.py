@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
-from cuihop.neo4j.local_server import LocalServer
+from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import stored_graph
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
 from cuihop import ConceptGraph, SnapshotGraph
-from cuihop.index_builder import build_index
+from cuihop.snapshot.index_builder import build_index
 
 
 class TestSnapshotInMemory(ConceptGraphContract):

@@ -31,8 +31,8 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
-from cuihop.neo4j.local_server import LocalServer
 from cuihop_server import running_service
+from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import new_server
 from shared_data import ROOT, shared
 

@@ -24,15 +24,15 @@ import cuihop.measures
 import cuihop_loader
 from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop_api.v1 import concept_graph_pb2
+from cuihop_service.admission import Front
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
-from cuihop_service.front import Front
 from cuihop_service.graph_holder import GraphHolder
-from cuihop_service.guard.cypher_route import cypher_routes
 from cuihop_service.http_api.application import application as application_over_http
-from cuihop_service.http_api.exchange import Exchange
+from cuihop_service.http_api.cypher_route import cypher_routes
+from cuihop_service.http_api.responder import Exchange
 from cuihop_service.limits import Limits
 from cuihop_service.observe.observation import Observation
 from cuihop_service.settings import ServiceSettings
@@ -216,9 +216,9 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
 def test_the_reference_documents_what_the_library_exports(pages: dict[Path, Page]) -> None:
     page = reference(pages, "python")
     for name in (
-        "cuihop.snapshot.SnapshotGraph.distance",
+        "cuihop.snapshot.graph.SnapshotGraph.distance",
         "cuihop.measures.nn_iou",
-        "cuihop.evaluation.whole_collection.evaluate",
+        "cuihop.evaluation.evaluate.evaluate",
         "cuihop.errors.ConceptNotFound",
         "cuihop_loader.load",
     ):

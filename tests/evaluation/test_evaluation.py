@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from collections_made import Case, cases, networkx_distance
 from cuihop import SnapshotGraph
-from cuihop.evaluation.baselines import random_ranking, top_k
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.whole_collection import Evaluation, evaluate
-from cuihop.measures import cui_at_k, nn_cui_at_k
-from evaluation.collections_made import Case, cases, networkx_distance
-from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.result import Evaluation
+from cuihop.relevance.baselines import random_ranking, top_k
+from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
 from shared_data import ROOT, shared
 
@@ -289,8 +290,8 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
     program = textwrap.dedent("""
         import json, random
         from cuihop import SnapshotGraph
-        from cuihop.evaluation.baselines import top_k
-        from cuihop.evaluation.whole_collection import evaluate
+        from cuihop.relevance.baselines import top_k
+        from cuihop.evaluation.evaluate import evaluate
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(60)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(80)], concepts=cuis)
@@ -347,7 +348,7 @@ def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     program = textwrap.dedent("""
         import random
         from cuihop import SnapshotGraph
-        from cuihop.evaluation.baselines import top_k
+        from cuihop.relevance.baselines import top_k
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(3000)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(6000)], concepts=cuis)

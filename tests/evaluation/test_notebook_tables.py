@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cuihop.evaluation.comparison import compare
+from cuihop.comparison.comparison import compare
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.result import MeasuredQueries
-from cuihop.evaluation.score_card import ScoreCard
-from cuihop.study.comparison_tables import comparison_tables, write_tables
 
 
 def evaluation(*rankings: list[str]) -> MeasuredQueries:

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from collections_made import Case, cases
 from cuihop.errors import InputError
-from cuihop.evaluation.rankings import Ranking
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.several_rankings import evaluate_rankings
-from cuihop.evaluation.whole_collection import evaluate
-from evaluation.collections_made import Case, cases
+from cuihop.rankings.ranking import Ranking
 from example_graph import example_graph
 
 IMAGES = {"a": "C0042449;C0018670", "b": "C0005847;C0018670", "c": "C0003842", "d": "C0042449"}

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.comparison.comparison import compare
+from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.comparison import compare
-from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.result import EmptyIdeal
-from cuihop.evaluation.score_card import ScoreCard
 from example_graph import EDGES, example_graph
 from program_run import Run
 

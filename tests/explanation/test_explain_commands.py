@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Similarity
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.rankings.ranking import Similarity
 from cuihop_server import running_service
 from example_graph import example_graph
 from program_run import Run

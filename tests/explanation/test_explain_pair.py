@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cuihop
+from collections_made import Case, cases, networkx_distance
 from concept_graph_contract import oracle
 from cuihop import ConceptGraph, Explanation, connect, explain_pair
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
 from cuihop.explanation import ExplainedConcept
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
-from evaluation.collections_made import Case, cases, networkx_distance
-from evaluation.literal_algorithms import rel
 from example_graph import ISOLATED, UNKNOWN, example_graph
+from literal_algorithms import rel
 
 VEINS, VESSELS, ARTERIES, AORTA, SYSTEM = "C0042449", "C0005847", "C0003842", "C0003483", "C0007226"
 STEM, BRAIN, HEAD, ROOT = "C0006121", "C0006104", "C0018670", "C0926510"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from collections_made import Case, cases, networkx_distance
 from cuihop import ConceptGraph, ImageConcepts, Ranking, evaluate, explain_query, read_ranking
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.explanation.query import Rank, Standing
-from evaluation.collections_made import Case, cases, networkx_distance
-from evaluation.literal_algorithms import ndcg_of_each_query, nn_iou
 from example_graph import UNKNOWN, example_graph
+from literal_algorithms import ndcg_of_each_query, nn_iou
 
 VEINS, VESSELS, ARTERIES, STEM, HEAD = "C0042449", "C0005847", "C0003842", "C0006121", "C0018670"
 IMAGES = {

@@ -10,8 +10,8 @@ import pytest
 from cuihop import ConceptGraph, connect, explain_pair, explain_query
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop.graph import DIRECTIONS, Direction
-from cuihop.neo4j.local_server import LocalServer
 from cuihop_server import running_service
+from cuihop_tools.neo4j_server import LocalServer
 from example_graph import UNKNOWN, example_graph
 from neo4j_server import stored_graph
 

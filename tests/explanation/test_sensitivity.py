@@ -10,13 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import cuihop
+from collections_made import Case, cases
 from concept_graph_contract import oracle
 from cuihop import ConceptGraph, SnapshotGraph, evaluate
 from cuihop.errors import InputError
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
-from evaluation.collections_made import Case, cases
-from evaluation.literal_algorithms import Distance, ndcg_of_each_query, nn_iou, rel
 from example_graph import example_graph
+from literal_algorithms import Distance, ndcg_of_each_query, nn_iou, rel
 
 VEINS, VESSELS, ARTERIES, AORTA = "C0042449", "C0005847", "C0003842", "C0003483"
 

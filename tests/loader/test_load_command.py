@@ -19,7 +19,7 @@ from cuihop import SnapshotGraph
 from cuihop.cli import main
 from cuihop_loader import LoadOptions
 from cuihop_loader.loading import load_to
-from cuihop_loader.synthetic import SyntheticRelease, write
+from cuihop_tools.synthetic_release import SyntheticRelease, write
 from loader.rrf_made import isa, name, written
 
 PROGRAM = [sys.executable, "-m", "cuihop.cli", "load"]

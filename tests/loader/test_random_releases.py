@@ -125,8 +125,8 @@ def test_a_random_release_is_read_as_written(
 
 def statements_of(sections: Any, old: str) -> set[tuple[str, str]]:
     """What a snapshot says of a retired identifier, straight from its sections."""
-    from cuihop.identifier_table import IdentifierTable
-    from cuihop.snapshot_writer import RETIRED_RELATIONS
+    from cuihop.snapshot.identifier_table import IdentifierTable
+    from cuihop.snapshot.writer import RETIRED_RELATIONS
 
     row = int(IdentifierTable(sections["retired_cuis"]).positions([old])[0])
     if row < 0:

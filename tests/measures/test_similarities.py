@@ -18,10 +18,11 @@ from sklearn.metrics import pairwise_distances
 from cuihop import ImageConcepts
 from cuihop.cli import main
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.evaluation import binary_codes
-from cuihop.evaluation.binary_codes import packed_codes
-from cuihop.evaluation.rankings import Ranking, Similarity, read_ranking
-from evaluation.vectors_ranked import ranked_rows
+from cuihop.rankings import binary_codes
+from cuihop.rankings.binary_codes import packed_codes
+from cuihop.rankings.ranking import Ranking, Similarity
+from cuihop.rankings.reading import read_ranking
+from vectors_ranked import ranked_rows
 
 
 def literal_order(distances: npt.NDArray[np.float64], names: list[str], own: int, k: int) -> list[int]:

@@ -12,12 +12,12 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import read_run
 from cuihop.measures import JudgedRanking, bpref, measures_named
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.reading import read_run
 from shared_data import shared
 
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG"}

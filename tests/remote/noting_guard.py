@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuihop.errors import CuihopError
+from cuihop_service.admission import Asked
 from cuihop_service.callers import ANONYMOUS, Caller
-from cuihop_service.front import Asked
 
 __all__ = ["NotingGuard"]
 

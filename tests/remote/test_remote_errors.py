@@ -12,7 +12,7 @@ from cuihop.remote.problems import Fault, Problem, failure_of, refusal
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import STATUSES, Status, status_of
 from cuihop_server import RunningService, running_service
-from cuihop_service.front import Asked
+from cuihop_service.admission import Asked
 from example_graph import example_graph
 from remote.noting_guard import NotingGuard
 

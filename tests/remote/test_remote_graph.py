@@ -37,7 +37,7 @@ from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.port import Call
 from cuihop.remote.settings import RemoteSettings
 from cuihop_server import RunningService, running_service
-from cuihop_service.front import Asked
+from cuihop_service.admission import Asked
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from example_graph import EDGES, RETIRED, example_graph

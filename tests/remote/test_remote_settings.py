@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuihop.connection import is_remote_address
+from cuihop.addresses import is_remote_address
 from cuihop.errors import InputError
 from cuihop.remote.settings import RemoteSettings
 

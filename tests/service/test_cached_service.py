@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from cuihop import SnapshotGraph
 from cuihop.cli.application import application
 from cuihop.errors import InputError
-from cuihop.neo4j.local_server import LocalServer
 from cuihop_server import RunningService, running_service
 from cuihop_service.cache import CachedGraph, SharedPairs
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
+from cuihop_tools.neo4j_server import LocalServer
 from example_graph import ISOLATED, example_graph
 from neo4j_server import stored_graph
 from redis_server import RedisServer

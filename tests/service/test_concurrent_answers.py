@@ -22,7 +22,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from cuihop import SnapshotGraph
-from cuihop.index_builder import build_index
+from cuihop.snapshot.index_builder import build_index
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service

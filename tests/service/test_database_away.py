@@ -17,17 +17,17 @@ import urllib3
 from bolt_proxy import BoltProxy, bolt_proxy
 from cuihop import SnapshotGraph
 from cuihop.errors import GraphUnavailable, OutputError
-from cuihop.neo4j import login
-from cuihop.neo4j.connection import Neo4jConnection, Neo4jSettings
-from cuihop.neo4j.local_server import LocalServer
-from cuihop.snapshot_writer import write_snapshot
+from cuihop.neo4j_graph import login
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop.snapshot.writer import write_snapshot
 from cuihop_service import stores
-from cuihop_service.calls import Call
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.request_context import Call
 from cuihop_service.stores import Neo4jStore
+from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import connected, stored_graph
 from service.observe.test_health import serving

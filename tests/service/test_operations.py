@@ -12,8 +12,8 @@ from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import nn_iou
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.calls import Call
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Call
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from service_askers import ASKERS, Asker, CoreAsker, GrpcAsker, HttpAsker, Refused
 
@@ -285,7 +285,7 @@ def test_the_core_stops_when_the_answer_is_overdue(service: RunningService) -> N
 
 
 def test_the_core_stops_when_the_caller_has_gone(service: RunningService) -> None:
-    from cuihop_service.calls import Cancelled
+    from cuihop_service.request_context import Cancelled
 
     with pytest.raises(Cancelled):
         service.core.distances([("C0006121", "C0018670")], call=Call(cancelled=True))

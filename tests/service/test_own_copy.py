@@ -15,9 +15,9 @@ import pytest
 import urllib3
 
 from cuihop import SnapshotGraph
-from cuihop.distance_index import index_path
 from cuihop.errors import SnapshotError
-from cuihop.index_builder import build_index
+from cuihop.snapshot.distance_index import index_path
+from cuihop.snapshot.index_builder import build_index
 from cuihop_service.own_copy import opened_copy
 from example_graph import example_graph
 from served_program import Program, program, wait_for

@@ -13,14 +13,14 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch, SnapshotError
-from cuihop.neo4j.local_server import LocalServer
 from cuihop_server import running_service
-from cuihop_service.calls import Call
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
+from cuihop_service.request_context import Call
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
+from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import stored_graph
 from service_askers import GrpcAsker, HttpAsker

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError, OutputError
-from cuihop.evaluation.score_card import ScoreCard
 from cuihop.study.folder import MARK, whole_folder
 from cuihop.study.published import comparable
 from example_graph import EDGES, UNKNOWN, example_graph

@@ -9,18 +9,18 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from cuihop.evaluation.baselines import Relevance, top_k
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.image_labels import ImageLabels
-from cuihop.evaluation.paired_tests import holm, randomisation_tests
-from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.comparison.paired_tests import holm, randomisation_tests
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.relevance.baselines import Relevance, top_k
+from cuihop.resources.progress import Progress
+from cuihop.study.checkpoint import Unfinished
 from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
 from cuihop.study.difference import differences, near_concepts
+from cuihop.study.inputs import CUT_OFFS, Setup
 from cuihop.study.intervals import intervals
-from cuihop.study.literal import rel
-from cuihop.study.setup import CUT_OFFS, Setup
-from cuihop.study.unfinished import Unfinished
+from cuihop.study.paper_algorithms import rel
 from example_graph import EDGES, UNKNOWN, example_graph
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})

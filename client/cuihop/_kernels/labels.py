@@ -1,6 +1,6 @@
 """Distances from 2-hop labels: a concept's label lists hubs and the hops to them, and some hub lies on a shortest path.
 
-Arguments that recur, see `cuihop.distance_index` for what they mean:
+Arguments that recur, see `cuihop.snapshot.distance_index` for what they mean:
 
 - ``place`` int32 (concepts,): twice the rank of the concept that bears the label, plus 1 where it is the only
   neighbour of the concept and not the concept itself.

@@ -7,13 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from cuihop.collection.judgements import Qrels
+from cuihop.collection.tables import LARGEST_GRADE
 from cuihop.errors import InputError
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.qrels import LARGEST_GRADE, Qrels
-from cuihop.evaluation.relevance_index import Scores
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.relevance.relevance_index import Scores
 
 __all__ = ["IntegerGains", "to_integer_gains"]
 

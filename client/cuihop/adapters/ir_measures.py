@@ -20,17 +20,17 @@ from typing import Any, Self
 
 from cuihop.adapters import pytrec_eval
 from cuihop.adapters.optional_package import not_installed
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import Ranking, Ties, checked_ties
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation
-from cuihop.evaluation.whole_collection import evaluate
+from cuihop.files.text_lines import shown
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure
 from cuihop.measures.resolution import Unknown
-from cuihop.text_lines import shown
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.ranking import Ranking, Ties, checked_ties
 
 try:
     import ir_measures
@@ -237,7 +237,7 @@ def from_run(
 ) -> Ranking:
     """The ranking of a run in any form that ir_measures takes: ScoredDoc, DataFrame or dictionaries.
 
-    Arguments and errors as `cuihop.evaluation.ranking_in_memory.scored_ranking`; a document twice for a query, of which
+    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`; a document twice for a query, of which
     ir_measures would take the last, is an error.
     """
     return scored_ranking(_scores(run), queries, corpus, qrels=qrels, depth=depth, ties=ties)

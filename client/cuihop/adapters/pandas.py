@@ -19,12 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import Ranking, Ties
-from cuihop.text_lines import shown
+from cuihop.files.text_lines import shown
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.ranking import Ranking, Ties
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ def from_run(
 
     Args:
         frame: its rows may stand in any order.
-        queries, corpus, qrels, depth, ties: as in `cuihop.evaluation.ranking_in_memory.scored_ranking`.
+        queries, corpus, qrels, depth, ties: as in `cuihop.rankings.in_memory.scored_ranking`.
 
     Raises:
         InputError: as there; a column is missing; or a document stands twice for a query.

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import Ranking, Ties
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.measures.measure import Measure
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.ranking import Ranking, Ties
 
 __all__ = ["from_qrel", "from_run", "to_qrel", "to_results", "to_run", "trec_name"]
 
@@ -67,7 +67,7 @@ def from_run(
 ) -> Ranking:
     """The ranking of a run. Equal scores are ordered as trec_eval orders them.
 
-    Arguments and errors as `cuihop.evaluation.ranking_in_memory.scored_ranking`.
+    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`.
 
     >>> from_run({"q": {"a": 1.0, "b": 1.0}})["q"]
     ('b', 'a')

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
 from cuihop.adapters.optional_package import not_installed
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranking_in_memory import scored_ranking
-from cuihop.evaluation.rankings import Ranking, Ties
-from cuihop.text_lines import shown
+from cuihop.files.text_lines import shown
+from cuihop.rankings.in_memory import scored_ranking
+from cuihop.rankings.ranking import Ranking, Ties
 
 if TYPE_CHECKING:
     import ranx
@@ -53,7 +53,7 @@ def from_run(
 ) -> Ranking:
     """The ranking of a ``ranx.Run``, its queries in the order of ranx, which is by name.
 
-    Arguments and errors as `cuihop.evaluation.ranking_in_memory.scored_ranking`.
+    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`.
     """
     return scored_ranking(_dictionary(run, "a ranx.Run"), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 

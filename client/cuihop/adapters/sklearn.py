@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from cuihop.errors import InputError
-from cuihop.evaluation.ranking_in_memory import embedding_ranking, neighbour_ranking
-from cuihop.evaluation.rankings import Similarity
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_way
-from cuihop.evaluation.whole_collection import evaluate
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.resolution import Unknown
+from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
+from cuihop.rankings.ranking import Similarity
 
 __all__ = ["ConceptScorer", "Finding"]
 

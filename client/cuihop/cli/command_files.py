@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuihop.errors import InputError
-from cuihop.written_files import check_output, check_output_folder, protected_inputs
+from cuihop.files.written_files import check_output, check_output_folder, protected_inputs
 
 __all__ = ["FileUse", "checked_files", "file_uses"]
 
@@ -59,7 +59,7 @@ def checked_files(command: Callable[..., None]) -> Callable[..., None]:
 
 def _named(value: object) -> Iterator[str]:
     """The files that an argument may name, with the index beside each."""
-    from cuihop.distance_index import index_path
+    from cuihop.snapshot.distance_index import index_path
 
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, Path):
@@ -76,7 +76,7 @@ def _check(written: dict[str, Path], uses: dict[str, FileUse]) -> None:
 
     Raises:
         InputError: two files are one, or one is read.
-        OutputError: see `cuihop.written_files.check_output`.
+        OutputError: see `cuihop.files.written_files.check_output`.
     """
     targets: dict[Path, str] = {}
     for name, path in written.items():

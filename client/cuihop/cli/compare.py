@@ -10,7 +10,6 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
-from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     ConceptsOption,
@@ -30,14 +29,15 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, table
-from cuihop.cli.work import MemoryOption
-from cuihop.evaluation.comparison import Comparison, compare
+from cuihop.cli.print_evaluation import account_of
+from cuihop.cli.run_options import MemoryOption
+from cuihop.comparison.comparison import Comparison, compare
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.score_card import ScoreCard
 from cuihop.measures import measures_named
-from cuihop.study.comparison_tables import comparison_tables, write_tables
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
 __all__ = ["compare_systems"]
 

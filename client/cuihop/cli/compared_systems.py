@@ -11,23 +11,24 @@ from typing import Any
 import typer
 
 from cuihop.cli.graph_option import advised_on_unknown, opened_graph
-from cuihop.cli.judged_inputs import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.output import progress
+from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.comparison.score_card_file import is_score_card
 from cuihop.errors import OutputError
-from cuihop.evaluation.array_file import is_array
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.judged_values import depth_of
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks
 from cuihop.evaluation.result import Evaluation, missing_rankings
-from cuihop.evaluation.score_card import ScoreCard
-from cuihop.evaluation.score_card_file import is_score_card
 from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.files.array_file import is_array
 from cuihop.measures import Measure
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.reading import read_ranking_in_blocks
 
 __all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
 

@@ -9,11 +9,12 @@ import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, console, counted, print_json, table
-from cuihop.evaluation.concept_detection import evaluate_detection
-from cuihop.evaluation.irma_codes import evaluate_irma
+from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import MeasuredQueries
-from cuihop.evaluation.score_card import ScoreCard
+from cuihop.files.text_lines import counted
+from cuihop.imageclef.concept_detection import evaluate_detection
+from cuihop.imageclef.irma_codes import evaluate_irma
 
 __all__ = ["concept_detection", "irma_error"]
 

@@ -20,10 +20,10 @@ from cuihop.cli.graph_option import (
     tell_upper_case,
 )
 from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
+from cuihop.cli.pairs_file import Header, OnBadRow, distances_of_file
+from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.identifiers import in_upper_case
-from cuihop.pairs_file import Header, OnBadRow, distances_of_file
-from cuihop.written_files import replaced_file
 
 __all__ = ["distance"]
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_account import show_evaluation
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     ConceptsOption,
@@ -31,26 +30,28 @@ from cuihop.cli.evaluation_options import (
     UnknownOption,
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.judged_inputs import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.output import JsonOption, note, print_json
-from cuihop.cli.work import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
-from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.cli.print_evaluation import show_evaluation
+from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.judged_values import depth_of
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, Similarity, Ties, read_ranking_in_blocks
-from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.score_card import ScoreCard
-from cuihop.evaluation.whole_collection import evaluate
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.resolution import Unknown
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.reading import read_ranking_in_blocks
+from cuihop.relevance.baselines import Relevance, random_ranking, top_k
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
+from cuihop.resources.progress import Progress
 
 __all__ = ["evaluate_ranking"]
 

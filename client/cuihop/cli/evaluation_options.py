@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.work import WORK_PANEL
-from cuihop.evaluation.rankings import Similarity, Ties
+from cuihop.cli.run_options import WORK_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
+from cuihop.rankings.ranking import Similarity, Ties
 
 __all__ = [
     "FILES_PANEL",

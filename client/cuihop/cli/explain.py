@@ -10,25 +10,26 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.explanation_account import (
+from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.cli.print_explanation import (
     show_inputs,
     show_pair,
     show_pair_sensitivity,
     show_query,
     show_query_sensitivity,
 )
-from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Similarity, Ties, read_ranking_in_blocks
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import shown
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.resolution import Unknown
-from cuihop.text_lines import shown
+from cuihop.rankings.ranking import Similarity, Ties
+from cuihop.rankings.reading import read_ranking_in_blocks
+from cuihop.relevance.image_collection import ImageCollection
 
 __all__ = ["explain"]
 

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from cuihop.cli.output import JsonOption, console, note, print_json, progress
-from cuihop.distance_index import index_path
-from cuihop.index_builder import build_index, check_index
-from cuihop.snapshot import SnapshotGraph
-from cuihop.written_files import check_output
+from cuihop.files.written_files import check_output
+from cuihop.snapshot.distance_index import index_path
+from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.index_builder import build_index, check_index
 
 __all__ = ["index"]
 

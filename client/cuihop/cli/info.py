@@ -12,7 +12,7 @@ import typer
 from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import JsonOption, console, print_json, table
 from cuihop.graph import ConceptGraph, Release
-from cuihop.snapshot import SnapshotGraph
+from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["info"]
 

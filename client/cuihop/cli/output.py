@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuihop.text_lines import counted
+from cuihop.files.text_lines import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

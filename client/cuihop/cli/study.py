@@ -17,29 +17,30 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_account import account_of
 from cuihop.cli.evaluation_options import EmptyIdealOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.judged_inputs import check_one_kind_of_labels, labels_given
-from cuihop.cli.output import JsonOption, console, counted, note, print_json, progress, table
-from cuihop.cli.work import WORK_PANEL, MemoryOption
-from cuihop.cores import cores
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY
-from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import versions
+from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
+from cuihop.cli.print_evaluation import account_of
+from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
+from cuihop.cli.run_options import WORK_PANEL, MemoryOption
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.text_lines import counted
 from cuihop.measures.resolution import Unknown
+from cuihop.notebooks.table import Table
+from cuihop.resources.cores import cores
+from cuihop.resources.memory_budget import DEFAULT_MEMORY
+from cuihop.resources.progress import Progress
+from cuihop.resources.versions import versions
 from cuihop.study.ablation import ablation
+from cuihop.study.checkpoint import Unfinished
 from cuihop.study.cost import costs
 from cuihop.study.cross_evaluation import cross_evaluation
 from cuihop.study.difference import differences, near_concepts
 from cuihop.study.folder import MARK, whole_folder
+from cuihop.study.inputs import Part, Setup
 from cuihop.study.plots import check_plots
 from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
-from cuihop.study.setup import Part, Setup
-from cuihop.study.tables import Table
-from cuihop.study.unfinished import Unfinished
 from cuihop.study.writing import Found, tables_of, write_study
 
 __all__ = ["study"]

@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.arrow_inputs import ranking_of_table
-from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
-from cuihop.evaluation.checkpoint import open_checkpoint
-from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
 from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation, RelevanceCount
 from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
-from cuihop.evaluation.open_ranking import OpenRanking
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress
-from cuihop.evaluation.result import EmptyIdeal, Missing, checked_way, missing_rankings, versions
+from cuihop.evaluation.result import EmptyIdeal, Missing, checked_way, missing_rankings
+from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.tables import ranking_of_table
+from cuihop.resources.checkpoint import open_checkpoint
+from cuihop.resources.progress import Progress
+from cuihop.resources.versions import versions
 
 __all__ = ["evaluate_judged"]
 

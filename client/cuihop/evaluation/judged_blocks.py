@@ -9,15 +9,15 @@ from typing import Any, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.evaluation.checkpoint import Checkpoint, FinishedBlock
-from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
 from cuihop.evaluation.judged_values import JudgedValues, judged_values
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranked_blocks import RankingInBlocks, bytes_of_rank
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.measures.measure import Measure
+from cuihop.rankings.blocks import RankingInBlocks, bytes_of_rank
+from cuihop.rankings.ranking import Ranking
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+from cuihop.resources.progress import Progress
 
 __all__ = ["Judging", "judged_in_blocks", "judging_depends"]
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.image_labels import ImageLabels
 from cuihop.evaluation.label_grades import LabelGrades
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.rankings import Ranking
 from cuihop.evaluation.relevance_names import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure
 from cuihop.measures.registry import FAMILIES
+from cuihop.rankings.ranking import Ranking
 
 __all__ = ["JudgedValues", "depth_of", "judged_values"]
 
@@ -180,7 +180,7 @@ def _measured(
     if len(parts) == 1:
         fill(0)
     else:  # a small evaluation does not wait for the import
-        from cuihop.cores import in_threads
+        from cuihop.resources.cores import in_threads
 
         in_threads(fill, range(len(parts)), judge.threads)
     return counted

@@ -10,11 +10,11 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_labels import UNLABELLED, ImageLabels
 from cuihop.errors import InputError
-from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
+from cuihop.files.text_lines import shown
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
-from cuihop.text_lines import shown
 
 __all__ = ["LabelGrades"]
 

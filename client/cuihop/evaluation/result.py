@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import os
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.csv_text import write_csv
 from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of
 from cuihop.evaluation.relevance_names import relevance_name
+from cuihop.files.csv_text import write_csv
 from cuihop.graph import Release
-from cuihop.html_table import html_table
 from cuihop.measures.measure import Measure
+from cuihop.notebooks.html_table import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,10 +209,10 @@ class MeasuredQueries:
             ModuleNotFoundError: matplotlib is not installed; says what to do.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.evaluation.result_pictures import evaluation_figure
-        from cuihop.picture_file import written_if_asked
+        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.result_figures import evaluation_figure
 
-        return written_if_asked(evaluation_figure(self), path)
+        return written_if_asked(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""
@@ -287,19 +286,6 @@ def missing_rankings(queries: Sequence[str], source: str = "memory") -> InputErr
         expected="a ranking for every query",
         advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",
     )
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """The versions of Python and of these packages."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
 
 
 def _field(value: object) -> str:

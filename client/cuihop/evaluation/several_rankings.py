@@ -12,20 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
-from cuihop.evaluation.arrow_inputs import ranking_of_table
-from cuihop.evaluation.arrow_tables import ArrowTable, Table, is_table_object
-from cuihop.evaluation.checkpoint import open_checkpoint
-from cuihop.evaluation.gain_levels import GainPart, gains_of
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.image_labels import ImageLabels
+from cuihop.evaluation.concept_gains import GainPart, gains_of
 from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
 from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
-from cuihop.evaluation.memory_budget import DEFAULT_MEMORY, MemoryBudget
-from cuihop.evaluation.qrels import Qrels
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking, first_of_each
-from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import (
     EmptyIdeal,
     Evaluation,
@@ -34,14 +26,22 @@ from cuihop.evaluation.result import (
     Missing,
     checked_way,
     missing_rankings,
-    versions,
 )
+from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import shown
 from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
-from cuihop.text_lines import shown
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking, first_of_each
+from cuihop.rankings.tables import ranking_of_table
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.checkpoint import open_checkpoint
+from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.resources.progress import Progress
+from cuihop.resources.versions import versions
 
 __all__ = ["RankingLike", "evaluate_rankings"]
 

@@ -4,7 +4,7 @@
 `sensitivity_of_query` vary the parameters. Every answer is a frozen value with `as_dict` for JSON.
 """
 
-from cuihop.explanation.pair import ExplainedConcept, Explanation, explain_pair
+from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query import QueryExplanation, explain_query
 from cuihop.explanation.sensitivity import (
     PairSensitivity,
@@ -12,6 +12,7 @@ from cuihop.explanation.sensitivity import (
     sensitivity_of_pair,
     sensitivity_of_query,
 )
+from cuihop.explanation.values import ExplainedConcept
 
 __all__ = [
     "ExplainedConcept",

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cuihop.explanation.picture_text import SIZE, cut, inches_of, wrapped
-from cuihop.picture_file import drawing
+from cuihop.notebooks.picture_file import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cuihop.explanation.pair import ExplainedConcept, Explanation, Match, PathConcept
-    from cuihop.explanation.query import QueryExplanation
+    from cuihop.explanation.values import ExplainedConcept, ExplainedPair, Match, PathConcept
 
-__all__ = ["figure_of_pair", "figure_of_query"]
+__all__ = ["figure_of_pairs"]
 
 _STYLE: dict[Match, dict[str, Any]] = {
     "exact": {"colour": "#0072B2", "fill": "#E3F1FA", "line": "solid", "width": 1.8},
@@ -51,25 +50,12 @@ class _Block:
         return self.top + self.height / 2
 
 
-def figure_of_pair(explanation: Explanation) -> Figure:
-    """The picture of an explanation, 12 inches wide and as high as it needs to be.
+def figure_of_pairs(pairs: Sequence[ExplainedPair]) -> Figure:
+    """The pictures of explanations, one under the other: 12 inches wide and as high as they need to be.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed; the message says what to install.
     """
-    with drawing():
-        return _figure([_Picture(explanation)])
-
-
-def figure_of_query(explanation: QueryExplanation) -> Figure:
-    """The pictures of the query with either image, one under the other, the one with the larger gain first.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message says what to install.
-    """
-    pairs = [explanation.pair_above, explanation.pair_below]
-    if explanation.nn_iou_below.rank < explanation.nn_iou_above.rank:
-        pairs.reverse()
     with drawing():
         return _figure([_Picture(pair) for pair in pairs])
 
@@ -90,7 +76,7 @@ def _figure(pictures: Sequence[_Picture]) -> Figure:
 class _Picture:
     """Where everything goes. Columns are stacks of blocks, so that no label can meet another."""
 
-    def __init__(self, explanation: Explanation) -> None:
+    def __init__(self, explanation: ExplainedPair) -> None:
         self._told = explanation
         lines_of = functools.partial(_lines, bound=explanation.n + explanation.look)
         shared, near, none = ([c for c in explanation.concepts if c.match == m] for m in ("exact", "near", "none"))

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking
-from cuihop.explanation.pair import ExplainedConcept, Explanation, explain_pair
+from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
 from cuihop.explanation.query_images import QueryImages
+from cuihop.explanation.values import ExplainedConcept
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,14 +211,17 @@ class QueryExplanation:
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def figure(self) -> Figure:
-        """The pictures of the query with either image, one under the other: see `Explanation.figure`."""
-        from cuihop.explanation.picture import figure_of_query
+        """The pictures of the query with either image, the one with the larger gain first: see `Explanation.figure`."""
+        from cuihop.explanation.picture import figure_of_pairs
 
-        return figure_of_query(self)
+        pairs = [self.pair_above, self.pair_below]
+        if self.nn_iou_below.rank < self.nn_iou_above.rank:
+            pairs.reverse()
+        return figure_of_pairs(pairs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
-        from cuihop.picture_file import save_picture
+        from cuihop.notebooks.picture_file import save_picture
 
         save_picture(self.figure, path)
 
@@ -251,7 +255,7 @@ def explain_query(
         query: one of the queries.
         above, below: two images of the corpus: why does the first rank above the second? Where it does not, the answer
             says so.
-        ranking: what `cuihop.read_ranking` or `cuihop.evaluation.rankings.read_ranking_in_blocks` gives for these
+        ranking: what `cuihop.read_ranking` or `cuihop.rankings.ranking.read_ranking_in_blocks` gives for these
             images, or query → images, best first.
         k: the cut-off of DCG@K.
         graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.

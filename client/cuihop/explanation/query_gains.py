@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.evaluation.image_collection import ImageCollection
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.nn_iou import nn_iou_of_counts
+from cuihop.relevance.image_collection import ImageCollection
 
 __all__ = ["Hops", "QueryGains", "hops_to_corpus"]
 

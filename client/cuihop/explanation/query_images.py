@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import shown
 from cuihop.graph import ConceptGraph
-from cuihop.likely_causes import cause_of_strange_name
 from cuihop.measures.resolution import Unknown
-from cuihop.text_lines import shown
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking
+from cuihop.relevance.image_collection import ImageCollection
 
 __all__ = ["QueryImages"]
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cuihop.errors import InputError
-from cuihop.evaluation.ranked_blocks import RankingInBlocks
-from cuihop.evaluation.rankings import Ranking
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import graded, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
@@ -19,6 +17,8 @@ from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nn_iou import checked_lam, checked_n, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking
 
 __all__ = [
     "HUBS",

@@ -7,7 +7,6 @@ from cuihop.measures.average_precision import average_precision
 from cuihop.measures.bipartite_matching import bipartite_matching
 from cuihop.measures.bpref import bpref
 from cuihop.measures.concept_f1 import concept_f1
-from cuihop.measures.cui_at_k import cui_at_k
 from cuihop.measures.dcg import dcg
 from cuihop.measures.graded_ndcg import graded_ndcg
 from cuihop.measures.hashing_average_precision import hashing_average_precision
@@ -16,7 +15,6 @@ from cuihop.measures.irma_error import irma_error
 from cuihop.measures.judged_ranking import JudgedRanking
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.ndcg import ndcg_at_k
-from cuihop.measures.nn_cui_at_k import nn_cui_at_k
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, nn_iou, related
 from cuihop.measures.precision import precision_at_k
 from cuihop.measures.r_precision import r_precision
@@ -33,7 +31,6 @@ __all__ = [
     "bpref",
     "concept_f1",
     "concept_overlap",
-    "cui_at_k",
     "dcg",
     "graded_ndcg",
     "hashing_average_precision",
@@ -41,7 +38,6 @@ __all__ = [
     "irma_error",
     "measures_named",
     "ndcg_at_k",
-    "nn_cui_at_k",
     "nn_iou",
     "precision_at_k",
     "r_precision",

@@ -17,7 +17,7 @@ def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -
 
     One relevant image at rank 1 scores 1, however many more there are to be found: read it beside recall. The ranking
     is usually one of binary codes by Hamming distance, or of real codes by d = K/2 · (1 − cos): see
-    `cuihop.evaluation.binary_codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
+    `cuihop.rankings.binary_codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
 
     Args:
         ranking: one query's.

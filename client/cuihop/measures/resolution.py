@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
+from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.identifiers import EXPECTED, Fault, identifier_fault, in_upper_case
-from cuihop.text_lines import counted
 
 __all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts"]
 

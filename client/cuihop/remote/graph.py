@@ -33,7 +33,7 @@ from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, S
 from cuihop.remote.process_connection import ProcessConnection
 from cuihop.remote.retries import answered
 from cuihop.remote.settings import RemoteSettings
-from cuihop.string_table import folded
+from cuihop.snapshot.string_table import folded
 
 __all__ = ["RemoteGraph"]
 

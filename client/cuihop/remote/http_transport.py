@@ -16,12 +16,12 @@ import urllib3
 from urllib3 import exceptions
 
 from cuihop.errors import InputError, QueryTimedOut
+from cuihop.files.text_lines import shown
 from cuihop.graph import Concept, Direction, DistancePack, Path, Resolution, SearchHit
 from cuihop.remote import json_answers
 from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served
 from cuihop.remote.problems import TLS_ADVICE, Failed, failure_of, refusal, unavailable
 from cuihop.remote.settings import RemoteSettings
-from cuihop.text_lines import shown
 
 __all__ = ["HttpTransport"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
-from cuihop.connection import REMOTE_SCHEMES
+from cuihop.addresses import REMOTE_SCHEMES
 from cuihop.errors import InputError
 
 __all__ = ["RemoteSettings"]

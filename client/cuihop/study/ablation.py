@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.image_labels import UNLABELLED, ImageLabels
 from cuihop.errors import InputError
-from cuihop.evaluation.checkpoint import FinishedBlock, open_checkpoint
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.image_labels import UNLABELLED, ImageLabels
 from cuihop.evaluation.means import mean_of
-from cuihop.evaluation.memory_budget import MemoryBudget
-from cuihop.evaluation.relevance_index import Progress, Scores
-from cuihop.study.numbers import Number
-from cuihop.study.setup import DEPTH, Setup, Telling
-from cuihop.study.unfinished import Unfinished
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.relevance.relevance_index import Scores
+from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
+from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.progress import Progress
+from cuihop.study.checkpoint import Unfinished
+from cuihop.study.inputs import DEPTH, Setup, Telling
+from cuihop.study.long_table import Number
 
 __all__ = ["HOPS", "LAMBDAS", "SUBSETS", "ablation"]
 

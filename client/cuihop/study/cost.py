@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuihop.cores import cores
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.whole_collection import evaluate
-from cuihop.study.literal import Gain, Near, gain, ndcg
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.rankings.ranking import Ranking
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.cores import cores
+from cuihop.study.inputs import DEPTH, Setup, Telling
+from cuihop.study.paper_algorithms import Gain, Near, gain, ndcg
 from cuihop.study.rankings import ranked_by
-from cuihop.study.setup import DEPTH, Setup, Telling
 
 __all__ = ["Cost", "costs"]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cuihop.evaluation.rankings import Ranking
-from cuihop.evaluation.relevance_index import Progress
 from cuihop.evaluation.result import Evaluation
 from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.rankings.ranking import Ranking
+from cuihop.resources.progress import Progress
+from cuihop.study.checkpoint import Unfinished
+from cuihop.study.inputs import Setup, Telling
 from cuihop.study.intervals import Interval, intervals
-from cuihop.study.numbers import Number
+from cuihop.study.long_table import Number
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
-from cuihop.study.setup import Setup, Telling
-from cuihop.study.unfinished import Unfinished
 
 __all__ = ["CrossEvaluation", "cross_evaluation"]
 

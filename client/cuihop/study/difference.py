@@ -10,14 +10,14 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.evaluation.image_collection import ImageCollection
-from cuihop.evaluation.memory_budget import MemoryBudget
-from cuihop.evaluation.paired_tests import holm, randomisation_tests
-from cuihop.evaluation.relevance_index import Scores
+from cuihop.comparison.paired_tests import holm, randomisation_tests
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.relevance.relevance_index import Scores
+from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
+from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup, Telling
 from cuihop.study.intervals import Interval
-from cuihop.study.numbers import Number
-from cuihop.study.setup import CUT_OFFS, DEPTH, Setup, Telling
+from cuihop.study.long_table import Number
 
 __all__ = ["EXCHANGES", "Difference", "NearConcepts", "differences", "near_concepts"]
 

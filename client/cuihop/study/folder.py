@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cuihop.errors import InputError, OutputError
-from cuihop.written_files import inputs_within, real_target, replaced_folder
+from cuihop.files.written_files import inputs_within, real_target, replaced_folder
 
 __all__ = ["MARK", "whole_folder"]
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.evaluation.relevance_index import Progress
+from cuihop.resources.progress import Progress
 
 __all__ = ["CONFIDENCE", "RESAMPLES", "Interval", "intervals"]
 

@@ -16,9 +16,9 @@ from cuihop.evaluation.result import Evaluation
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
 from cuihop.study.difference import Difference
-from cuihop.study.numbers import Number
+from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup
+from cuihop.study.long_table import Number
 from cuihop.study.rankings import BASELINES
-from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

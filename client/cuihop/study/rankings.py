@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.evaluation.baselines import Relevance, random_ranking, top_k
-from cuihop.evaluation.image_concepts import ImageConcepts
-from cuihop.evaluation.rankings import Ranking, read_ranking_in_blocks
-from cuihop.study.setup import DEPTH, Setup, Telling
-from cuihop.study.unfinished import Unfinished
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.rankings.ranking import Ranking
+from cuihop.rankings.reading import read_ranking_in_blocks
+from cuihop.relevance.baselines import Relevance, random_ranking, top_k
+from cuihop.study.checkpoint import Unfinished
+from cuihop.study.inputs import DEPTH, Setup, Telling
 
 __all__ = ["BASELINES", "OWN", "RANDOM", "SHUFFLED", "names_of", "ranked_by", "rankings"]
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from cuihop.evaluation.result import Evaluation, IdentifierCount
 from cuihop.graph import Release
+from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
+from cuihop.study.checkpoint import file_digest
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
+from cuihop.study.inputs import DEPTH, Setup
 from cuihop.study.intervals import RESAMPLES
 from cuihop.study.plots import seconds_told
 from cuihop.study.published import COST, SOURCE
 from cuihop.study.rankings import RANDOM, SHUFFLED
-from cuihop.study.setup import DEPTH, Setup
-from cuihop.study.tables import Table, marked
-from cuihop.study.unfinished import file_digest
 
 __all__ = ["cost_report", "cost_table", "report"]
 

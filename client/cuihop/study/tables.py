@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from cuihop.evaluation.means import MeanQueries, mean_text
 from cuihop.evaluation.result import Evaluation
+from cuihop.notebooks.table import Table
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cross_evaluation import IOU, NN_IOU
 from cuihop.study.difference import Difference, NearConcepts
-from cuihop.study.numbers import Number
+from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup
+from cuihop.study.long_table import Number
 from cuihop.study.published import PRECISION, SOURCE
-from cuihop.study.setup import CUT_OFFS, DEPTH, Setup
 
 __all__ = [
-    "Table",
     "ablation_tables",
     "difference_table",
     "gain_table",
@@ -24,87 +22,6 @@ __all__ = [
     "precision_table",
     "published_table",
 ]
-
-_LATEX = {
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-    "λ": r"$\lambda$",
-    "µ": r"$\mu$",
-    "–": "--",
-    "−": "$-$",
-    "∩": r"$\cap$",
-    "∪": r"$\cup$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "×": r"$\times$",
-}
-_MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers in rows and columns, columns in groups.
-
-    Attributes:
-        name: of its files and its LaTeX label.
-        caption: what it shows.
-        corner: what the rows are.
-        groups: title of each group of columns, and how many it has.
-        columns: their titles.
-        rows: title of each row and its cells.
-    """
-
-    name: str
-    caption: str
-    corner: str
-    groups: Sequence[tuple[str, int]]
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[str]]]
-
-    def markdown(self) -> str:
-        """A caption and a table; a column's title begins with its group's."""
-        owners = [title for title, span in self.groups for _ in range(span)]
-        heads = [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
-        lines = [
-            f"**{marked(self.caption)}**",
-            "",
-            _piped([self.corner, *heads]),
-            "| --- |" + " ---: |" * len(heads),
-            *(_piped([title, *cells]) for title, cells in self.rows),
-        ]
-        return "\n".join(lines) + "\n"
-
-    def latex(self) -> str:
-        r"""A table environment; the document needs ``\usepackage{booktabs}``. Ten columns fit 122 mm, as in LNCS."""
-        spans, rules, start = [], [], 2
-        for title, span in self.groups:
-            spans.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(title)}}}")
-            rules += [rf"\cmidrule(lr){{{start}-{start + span - 1}}}"] if title else []
-            start += span
-        grouped = [" & ".join(["", *spans]) + r" \\", " ".join(rules)] if any(title for title, _ in self.groups) else []
-        lines = [
-            "% needs \\usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            r"\footnotesize",
-            r"\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{_escaped(self.caption)}}}",
-            rf"\label{{tab:{self.name}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
-            r"\toprule",
-            *grouped,
-            " & ".join(map(_escaped, [self.corner, *self.columns])) + r" \\",
-            r"\midrule",
-            *(" & ".join(map(_escaped, [title, *cells])) + r" \\" for title, cells in self.rows),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
 
 
 def precision_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
@@ -236,18 +153,3 @@ def _points(value: float) -> str:
     """A difference of shares in hundredths, signed; what is rounded to nothing has no sign."""
     told = f"{100 * value:+.2f}"
     return "0.00" if told in ("+0.00", "-0.00") else told.replace("-", "−")
-
-
-def marked(text: str) -> str:
-    """The text as Markdown shows it: signs that mean something there are escaped."""
-    return _MARKDOWN.sub(r"\\\1", text)
-
-
-def _piped(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(marked, cells)) + " |"
-
-
-def _escaped(text: str) -> str:
-    """For LaTeX; n and λ as in formulas."""
-    plain = "".join(_LATEX.get(sign, sign) for sign in text)
-    return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuihop.csv_text import csv_text
-from cuihop.evaluation.score_card import ScoreCard
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.files.csv_text import csv_text
+from cuihop.notebooks.table import Table
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import Difference, NearConcepts
-from cuihop.study.numbers import Number, write_numbers
+from cuihop.study.inputs import Setup
+from cuihop.study.long_table import Number, write_numbers
 from cuihop.study.published import comparable
 from cuihop.study.report import cost_report, cost_table, report
-from cuihop.study.setup import Setup
 from cuihop.study.tables import (
-    Table,
     ablation_tables,
     difference_table,
     gain_table,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cuihop_service.cache.cached_graph import CachedDistances, CachedGraph
-from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES
-from cuihop_service.cache.shared_pairs import SharedPairs
+from cuihop_service.cache.local_cache import DEFAULT_ENTRIES
+from cuihop_service.cache.redis_cache import SharedPairs
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts, SharedStatistics
 from cuihop_service.cache.warming import Warmed, warm
 

@@ -36,11 +36,11 @@ from cuihop_service.cache.entries import (
     pair_keys,
     within,
 )
-from cuihop_service.cache.flights import Claim, Flights
-from cuihop_service.cache.pair_memory import DEFAULT_ENTRIES, PairMemory
-from cuihop_service.cache.shared_pairs import SharedPairs
+from cuihop_service.cache.local_cache import DEFAULT_ENTRIES, PairMemory
+from cuihop_service.cache.redis_cache import SharedPairs
+from cuihop_service.cache.single_flight import Claim, Flights
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts
-from cuihop_service.calls import Overdue
+from cuihop_service.request_context import Overdue
 
 __all__ = ["CachedDistances", "CachedGraph"]
 

@@ -13,8 +13,8 @@ from grpc_status import rpc_status
 
 from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
 from cuihop.remote.statuses import ERROR_DOMAIN, status_of
-from cuihop_service.calls import Cancelled
 from cuihop_service.grpc_api.messages import faults_message
+from cuihop_service.request_context import Cancelled
 
 __all__ = ["grpc_status_of"]
 

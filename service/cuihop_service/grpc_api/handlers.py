@@ -15,13 +15,13 @@ from google.protobuf.message import Message
 import cuihop
 from cuihop.errors import CuihopError
 from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_service.admission import Asked, Front
 from cuihop_service.callers import Scope
-from cuihop_service.calls import Call
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Asked, Front
 from cuihop_service.grpc_api import messages
 from cuihop_service.grpc_api.errors import grpc_status_of
 from cuihop_service.grpc_api.guarded_handlers import Context
+from cuihop_service.request_context import Call
 
 __all__ = ["ConceptGraphHandlers", "Rpc"]
 

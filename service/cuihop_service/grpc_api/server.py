@@ -14,8 +14,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
+from cuihop_service.admission import Front
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front
 from cuihop_service.grpc_api.connection_sweep import ConnectionSweep
 from cuihop_service.grpc_api.guarded_handlers import GuardedRegistration
 from cuihop_service.grpc_api.handlers import ConceptGraphHandlers

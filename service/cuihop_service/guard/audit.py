@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from cuihop.errors import InputError
-from cuihop_service.front import Asked, Finished
+from cuihop_service.admission import Asked, Finished
 
 __all__ = ["AuditLog"]
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 from cuihop.errors import NotAuthenticated, RateLimited
+from cuihop_service.admission import Asked
 from cuihop_service.callers import ANONYMOUS, Caller
-from cuihop_service.front import Asked
 from cuihop_service.guard.address_limits import AddressLimits, FailureCount
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.certificates import Certificates

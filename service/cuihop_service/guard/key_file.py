@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cuihop.errors import InputError, NotAuthenticated, OutputError
-from cuihop.written_files import replaced_file
+from cuihop.files.written_files import replaced_file
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import ApiKey, parts_of
 

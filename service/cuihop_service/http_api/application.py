@@ -16,12 +16,11 @@ from starlette.types import ASGIApp
 
 import cuihop
 from cuihop.errors import CuihopError
+from cuihop_service.admission import Front
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Front
-from cuihop_service.http_api.bodies_in import BoundedBodies
-from cuihop_service.http_api.exchange import Exchange, request_id_of
-from cuihop_service.http_api.known_callers import KnownCallers
-from cuihop_service.http_api.known_hosts import KnownHosts
+from cuihop_service.http_api.allowed_hosts import KnownHosts
+from cuihop_service.http_api.authenticate_first import KnownCallers
+from cuihop_service.http_api.body_limits import BoundedBodies
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -31,8 +30,9 @@ from cuihop_service.http_api.problems import (
 )
 from cuihop_service.http_api.quick_batches import QuickBatches
 from cuihop_service.http_api.quick_distance import QuickDistance
+from cuihop_service.http_api.responder import Exchange, request_id_of
 from cuihop_service.http_api.routes import routes
-from cuihop_service.http_api.safe_headers import SafeHeaders
+from cuihop_service.http_api.security_headers import SafeHeaders
 
 __all__ = ["LOOPBACK_HOSTS", "application"]
 

@@ -18,10 +18,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, network_of
 from cuihop_service.guard.certificates import subject_of
-from cuihop_service.http_api.bodies_in import STREAMS
-from cuihop_service.http_api.exchange import SUBJECT, usable_request_id
+from cuihop_service.http_api.body_limits import STREAMS
 from cuihop_service.http_api.problems import other_response, problem_response
 from cuihop_service.http_api.quick_distance import PATH, QuickDistance, Told
+from cuihop_service.http_api.responder import SUBJECT, usable_request_id
 from cuihop_service.observe.logs import FROM_ADDRESS
 
 __all__ = ["BoundedHttp"]

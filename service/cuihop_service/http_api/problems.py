@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
 from cuihop.remote.statuses import status_of
-from cuihop_service.calls import Cancelled
-from cuihop_service.http_api.bodies import ProblemBody
+from cuihop_service.http_api.response_models import ProblemBody
+from cuihop_service.request_context import Cancelled
 
 __all__ = [
     "PROBLEM",

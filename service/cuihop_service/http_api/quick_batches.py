@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cuihop.errors import CuihopError
 from cuihop.graph import Distances
 from cuihop_service.answers import Answer
-from cuihop_service.calls import Call
-from cuihop_service.http_api import bodies
-from cuihop_service.http_api.exchange import Exchange, request_id_of
+from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem_response
+from cuihop_service.http_api.responder import Exchange, request_id_of
 from cuihop_service.keyed_pairs import KeyedPairs
+from cuihop_service.request_context import Call
 
 __all__ = ["EvenBatch", "QuickBatches", "even_batch"]
 
@@ -136,7 +136,7 @@ class QuickBatches:
             request,
             "distances",
             work,
-            bodies.distances_fields,
+            response_models.distances_fields,
             size=len(batch.pairs),
             quick=core.is_quick(len(batch.pairs)),
             question=lambda: orjson.loads(_joined(taken)),

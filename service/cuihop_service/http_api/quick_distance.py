@@ -19,13 +19,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
+from cuihop_service.admission import Asked
 from cuihop_service.answers import Answer
-from cuihop_service.calls import Call
-from cuihop_service.front import Asked
-from cuihop_service.http_api import bodies
-from cuihop_service.http_api.exchange import PRIVATE_HEADERS, SUBJECT, Exchange, usable_request_id
+from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import fault_response, problem_response
-from cuihop_service.http_api.safe_headers import SAFE_HEADERS, safe
+from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Exchange, usable_request_id
+from cuihop_service.http_api.security_headers import SAFE_HEADERS, safe
+from cuihop_service.request_context import Call
 
 __all__ = ["PATH", "QuickDistance", "Told", "plain_head", "plain_question"]
 
@@ -144,7 +144,7 @@ class _Question:
 
     def told(self, answer: Answer[int | None]) -> Told:
         """What is written of it."""
-        body = bodies.written(answer, bodies.distance_fields(answer.value, **self.fields))
+        body = response_models.written(answer, response_models.distance_fields(answer.value, **self.fields))
         headers = (
             (b"x-request-id", self.asked.request_id.encode("latin-1")),
             (b"etag", self.tag.encode("latin-1")),

@@ -14,11 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from cuihop.errors import CuihopError, InputError
 from cuihop.graph import Direction
-from cuihop_service.calls import Call
-from cuihop_service.http_api import bodies
-from cuihop_service.http_api.exchange import CALLER, Exchange, request_id_of
+from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
-from cuihop_service.http_api.questions import (
+from cuihop_service.http_api.request_models import (
     ConceptsQuestion,
     DistancesQuestion,
     NeighbourhoodsQuestion,
@@ -28,6 +26,8 @@ from cuihop_service.http_api.questions import (
     ResolutionsQuestion,
     StreamedQuestion,
 )
+from cuihop_service.http_api.responder import CALLER, Exchange, request_id_of
+from cuihop_service.request_context import Call
 
 __all__ = ["NDJSON", "routes"]
 
@@ -73,7 +73,7 @@ def routes(exchange: Exchange) -> APIRouter:
     core = exchange.core
     router = APIRouter(prefix="/v1", responses=_PROBLEMS)
 
-    @router.get("/distance", response_model=bodies.DistanceBody, tags=["distances"])
+    @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
     async def distance(
         request: Request,
         a: CuiParameter,
@@ -87,12 +87,12 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "distance",
             lambda call: core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
-            lambda answer: bodies.distance_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: response_models.distance_fields(answer.value, a, b, direction, max_hops),
             quick=core.is_quick(),
             release=release,
         )
 
-    @router.post("/distances", response_model=bodies.DistancesBody, tags=["distances"])
+    @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
     async def distances(request: Request, question: DistancesQuestion) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
         return await exchange.answer(
@@ -101,7 +101,7 @@ def routes(exchange: Exchange) -> APIRouter:
             lambda call: core.distances(
                 question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
             ),
-            bodies.distances_fields,
+            response_models.distances_fields,
             size=len(question.pairs),
             quick=core.is_quick(len(question.pairs)),
         )
@@ -134,7 +134,7 @@ def routes(exchange: Exchange) -> APIRouter:
         headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
         return _Stream(_written(exchange, request, first, lines), headers)
 
-    @router.get("/path", response_model=bodies.PathBody, tags=["distances"])
+    @router.get("/path", response_model=response_models.PathBody, tags=["distances"])
     async def path(
         request: Request,
         a: CuiParameter,
@@ -148,11 +148,11 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "path",
             lambda call: core.path(a, b, direction=direction, max_hops=max_hops, call=call),
-            lambda answer: bodies.path_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: response_models.path_fields(answer.value, a, b, direction, max_hops),
             release=release,
         )
 
-    @router.get("/neighbourhood", response_model=bodies.NeighbourhoodBody, tags=["distances"])
+    @router.get("/neighbourhood", response_model=response_models.NeighbourhoodBody, tags=["distances"])
     async def neighbourhood(
         request: Request,
         cui: CuiParameter,
@@ -166,11 +166,15 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "neighbourhood",
             lambda call: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, call=call),
-            lambda answer: {**bodies.neighbourhood_fields(answer.value[0]), "hops": hops, "direction": direction},
+            lambda answer: {
+                **response_models.neighbourhood_fields(answer.value[0]),
+                "hops": hops,
+                "direction": direction,
+            },
             release=release,
         )
 
-    @router.post("/neighbourhoods", response_model=bodies.NeighbourhoodsBody, tags=["distances"])
+    @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
     async def neighbourhoods(request: Request, question: NeighbourhoodsQuestion) -> Response:
         """The concepts around each of many."""
         return await exchange.answer(
@@ -180,47 +184,47 @@ def routes(exchange: Exchange) -> APIRouter:
                 question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, call=call
             ),
             lambda answer: {
-                "neighbourhoods": [bodies.neighbourhood_fields(found) for found in answer.value],
+                "neighbourhoods": [response_models.neighbourhood_fields(found) for found in answer.value],
                 "hops": question.hops,
                 "direction": question.direction,
             },
             size=len(question.cuis),
         )
 
-    @router.post("/pack", response_model=bodies.PackBody, tags=["distances"])
+    @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
     async def pack(request: Request, question: PackQuestion) -> Response:
         """All distances up to a bound among distinct concepts: what an evaluation needs of a graph."""
         return await exchange.answer(
             request,
             "pack",
             lambda call: core.pack(question.cuis, hops=question.hops, direction=question.direction, call=call),
-            lambda answer: bodies.pack_fields(answer.value),
+            lambda answer: response_models.pack_fields(answer.value),
             size=len(question.cuis),
         )
 
-    @router.post("/relevance", response_model=bodies.RelevanceBody, tags=["relevance"])
+    @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
     async def relevance(request: Request, question: RelevanceQuestion) -> Response:
         """IoU and nn-IoU of two concept sets, and through whom each near concept earned λ."""
         return await exchange.answer(
             request,
             "set_relevance",
             lambda call: core.set_relevance(question.a, question.b, **question.rule, call=call),
-            lambda answer: bodies.relevance_fields(answer.value),
+            lambda answer: response_models.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
 
-    @router.post("/relevances", response_model=bodies.RelevancesBody, tags=["relevance"])
+    @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
     async def relevances(request: Request, question: RelevancesQuestion) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
         return await exchange.answer(
             request,
             "relevances",
             lambda call: core.relevances(question.query, question.corpus, **question.rule, call=call),
-            lambda answer: bodies.row_fields(answer.value),
+            lambda answer: response_models.row_fields(answer.value),
             size=len(question.corpus),
         )
 
-    @router.get("/search", response_model=bodies.SearchBody, tags=["concepts"])
+    @router.get("/search", response_model=response_models.SearchBody, tags=["concepts"])
     async def search(
         request: Request,
         text: Annotated[str, Query(description="Words, each the beginning of one of a name; or an identifier.")],
@@ -232,12 +236,12 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "search",
             lambda call: core.search(text, limit=limit, call=call),
-            lambda answer: bodies.search_fields(answer.value),
+            lambda answer: response_models.search_fields(answer.value),
             scope="names",
             release=release,
         )
 
-    @router.get("/concept", response_model=bodies.ConceptBody, tags=["concepts"])
+    @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
     async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
         """What the release knows of one concept."""
         return await exchange.answer(
@@ -245,13 +249,13 @@ def routes(exchange: Exchange) -> APIRouter:
             "get_concept",
             lambda call: core.concepts([cui], call=call),
             lambda answer: {
-                **bodies.concept_fields(answer.value.concepts[0]),
+                **response_models.concept_fields(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
             },
             release=release,
         )
 
-    @router.post("/concepts", response_model=bodies.ConceptsBody, tags=["concepts"])
+    @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
     async def concepts(request: Request, question: ConceptsQuestion) -> Response:
         """What the release knows of each concept."""
         return await exchange.answer(
@@ -259,30 +263,32 @@ def routes(exchange: Exchange) -> APIRouter:
             "get_concept",
             lambda call: core.concepts(question.cuis, names_only=question.names_only, call=call),
             lambda answer: {
-                "concepts": [bodies.concept_fields(found) for found in answer.value.concepts],
+                "concepts": [response_models.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
             },
             size=len(question.cuis),
         )
 
-    @router.post("/resolutions", response_model=bodies.ResolutionsBody, tags=["concepts"])
+    @router.post("/resolutions", response_model=response_models.ResolutionsBody, tags=["concepts"])
     async def resolutions(request: Request, question: ResolutionsQuestion) -> Response:
         """What became of identifiers. Never fails because of one."""
         return await exchange.answer(
             request,
             "resolve",
             lambda call: core.resolve(question.cuis, call=call),
-            lambda answer: {"resolutions": [bodies.resolution_fields(found) for found in answer.value]},
+            lambda answer: {"resolutions": [response_models.resolution_fields(found) for found in answer.value]},
             size=len(question.cuis),
         )
 
-    @router.get("/release", response_model=bodies.ReleaseBody, tags=["release"])
+    @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
     async def release(request: Request) -> Response:
         """Which release is served, from where, and within which limits."""
 
         def work(call: Call) -> bytes:
             with core.holder.lent() as served:
-                return orjson.dumps(bodies.release_fields(served, core.limits, names=core.sees_names(call.caller)))
+                return orjson.dumps(
+                    response_models.release_fields(served, core.limits, names=core.sees_names(call.caller))
+                )
 
         asked = exchange.asked(request, "get_release", quick=True)
         body = await exchange.front.answer(asked, work)
@@ -349,7 +355,10 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         answer = call.answer = core.distances(
             question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
         )
-        return bodies.written(answer, {"sequence": question.sequence, **bodies.distances_fields(answer)}) + b"\n"
+        return (
+            response_models.written(answer, {"sequence": question.sequence, **response_models.distances_fields(answer)})
+            + b"\n"
+        )
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     asked = exchange.asked(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.front import Asked, Finished
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 

@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from starlette.routing import Route
-
 from cuihop.errors import InputError
-from cuihop_service.front import Observer, Observers
+from cuihop_service.admission import Observer, Observers
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics import Metrics
-from cuihop_service.observe.metrics_route import metrics_route
 from cuihop_service.observe.request_log import RequestLog
 
 if TYPE_CHECKING:
@@ -63,11 +60,6 @@ class Observation:
 
             observers.append(Tracing(self._provider.get_tracer("cuihop")))
         self.observer = Observers(*observers, self.log)
-
-    @property
-    def route(self) -> Route:
-        """``/metrics``: see `metrics_route`."""
-        return metrics_route(self.metrics)
 
     async def keep_fresh(self) -> None:
         """Refresh the metrics for whichever worker is asked for them; without end."""

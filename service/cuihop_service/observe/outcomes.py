@@ -1,4 +1,4 @@
-"""Outcomes of questions, as the account in `cuihop_service.front.Finished` names them."""
+"""Outcomes of questions, as the account in `cuihop_service.admission.Finished` names them."""
 
 from __future__ import annotations
 

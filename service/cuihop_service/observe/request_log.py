@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from cuihop_service.front import Asked, Finished
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.observe.logs import UNBOUNDED
 from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
 

@@ -15,14 +15,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 import cuihop
-from cuihop.neo4j.connection import Neo4jConnection
-from cuihop_service.front import Asked, Finished
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
-
     import neo4j
+    from opentelemetry.sdk.trace import TracerProvider
 
 __all__ = ["TracedConnection", "Tracing", "exporting_provider"]
 

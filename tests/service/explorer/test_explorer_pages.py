@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from cuihop_server import RunningService, running_service
-from cuihop_service.explorer import vendoring
 from cuihop_service.explorer.pages import POLICY, explorer_routes, pages
-from cuihop_service.explorer.vendoring import LOCK, VENDOR
 from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_tools import vendoring
+from cuihop_tools.vendoring import LOCK, VENDOR
 from example_graph import example_graph
 from guarded_service import http, new_key_in, raw
 

@@ -22,8 +22,8 @@ from jwt.algorithms import get_default_algorithms
 
 from cuihop.errors import GraphUnavailable, InputError, NotAuthenticated
 from cuihop_server import running_service
+from cuihop_service.admission import Asked
 from cuihop_service.callers import Caller
-from cuihop_service.front import Asked
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.guard_settings import GuardSettings

@@ -22,8 +22,8 @@ from cuihop.errors import ConceptNotFound, GraphUnavailable
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service
+from cuihop_service.admission import Asked, Finished, OpenGuard
 from cuihop_service.callers import Caller
-from cuihop_service.front import Asked, Finished, OpenGuard
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, configure_logs
 from cuihop_service.observe.request_log import RequestLog

@@ -21,17 +21,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.errors import NotAuthenticated
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
+from cuihop_service.admission import Asked, Finished, OpenGuard
 from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
-from cuihop_service.calls import Call
 from cuihop_service.core import ConceptService
-from cuihop_service.front import Asked, Finished, OpenGuard
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
+from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
-from cuihop_service.observe.metrics_route import metrics_route
 from cuihop_service.observe.observation import Observation
+from cuihop_service.request_context import Call
 from example_graph import example_graph
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
@@ -257,7 +257,7 @@ def test_the_process_tells_what_it_uses() -> None:
 
 WORKER = """
 import sys, time
-from cuihop_service.front import Asked, Finished
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.observe.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):

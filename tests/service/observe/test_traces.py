@@ -23,14 +23,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from cuihop import connect
 from cuihop.errors import GraphUnavailable
-from cuihop.neo4j.graph import Neo4jGraph
-from cuihop.neo4j.local_server import LocalServer
+from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
-from cuihop_service.front import Asked, Finished
+from cuihop_service.admission import Asked, Finished
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.traces import TracedConnection, Tracing
+from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from neo4j_server import open_release, settings_of, stored_graph
 

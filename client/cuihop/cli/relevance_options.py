@@ -1,0 +1,63 @@
+"""What the command line judges rankings by, and how it reads them where no concepts are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.judgements import Qrels
+from cuihop.errors import InputError
+from cuihop.measures import Measure
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.reading import read_ranking_in_blocks, read_run
+
+__all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given"]
+
+
+def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -> None:
+    """Refuse labels beside concepts that tell labels."""
+    if labels is not None and label_concepts is not None:
+        raise typer.BadParameter("give either --labels or --label-concepts")
+
+
+def labels_given(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
+    """The labels of ``--labels``, or those that ``--label-concepts`` tells."""
+    if label_concepts is not None:
+        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
+    return None if labels is None else ImageLabels.read(labels)
+
+
+def check_without_concepts(measures: Iterable[Measure]) -> None:
+    """Refuse measures that need the concepts of the images."""
+    for measure in measures:
+        if measure.kind == "concepts":
+            raise InputError(
+                "a measure of concepts without concepts", column="measures", found=str(measure),
+                expected="the concepts of the images: --concepts FILE",
+            )  # fmt: skip
+
+
+def judged_ranking(
+    path: Path,
+    qrels: Qrels | None,
+    labels: ImageLabels | None,
+    *,
+    depth: int | None,
+    ties: Ties,
+    similarity: Similarity | None,
+    memory: str,
+    threads: int | None,
+) -> Ranking | RankingInBlocks:
+    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.ranking.read_ranking_in_blocks`."""
+    if qrels is not None:
+        return read_run(path, tuple(qrels), depth=depth, ties=ties)
+    if labels is None:
+        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
+    return read_ranking_in_blocks(
+        path, labels.images, depth=depth, ties=ties, similarity=similarity, memory=memory, threads=threads
+    )

@@ -1,0 +1,1 @@
+"""Comparison of systems: differences, significance tests, score cards."""

@@ -1,0 +1,353 @@
+"""Systems side by side on the same queries: differences, how sure they are, and who wins where."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.comparison.paired_tests import (
+    checked_resampling,
+    holm,
+    paired_bootstraps,
+    randomisation_tests,
+    student_tests,
+)
+from cuihop.comparison.score_card import ScoreCard
+from cuihop.errors import InputError
+from cuihop.evaluation.means import mean_columns
+from cuihop.files.csv_text import write_csv
+from cuihop.files.text_lines import shown
+from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.registry import FAMILIES
+from cuihop.notebooks.html_table import html_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "Difference", "compare"]
+
+Float64 = npt.NDArray[np.float64]
+
+_CELLS_AT_ONCE = 1 << 24  # of queries and tests: 128 MB of differences
+_ROUNDING = 1e-12  # values that differ by no more are equal: measures are sums in different orders
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A system against a baseline, under one measure.
+
+    Attributes:
+        measure: its name. baseline, system: the names of the two.
+        queries: those that both were scored on.
+        mean_baseline, mean_system: over these queries. difference: mean_system − mean_baseline.
+        low, high: the confidence interval of the difference, by the paired bootstrap.
+        p_bootstrap, p_randomisation, p_student: two-sided; of Student's paired t-test ``None`` where all differences
+            are equal.
+        p_holm: ``p_randomisation``, adjusted for all tests of the comparison.
+        effect: the difference in units of the standard deviation of the queries' differences; ``None`` as p_student.
+        wins, ties, losses: queries on which the system is better than the baseline, equal, worse. Better is larger, but
+            for errors.
+    """
+
+    measure: str
+    baseline: str
+    system: str
+    queries: int
+    mean_baseline: float
+    mean_system: float
+    difference: float
+    low: float
+    high: float
+    p_bootstrap: float
+    p_randomisation: float
+    p_student: float | None
+    p_holm: float
+    effect: float | None
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The result of `compare`.
+
+    Attributes:
+        differences: for each measure, each pair of systems. Their number is that of the tests Holm's p is for.
+        cards: name of a system → its card. measures: their names.
+        against: the baseline of all others; ``None`` where every pair was compared, the earlier one as the baseline.
+        resamples, confidence, seed: of the tests.
+    """
+
+    differences: tuple[Difference, ...]
+    cards: Mapping[str, ScoreCard]
+    measures: tuple[str, ...]
+    against: str | None
+    resamples: int
+    confidence: float
+    seed: int
+
+    def __repr__(self) -> str:
+        systems = ", ".join(self.cards)
+        return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
+
+    def means(self) -> list[tuple[str, ...]]:
+        """The means for people, as texts: a header, then rows of systems or of measures, whichever are more.
+
+        Of measure and system: the mean over the queries that the system was scored on. Of each measure also the queries
+        behind the means, as `cuihop.evaluation.means.mean_columns` gives them.
+        """
+        cards = self.cards.values()
+        columns: list[tuple[str, Sequence[str]]]
+        columns = [(name, [_fraction(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
+        behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
+        columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
+        if len(self.cards) > len(self.measures):
+            return [("system", *self.measures), *((title, *cells) for title, cells in columns)]
+        return list(zip(*([title, *cells] for title, cells in [("measure", self.measures), *columns]), strict=True))
+
+    def table(self) -> list[tuple[str, ...]]:
+        """What people read of the differences, as texts: a header, then a row for each."""
+        header = ("measure", "system", "baseline", "difference", f"{100 * self.confidence:.4g}% interval", "p",
+                  "p (Holm)", "effect", "win/tie/loss")  # fmt: skip
+        rows = [
+            (
+                d.measure, d.system, d.baseline, f"{d.difference:+.4f}", f"{d.low:+.4f} to {d.high:+.4f}",
+                f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}", "none" if d.effect is None else f"{d.effect:+.2f}",
+                f"{d.wins:,}/{d.ties:,}/{d.losses:,}",
+            )
+            for d in self.differences
+        ]  # fmt: skip
+        return [header, *rows]
+
+    def account(self) -> list[str]:
+        """What the tables mean, in plain words."""
+        queries = sorted({row.queries for row in self.differences})
+        tests = len(self.differences)
+        lines = [
+            f"{_span(queries)} queries that both systems were scored on",
+            "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
+            f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
+            f"seed {self.seed}",
+            f"p (Holm): adjusted for {'the only test' if tests == 1 else f'all {tests:,} tests'}, {self._family()}",
+            "effect: the mean difference / the standard deviation of the differences",
+        ]
+        errors = [measure for measure in self.measures if _is_error(measure)]
+        if errors:
+            lines.append(f"{', '.join(errors)}: the smaller the better, so a win is a smaller value")
+        return lines
+
+    def _family(self) -> str:
+        pairs = len(self.differences) // len(self.measures)
+        compared = "pairs of systems" if self.against is None else f"systems against {self.against}"
+        if pairs == 1:
+            compared = "pair of systems"
+        return f"{len(self.measures):,} {'measure' if len(self.measures) == 1 else 'measures'} × {pairs:,} {compared}"
+
+    def _repr_html_(self) -> str:
+        tables = [self.means(), self.table()]
+        return "".join(html_table(header, rows) for header, *rows in tables)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each difference, its columns those of `Difference`."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(difference) for difference in self.differences])
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The differences with their intervals, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
+
+        Raises:
+            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            InputError: another suffix. OutputError: the file cannot be written.
+        """
+        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.result_figures import DifferenceRow, comparison_figure
+
+        rows = [
+            DifferenceRow(str(d.measure), d.system, d.baseline, d.low, d.difference, d.high, d.p_holm)
+            for d in self.differences
+        ]
+        return written_if_asked(comparison_figure(rows, self.confidence), path)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the values of each query, as plain values, ready for JSON."""
+        return {
+            "systems": [
+                {
+                    "system": name,
+                    "sha256": card.digest,
+                    "source": card.source,
+                    "means": card.means,
+                    "mean_queries": {measure: asdict(behind) for measure, behind in card.mean_queries.items()},
+                    "counts": dict(card.counts),
+                    "versions": dict(card.versions),
+                    "inputs": dict(card.inputs),
+                }
+                for name, card in self.cards.items()
+            ],
+            "conditions": dict(next(iter(self.cards.values())).conditions),
+            "differences": [asdict(difference) for difference in self.differences],
+            "holm": {"tests": len(self.differences), "family": self._family()},
+            "against": self.against,
+            "resamples": self.resamples,
+            "confidence": self.confidence,
+            "seed": self.seed,
+        }
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write one row for each query, one column for each measure and system; whole or not at all.
+
+        Raises:
+            OutputError: the disk is full, or the folder cannot be written.
+        """
+        queries = next(iter(self.cards.values())).queries
+        columns = [
+            (f"{measure} {name}", card.column(measure, queries).tolist())
+            for measure in self.measures
+            for name, card in self.cards.items()
+        ]
+        values = zip(*(column for _, column in columns), strict=True)
+        rows = (
+            [query, *("" if math.isnan(value) else repr(value) for value in of_query)]
+            for query, of_query in zip(queries, values, strict=True)
+        )
+        write_csv(path, ["query", *(title for title, _ in columns)], rows)
+
+
+def compare(
+    cards: Mapping[str, ScoreCard] | Sequence[ScoreCard],
+    measures: str | Measure | Sequence[str | Measure] | None = None,
+    *,
+    against: str | None = None,
+    resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Comparison:
+    """Compare systems on the same queries under every measure.
+
+    Two values of a query that differ by rounding only, 1e-12 or less, are equal. The numbers do not depend on the
+    order of the cards' queries, nor on which other systems and measures are compared, but for Holm's p.
+
+    Args:
+        cards: two or more, of the same conditions; with names, or called as they call their systems.
+        measures: which; all that every card has without it.
+        against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
+            earlier one as the baseline.
+        resamples, confidence, seed, threads: see `cuihop.comparison.paired_tests`.
+
+    Raises:
+        InputError: there are fewer than two cards, two of one name, they were not measured alike, a measure is not in
+            all of them, or no query was scored on both.
+    """
+    checked_resampling(resamples, confidence, seed)
+    named = dict(cards) if isinstance(cards, Mapping) else {card.system: card for card in cards}
+    if len(named) < max(len(cards), 2):
+        told = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
+        raise InputError(
+            "not systems to compare", found=", ".join(told) or "none", expected="two or more, of different names"
+        )
+    if against is not None and against not in named:
+        raise InputError(
+            "no such system", column="against", found=shown(against), expected=" or ".join(map(shown, named))
+        )
+    for a, b in itertools.combinations(named, 2):
+        named[a].check_same_conditions(named[b], (a, b))
+    names = _measures(list(named.values()), measures)
+    pairs = list(itertools.combinations(named, 2)) if against is None else [(against, b) for b in named if b != against]
+    queries = sorted(next(iter(named.values())).queries)
+    columns = {(name, system): card.column(name, queries) for name in names for system, card in named.items()}
+    tests = [(name, a, b) for name in names for a, b in pairs]
+    rows: list[dict[str, Any]] = []
+    step = max(1, _CELLS_AT_ONCE // len(queries))
+    for first in range(0, len(tests), step):
+        rows += _tested(tests[first : first + step], columns, confidence, resamples, seed, threads)
+    adjusted = holm([row["p_randomisation"] for row in rows])
+    made = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
+    return Comparison(made, named, names, against, resamples, confidence, seed)
+
+
+def _tested(
+    tests: Sequence[tuple[str, str, str]],
+    columns: Mapping[tuple[str, str], Float64],
+    confidence: float,
+    resamples: int,
+    seed: int,
+    threads: int | None,
+) -> list[dict[str, Any]]:
+    """What is found of each measure and pair of systems, by the names of `Difference`; all but Holm's p."""
+    differences = np.array([columns[name, system] - columns[name, baseline] for name, baseline, system in tests]).T
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    found: dict[int, dict[str, Any]] = {}
+    for places, both in _same_queries(differences):
+        kept = np.ascontiguousarray(differences[both][:, places])
+        if not len(kept):
+            name, *both_systems = tests[places[0]]
+            raise InputError("no query was scored for both systems", column=name, found=", ".join(both_systems))
+        exchanged = randomisation_tests(kept, resamples=resamples, seed=seed, threads=threads)
+        resampled = paired_bootstraps(kept, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+        student = student_tests(kept)
+        for column, place in enumerate(places):
+            name, baseline, system = tests[place]
+            found[place] = {
+                "measure": name, "baseline": baseline, "system": system, "queries": len(kept),
+                "mean_baseline": math.fsum(columns[name, baseline][both]) / len(kept),
+                "mean_system": math.fsum(columns[name, system][both]) / len(kept),
+                "difference": math.fsum(kept[:, column]) / len(kept),
+                "low": resampled[column].low, "high": resampled[column].high,
+                "p_bootstrap": resampled[column].p, "p_randomisation": exchanged[column],
+                "p_student": student[column].p, "effect": student[column].effect,
+                **_outcomes(name, kept[:, column]),
+            }  # fmt: skip
+    return [found[place] for place in range(len(tests))]
+
+
+def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str | Measure] | None) -> tuple[str, ...]:
+    shared = [name for name in cards[0].values if all(name in card.values for card in cards)]
+    wanted = shared if measures is None else [str(measure) for measure in measures_named(measures)]
+    absent = [name for name in wanted if name not in shared]
+    if absent or not wanted:
+        raise InputError(
+            "not a measure of every score card", column="measures", found=", ".join(absent) or "none in common",
+            expected=", ".join(shared) or "cards of the same measures",
+        )  # fmt: skip
+    return tuple(wanted)
+
+
+def _same_queries(differences: Float64) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
+    """Columns that have the same queries, and which queries those are."""
+    scored = ~np.isnan(differences)
+    places: dict[bytes, list[int]] = {}
+    for place, column in enumerate(scored.T):
+        places.setdefault(column.tobytes(), []).append(place)
+    for some in places.values():
+        yield some, scored[:, some[0]]
+
+
+def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
+    more, less = int((differences > 0).sum()), int((differences < 0).sum())
+    wins, losses = (less, more) if _is_error(measure) else (more, less)
+    return {"wins": wins, "ties": len(differences) - more - less, "losses": losses}
+
+
+def _is_error(measure: str) -> bool:
+    """Whether smaller values are the better ones."""
+    return FAMILIES[measures_named(measure)[0].family].error
+
+
+def _fraction(mean: float | None) -> str:
+    return "none" if mean is None else f"{mean:.4f}"
+
+
+def _span(counts: Sequence[int]) -> str:
+    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"

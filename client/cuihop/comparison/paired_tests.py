@@ -1,0 +1,232 @@
+"""Is the difference of two systems on the same queries more than chance? Randomisation, bootstrap, Student's t, Holm.
+
+The tests of many differences share what is drawn: the same exchanges and the same resampled queries serve every
+column of a matrix, as one matrix product. What a column gives does not depend on the other columns, on the threads or
+on the memory: each block of resamples has a generator of its own, made from the seed and the number of the block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.comparison.student_t import two_sided_p
+from cuihop.errors import InputError
+from cuihop.resources.cores import in_order
+
+__all__ = ["PairedBootstrap", "StudentTest", "holm", "paired_bootstraps", "randomisation_tests", "student_tests"]
+
+Float64 = npt.NDArray[np.float64]
+
+MOST_RESAMPLES = 1_000_000
+
+_CELLS_A_BLOCK = 1 << 21  # bounds the memory of resampling: 16 MB of numbers for each thread
+_CELLS_A_PASS = 1 << 24  # columns that share what is drawn: 128 MB of differences or resampled means
+_EXCHANGES, _QUERIES = 0, 1  # streams of random numbers
+_ROUNDING = 1e-12  # sums of the same numbers in another order are equal
+
+
+def randomisation_tests(
+    differences: Float64, *, resamples: int = 10_000, seed: int = 0, threads: int | None = None
+) -> list[float]:
+    """The two-sided p-value of each mean difference, under random exchange of the two systems in each query.
+
+    Each difference changes its sign at random; p is the share of assignments whose mean is at least as far from 0.
+    Where all 2^m assignments of the m differences that are not 0 are at most ``resamples``, each is tried once and p
+    is exact. Otherwise p = (1 + as far) / (1 + resamples) over random ones. Source: Fisher 1935; for retrieval,
+    Smucker, Allan and Carterette 2007. Over thousands of queries it keeps its level, as bootstrap and t-test do, and
+    Wilcoxon's and the sign test do not (Ihemelandu and Ekstrand 2023).
+
+    Args:
+        differences: float64, shape (queries, tests), finite.
+        resamples: how many random assignments.
+        seed: the same gives the same.
+        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+
+    >>> randomisation_tests(np.array([[0.1], [0.2], [0.3]]))  # two of eight assignments are as far
+    [0.25]
+    """
+    queries, tests = differences.shape
+    found = [1.0] * tests
+    sampled = []
+    for test in range(tests):
+        kept = differences[differences[:, test] != 0.0, test]
+        if len(kept) < 63 and 2 ** len(kept) <= resamples:
+            found[test] = _exact(kept)
+        else:
+            sampled.append(test)
+    for some in _passes(sampled, max(queries, 1)):
+        part = differences[:, some]
+        totals, least = part.sum(axis=0), _far(part)
+
+        def reached(generator: np.random.Generator, rows: int) -> npt.NDArray[np.int64]:
+            drawn = np.frombuffer(generator.bytes(rows * -(-queries // 8)), dtype=np.uint8).reshape(rows, -1)
+            changed = np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
+            return np.asarray((np.abs(totals - 2.0 * (changed @ part)) >= least).sum(axis=0))  # noqa: B023 - called at once
+
+        counts = sum(_blocks(reached, queries, resamples, (seed, _EXCHANGES), threads))
+        for test, count in zip(some, np.asarray(counts).tolist(), strict=True):
+            found[test] = (1 + count) / (1 + resamples)
+    return found
+
+
+def _exact(kept: Float64) -> float:
+    """Over all assignments of signs to differences, none of which is 0."""
+    assignments = np.arange(2 ** len(kept))[:, np.newaxis] >> np.arange(len(kept)) & 1
+    sums = np.abs((1.0 - 2.0 * assignments) @ kept)
+    return int((sums >= _far(kept[:, np.newaxis])).sum()) / len(sums)
+
+
+def _far(differences: Float64) -> Float64:
+    """From which sum on one is as far from 0 as that of each column: a little less, since sums are rounded."""
+    sums = np.array([abs(math.fsum(column)) for column in differences.T])
+    slack = (_ROUNDING + len(differences) * np.finfo(np.float64).eps) * np.abs(differences).sum(axis=0)
+    return np.asarray(sums - slack)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedBootstrap:
+    """What resampling the queries says of a mean difference.
+
+    Attributes:
+        low, high: the percentile confidence interval.
+        p: two-sided, of the mean difference shifted to 0.
+    """
+
+    low: float
+    high: float
+    p: float
+
+
+def paired_bootstraps(
+    differences: Float64, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0,
+    threads: int | None = None,
+) -> list[PairedBootstrap]:  # fmt: skip
+    """Confidence interval and p-value of each mean difference by resampling the queries with replacement.
+
+    The interval is that of the percentiles of the resampled means (Efron and Tibshirani 1993, chapter 13). p = (1 +
+    resampled means at least as far from the mean as the mean is from 0) / (1 + resamples): the distribution shifted
+    to no difference, as Smucker, Allan and Carterette 2007 do it for retrieval.
+
+    Args:
+        differences: float64, shape (queries, tests), finite, at least one query.
+        confidence: of the interval.
+        resamples: how many.
+        seed: the same gives the same.
+        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+    """
+    queries, tests = differences.shape
+    tail = (1.0 - confidence) / 2
+    found: list[PairedBootstrap] = []
+    for some in _passes(range(tests), max(queries, resamples)):
+        part = differences[:, some]
+
+        def means(generator: np.random.Generator, rows: int) -> Float64:
+            drawn = generator.integers(0, queries, (rows, queries))
+            drawn += np.arange(rows)[:, np.newaxis] * queries
+            times = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
+            return np.asarray(times.astype(np.float64) @ part / queries)  # noqa: B023 - called at once
+
+        resampled = np.concatenate(list(_blocks(means, queries, resamples, (seed, _QUERIES), threads)))
+        observed = part.sum(axis=0) / queries
+        reached = (np.abs(resampled - observed) >= _far(part) / queries).sum(axis=0)
+        low, high = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
+        p_values = (1 + reached) / (1 + resamples)
+        found += map(PairedBootstrap, low.tolist(), high.tolist(), p_values.tolist())
+    return found
+
+
+def _passes(tests: Sequence[int], cells: int) -> Iterator[list[int]]:
+    """Columns that are tested at once: as many as memory is meant for."""
+    step = max(1, _CELLS_A_PASS // cells)
+    for first in range(0, len(tests), step):
+        yield list(tests[first : first + step])
+
+
+def _blocks(
+    call: Callable[[np.random.Generator, int], npt.NDArray[np.generic]],
+    queries: int, resamples: int, stream: tuple[int, int], threads: int | None,
+) -> Iterator[npt.NDArray[np.generic]]:  # fmt: skip
+    """What the call gives for each block of resamples, in their order."""
+    step = max(1, _CELLS_A_BLOCK // queries)
+
+    def block(number: int) -> npt.NDArray[np.generic]:
+        generator = np.random.default_rng([*stream, number])
+        return call(generator, min(step, resamples - number * step))
+
+    return in_order(block, range(-(-resamples // step)), threads)
+
+
+@dataclass(frozen=True, slots=True)
+class StudentTest:
+    """What the spread of the differences says of their mean.
+
+    Attributes:
+        p: two-sided, of Student's paired t-test; ``None`` where the differences have no spread.
+        effect: the mean difference in units of the standard deviation of the differences; ``None`` as for p.
+    """
+
+    p: float | None
+    effect: float | None
+
+
+def student_tests(differences: Float64) -> list[StudentTest]:
+    """Student's paired t-test of each mean difference, and its effect size.
+
+    With mean m and standard deviation s (divisor queries − 1) of the differences, t = m / (s / √queries), and the
+    effect size is m / s. Source: Student 1908; for retrieval, Sakai 2018. Over thousands of queries almost any
+    difference is significant; how large it is, the effect size says (Ihemelandu and Ekstrand 2023).
+
+    Args:
+        differences: float64, shape (queries, tests), finite.
+
+    >>> student_tests(np.array([[0.1], [0.2], [0.3]]))[0].effect  # 0.2 / 0.1
+    2.0
+    """
+    queries = len(differences)
+    found = []
+    for column in differences.T:
+        mean = math.fsum(column) / queries
+        spread = math.sqrt(math.fsum((column - mean) ** 2) / (queries - 1)) if queries > 1 else 0.0
+        if spread <= _ROUNDING:
+            found.append(StudentTest(None, None))
+        else:
+            found.append(StudentTest(two_sided_p(mean / (spread / math.sqrt(queries)), queries - 1), mean / spread))
+    return found
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted for their number, in the same order (Holm 1979).
+
+    Of m p-values in ascending order, the i-th is multiplied by m − i + 1; none is then less than one before it, nor
+    more than 1. Whoever calls those at most α significant errs with probability α or less in any of the m tests.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def checked_resampling(resamples: int, confidence: float, seed: int) -> None:
+    """Refuse parameters out of their range."""
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
+        raise InputError(
+            "not a number of resamples", column="resamples", found=repr(resamples),
+            expected=f"1 or more, {MOST_RESAMPLES:,} at most",
+        )  # fmt: skip
+    if not 0.0 < confidence < 1.0:
+        raise InputError(
+            "not a confidence", column="confidence", found=repr(confidence), expected="a number between 0 and 1"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError("not a seed", column="seed", found=repr(seed), expected="a whole number, 0 or more")

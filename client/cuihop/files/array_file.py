@@ -1,0 +1,157 @@
+"""NumPy files whose rows are read when they are asked for, and what else a file of vectors may be by mistake."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tokenize
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.files.text_lines import check_not_a_pipe
+
+__all__ = ["ArrayFile", "Rows", "content_of_rows", "is_array"]
+
+_MAGIC = b"\x93NUMPY"
+_HEAD = 16
+_ROWS_AT_ONCE = 1024
+_WRITE_IT = "Write the table with numpy.save(FILE.npy, array)."
+_OTHERS = (
+    (b"PK\x03\x04", ".npz", "an archive of NumPy arrays", "Save the one array: numpy.save(FILE.npy, archive[NAME])."),
+    (b"PK\x03\x04", ".pt .pth .ckpt .bin", "tensors of PyTorch", "Save one: numpy.save(FILE.npy, tensor.numpy())."),
+    (b"\x80", ".pt .pth .ckpt .bin .pkl .pickle", "a pickle, which could run any program", _WRITE_IT),
+    (b"\x89HDF", ".h5 .hdf5 .hdf .mat", "an HDF5 file", _WRITE_IT),
+)  # fmt: skip
+
+
+class ArrayFile:
+    """The table in a ``.npy`` file. Rows are read, not mapped: a file that shrinks meanwhile is an error, not a crash.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        shape, dtype: as of an array.
+
+    Raises:
+        InputError: it is no array of NumPy, is not whole, or is one of Python objects.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            table = np.load(path, mmap_mode="r", allow_pickle=False)  # checks header and size; no page is looked at
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+        except (ValueError, EOFError, TypeError, OverflowError, SyntaxError, tokenize.TokenError, MemoryError) as error:
+            raise InputError(f"not a whole NumPy array: {error}", file=path, advice=_WRITE_IT) from None
+        if not isinstance(table, np.memmap):
+            raise InputError("not a NumPy array", file=path, found=type(table).__name__, advice=_WRITE_IT)
+        self.shape: tuple[int, ...] = table.shape
+        self.dtype: np.dtype[Any] = table.dtype
+        self._begin = int(table.offset)
+        self._by_columns = bool(table.flags.f_contiguous and not table.flags.c_contiguous)
+        del table
+        self._file = path.open("rb", buffering=0)
+        self._stamp = self._stamped()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        first, last, _ = rows.indices(len(self))
+        count, width = max(0, last - first), self.shape[1]
+        if self._by_columns:
+            found = np.empty((width, count), dtype=self.dtype)
+            for column in range(width):
+                self._read(found[column], (column * len(self) + first) * self.dtype.itemsize)
+            found = found.T
+        else:
+            found = np.empty((count, width), dtype=self.dtype)
+            self._read(found, first * width * self.dtype.itemsize)
+        if self._stamped() != self._stamp:
+            raise self._changed()
+        return found
+
+    def _read(self, into: npt.NDArray[Any], begin: int) -> None:
+        rest = into.reshape(-1).view(np.uint8).data
+        at = self._begin + begin
+        while rest:
+            try:
+                raw = os.pread(self._file.fileno(), len(rest), at)
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror or error}", file=self.path) from error
+            if not raw:
+                raise self._changed()
+            rest[: len(raw)] = raw
+            rest = rest[len(raw) :]
+            at += len(raw)
+
+    def _stamped(self) -> tuple[int, int]:
+        told = os.fstat(self._file.fileno())
+        return told.st_size, told.st_mtime_ns
+
+    def _changed(self) -> InputError:
+        return InputError(
+            "the file was changed while it was read", file=self.path, advice="Begin again when it is whole."
+        )
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+
+Rows: TypeAlias = npt.NDArray[Any] | ArrayFile
+"""A table: an array, or one that stays in its file."""
+
+
+def content_of_rows(table: Rows) -> str:
+    """SHA-256 of shape, type and numbers, whatever file they came from and in which order of bytes and axes."""
+    dtype = table.dtype.newbyteorder("<")
+    found = hashlib.sha256(f"{table.shape} {dtype.str}".encode())
+    for first in range(0, len(table), _ROWS_AT_ONCE):
+        found.update(np.ascontiguousarray(table[first : first + _ROWS_AT_ONCE], dtype=dtype).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def is_array(path: Path) -> bool:
+    """Whether the file begins as NumPy's arrays do.
+
+    Raises:
+        InputError: it cannot be read, is named ``.npy`` and is none, or holds vectors in a form that is not read.
+    """
+    check_not_a_pipe(path)
+    try:
+        with path.open("rb") as file:
+            found = file.read(_HEAD)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    if found.startswith(_MAGIC):
+        return True
+    suffix = path.suffix.lower()
+    if suffix == ".safetensors" or (found[8:10] == b'{"' and int.from_bytes(found[:8], "little") < path.stat().st_size):
+        raise InputError(
+            "not a NumPy array", file=path, found="a file of safetensors", expected="a file written by numpy.save",
+            advice="Save the one tensor: numpy.save(FILE.npy, safetensors.numpy.load_file(FILE)[NAME]).",
+        )  # fmt: skip
+    for magic, suffixes, what, advice in _OTHERS:
+        if found.startswith(magic) and suffix in (".npy", *suffixes.split()):
+            raise InputError(
+                "not a NumPy array", file=path, found=what, expected="a file written by numpy.save", advice=advice
+            )
+    if suffix == ".npy":
+        raise InputError(
+            "not a NumPy array", file=path, found=repr(found[: len(_MAGIC)]), expected="a file written by numpy.save"
+        )
+    return False

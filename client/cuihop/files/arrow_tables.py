@@ -1,0 +1,258 @@
+"""Tables in Parquet, Arrow and Feather files, and in memory through Arrow's C stream interface, in record batches.
+
+pyarrow reads them: the extra ``parquet``. Rows count from 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.files.text_lines import check_not_a_pipe, shown
+
+__all__ = ["ArrowTable", "Table", "is_table_file", "is_table_object"]
+
+_ROWS_A_BATCH = 1 << 16
+_PARQUET, _ARROW, _STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_SUFFIXES = frozenset({".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"})
+_MISSING = "Parquet, Arrow and Feather files and tables need pyarrow: pip install 'cuihop[parquet]'"
+_TEXT = "text"
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether a file is a Parquet, Arrow or Feather one, by its content or by its name.
+
+    Raises:
+        InputError: it is a pipe.
+    """
+    check_not_a_pipe(path)
+    if path.suffix.lower() in _SUFFIXES:
+        return True
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_ARROW) + 2)
+            if head.startswith(_PARQUET):
+                file.seek(-len(_PARQUET), 2)
+                return file.read() == _PARQUET
+            return head == _ARROW + b"\0\0"
+    except OSError:
+        return False  # who reads it says why
+
+
+class Table(Protocol):
+    """A table in memory that gives its rows through Arrow's C stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows."""
+
+
+def is_table_object(given: object) -> TypeGuard[Table]:
+    """Whether an object gives its rows through Arrow's C stream interface, as tables of pyarrow and polars do."""
+    return hasattr(given, "__arrow_c_stream__")
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowTable:
+    """A table whose rows are read batch by batch.
+
+    Attributes:
+        source: the file, or what kind of object it was.
+        names: of the columns.
+        file: the file, for messages; ``None`` for an object.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    file: Path | None
+    _given: Any
+
+    @classmethod
+    def of(cls, given: object) -> ArrowTable:
+        """From a path, or an object with ``__arrow_c_stream__``.
+
+        Raises:
+            InputError: the file is absent, not one of these formats, or not whole.
+            ModuleNotFoundError: pyarrow is not installed; the message names the extra.
+        """
+        pyarrow = _pyarrow()
+        if not isinstance(given, Path):
+            table = pyarrow.table(given)
+            return cls(type(given).__name__, tuple(table.column_names), None, table)
+        with _opened(given) as (schema, _):
+            return cls(str(given), tuple(schema.names), given, given)
+
+    def batches(self) -> Iterator[tuple[int, Any]]:
+        """Batches of rows, each with the number of its first row.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        first = 1
+        with contextlib.ExitStack() as stack:
+            if self.file is None:
+                batches = iter(self._given.to_batches(max_chunksize=_ROWS_A_BATCH))
+            else:
+                _, batches = stack.enter_context(_opened(self.file))
+            for batch in batches:
+                yield first, batch
+                first += batch.num_rows
+
+    def column(self, *names: str) -> int:
+        """The place of the column with one of these names, upper or lower case.
+
+        Raises:
+            InputError: there is none, or more than one.
+        """
+        found = [place for place, name in enumerate(self.names) if name.strip().lower() in names]
+        if len(found) != 1:
+            raise InputError(
+                "no such column" if not found else "a column stands twice", file=self.file or self.source,
+                column=" or ".join(names), found=shown(", ".join(self.names)),
+                expected=f"one column named {' or '.join(names)}",
+            )  # fmt: skip
+        return found[0]
+
+    def problem(
+        self, what: str, row: int, place: int | None, found: str, expected: str, advice: str | None = None
+    ) -> InputError:
+        """An error about a value: file, row and column."""
+        column = f"row {row:,}" if place is None else f"{self.names[place]}, row {row:,}"
+        return InputError(
+            what, file=self.file or self.source, column=column, found=found, expected=expected, advice=advice
+        )
+
+    def texts(self, first: int, batch: Any, place: int, *, null: str | None = None) -> tuple[list[str], Any]:
+        """Each different text of a column once, and for each row which of them it is, int64.
+
+        Args:
+            first: number of the batch's first row.
+            batch: what `batches` gives.
+            place: of the column.
+            null: what a missing value stands for; without it, there must be none.
+
+        Raises:
+            InputError: the column holds no texts, or a value is missing.
+        """
+        pyarrow = _pyarrow()
+        values = self._checked(batch.column(place), first, place, null)
+        if not pyarrow.types.is_dictionary(values.type):
+            values = values.dictionary_encode()
+        texts = values.dictionary.to_pylist()
+        codes = values.indices.fill_null(len(texts)) if values.null_count else values.indices
+        return [*texts, null or ""], codes.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def _checked(self, values: Any, first: int, place: int, null: str | None) -> Any:
+        pyarrow = _pyarrow()
+        types = pyarrow.types
+        kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+        if types.is_null(kind):
+            values, kind = values.cast(pyarrow.string()), pyarrow.string()
+        if types.is_string_view(kind):
+            values, kind = values.cast(pyarrow.large_string()), pyarrow.large_string()
+        if not (types.is_string(kind) or types.is_large_string(kind)):
+            raise self.problem("wrong type of column", first, place, str(values.type), _TEXT)
+        if types.is_dictionary(values.type) and values.dictionary.null_count:
+            values = values.cast(kind)
+        if null is None and values.null_count:
+            row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+            raise self.problem("a value is missing", first + row, place, "null", _TEXT)
+        return values
+
+    def lists(self, first: int, batch: Any, place: int) -> Iterator[Sequence[str | None] | None]:
+        """For each row the texts of a list, or of a text with ``;`` between them; ``None`` where the value is missing.
+
+        Raises:
+            InputError: the column holds neither.
+        """
+        types = _pyarrow().types
+        values = batch.column(place)
+        kind = values.type
+        lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view)
+        if any(is_list(kind) for is_list in (*lists, types.is_large_list_view)):
+            item = kind.value_type.value_type if types.is_dictionary(kind.value_type) else kind.value_type
+            text = (types.is_string, types.is_large_string, types.is_string_view, types.is_null)
+            if not any(is_text(item) for is_text in text):
+                raise self.problem("wrong type of column", first, place, str(kind), "text, or lists of text")
+            yield from values.to_pylist()
+            return
+        texts, codes = self.texts(first, batch, place, null="")
+        parts = [[part.strip() for part in text.split(";")] if text.strip() else [] for text in texts]
+        for code in codes.tolist():
+            yield parts[code]
+
+    def numbers(self, first: int, batch: Any, place: int) -> npt.NDArray[np.float64]:
+        """The finite numbers of a column.
+
+        Raises:
+            InputError: the column holds no numbers, or a value is missing, NaN or infinite.
+        """
+        types = _pyarrow().types
+        values = batch.column(place)
+        if not (types.is_integer(values.type) or types.is_floating(values.type)):
+            raise self.problem("wrong type of column", first, place, str(values.type), "numbers")
+        if values.null_count:
+            row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+            raise self.problem("a value is missing", first + row, place, "null", "a finite number")
+        found: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False).astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(found))
+        if len(wrong):
+            row = int(wrong[0])
+            raise self.problem("not a finite number", first + row, place, str(found[row]), "a finite number")
+        return found
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.types
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(_MISSING, name=error.name) from None
+    return pyarrow
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Schema and batches of a file."""
+    pyarrow = _pyarrow()
+    try:
+        with path.open("rb") as plain:
+            head = plain.read(len(_ARROW))
+        with contextlib.ExitStack() as stack:
+            if head.startswith(_PARQUET):
+                from pyarrow.parquet import ParquetFile
+
+                file = stack.enter_context(ParquetFile(path, memory_map=True))
+                yield file.schema_arrow, file.iter_batches(batch_size=_ROWS_A_BATCH)
+            elif head == _ARROW or head.startswith(_STREAM):
+                raw = stack.enter_context(pyarrow.memory_map(str(path)))
+                if head == _ARROW:
+                    opened = stack.enter_context(pyarrow.ipc.open_file(raw))
+                    batches = map(opened.get_batch, range(opened.num_record_batches))
+                else:
+                    opened = stack.enter_context(pyarrow.ipc.open_stream(raw))
+                    batches = iter(opened)
+                yield opened.schema, (batch for whole in batches for batch in _cut(whole))
+            else:
+                raise InputError(
+                    "not a Parquet, Arrow or Feather file", file=path, found=repr(head), expected="one of them, whole"
+                )
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except pyarrow.ArrowNotImplementedError as error:
+        raise InputError(f"beyond what this version of pyarrow reads: {error}", file=path) from None
+    except pyarrow.ArrowException as error:
+        raise InputError(f"damaged, or not whole: {error}", file=path, expected="a whole file") from None
+    except OSError as error:
+        raise InputError(f"damaged, or cannot be read: {error}", file=path, expected="a whole file") from error
+
+
+def _cut(batch: Any) -> Iterator[Any]:
+    for first in range(0, batch.num_rows, _ROWS_A_BATCH):
+        yield batch.slice(first, _ROWS_A_BATCH)

@@ -1,0 +1,247 @@
+"""A connection to a Neo4j server: its settings, its driver, and the server's errors told as cuihop's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, LiteralString, Self, TypeVar
+from urllib.parse import urlsplit
+
+import neo4j
+from neo4j import exceptions
+
+from cuihop.addresses import NEO4J_SCHEMES
+from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from cuihop.neo4j_graph import cypher
+from cuihop.neo4j_graph.login import Login, password_of_file
+
+__all__ = ["Neo4jConnection", "Neo4jSettings"]
+
+Result = TypeVar("Result")
+
+_RETRY_SECONDS = 0.5
+
+logging.getLogger("neo4j").addHandler(logging.NullHandler())  # its retries are no news unless the user asks for them
+
+
+@dataclass(frozen=True)
+class Neo4jSettings:
+    """How to reach a server, and how patient to be.
+
+    Attributes:
+        address: ``neo4j://`` routes in a cluster, ``bolt://`` asks one server; ``+s`` is with TLS.
+        user, password: never part of the address, and never shown.
+        password_file: where the password comes from; it is read again when it changes. ``None``: it stays as it is.
+        database: ``None`` is the user's home database.
+        timeout: seconds that one transaction may take on the server.
+        connections: the most that are held open at once.
+        acquisition_timeout: seconds to wait for a free one of them.
+        retry_time: seconds during which a transaction that failed for a passing reason is tried again.
+        idle_time: seconds of idleness after which a connection is tried before it is used. ``None``: never.
+    """
+
+    address: str
+    user: str = "neo4j"
+    password: str = field(default="", repr=False)
+    password_file: Path | None = None
+    database: str | None = None
+    timeout: float = 60.0
+    connections: int = 50
+    acquisition_timeout: float = 30.0
+    retry_time: float = 30.0
+    idle_time: float | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.address)
+        if parts.scheme not in NEO4J_SCHEMES:
+            raise InputError(
+                "not the address of a Neo4j server",
+                found=repr(parts.scheme + "://…"),
+                expected=" or ".join(f"{scheme}://" for scheme in NEO4J_SCHEMES),
+            )
+        if parts.username is not None or parts.password is not None:
+            raise InputError(
+                "an address holds no user and no password",
+                advice="Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE, instead.",
+            )
+
+    @classmethod
+    def from_environment(cls, address: str, environment: Mapping[str, str] = os.environ, **others: Any) -> Self:
+        """Settings whose user, password and database come from the environment.
+
+        ``NEO4J_USER`` (default ``neo4j``), ``NEO4J_PASSWORD`` or ``NEO4J_PASSWORD_FILE`` (a file that holds nothing
+        else), ``NEO4J_DATABASE``.
+
+        Raises:
+            InputError: no password, or its file cannot be read.
+        """
+        password = environment.get("NEO4J_PASSWORD", "")
+        named = environment.get("NEO4J_PASSWORD_FILE", "")
+        file = Path(named) if named and not password else None
+        if file is not None:
+            password = password_of_file(file)
+        if not password:
+            raise InputError(
+                "no password for the Neo4j server",
+                advice="Set NEO4J_PASSWORD, or NEO4J_PASSWORD_FILE to a file's path.",
+            )
+        return cls(
+            address=address,
+            user=environment.get("NEO4J_USER") or "neo4j",
+            password=password,
+            password_file=file,
+            database=environment.get("NEO4J_DATABASE") or None,
+            **others,
+        )
+
+
+class Neo4jConnection:
+    """A pool of connections to one server or cluster. Safe to share between threads.
+
+    Args:
+        settings: where and how.
+
+    Raises:
+        GraphUnavailable: the driver does not accept the settings.
+    """
+
+    def __init__(self, settings: Neo4jSettings) -> None:
+        self.settings = settings
+        self._login = Login(settings.address, settings.user, settings.password, settings.password_file)
+        with self._told():
+            self._driver = self._new_driver(self._login, settings.connections)
+
+    def _new_driver(self, auth: Any, connections: int) -> neo4j.Driver:
+        settings = self.settings
+        return neo4j.GraphDatabase.driver(
+            settings.address,
+            auth=auth,
+            max_connection_pool_size=connections,
+            connection_acquisition_timeout=settings.acquisition_timeout,
+            connection_timeout=min(10.0, settings.acquisition_timeout),
+            liveness_check_timeout=settings.idle_time,
+            max_transaction_retry_time=settings.retry_time,
+            notifications_min_severity="OFF",
+            user_agent="cuihop",
+        )
+
+    @classmethod
+    def open(cls, address: str) -> Neo4jConnection:
+        """Connect with user and password of the environment: see `Neo4jSettings.from_environment`."""
+        return cls(Neo4jSettings.from_environment(address))
+
+    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """What ``work`` returns, done in one read transaction; tried again after passing failures.
+
+        Args:
+            work: asks the transaction; may be called more than once.
+            timeout: seconds; the settings' own where it is not given.
+
+        Raises:
+            QueryTimedOut, GraphUnavailable, LimitExceeded: see `cuihop.errors`.
+        """
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+            return session.execute_read(bounded)
+
+    def read_named(
+        self, name: str, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
+    ) -> Result:
+        """The same in a transaction that `end` can end by its name; ``session``: further settings of the session."""
+        bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(work)
+        with self._told(), self._session(neo4j.READ_ACCESS, **session) as opened:
+            return opened.execute_read(bounded)
+
+    def end(self, name: str) -> int:
+        """End the transactions of this name, over another connection. Returns how many the server still works on.
+
+        Raises:
+            GraphUnavailable: the server cannot be reached.
+        """
+        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+            return len(list(session.run(cypher.END_TRANSACTIONS, name=name)))
+
+    def write(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
+        """The same in one write transaction. ``work`` must bear being done twice: a lost answer is asked again."""
+        bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
+        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+            try:
+                return session.execute_write(bounded)
+            except exceptions.IncompleteCommit:
+                return session.execute_write(bounded)
+
+    def run_alone(self, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
+        """The rows of a statement that cannot be part of a transaction with others: schema, ``IN TRANSACTIONS``."""
+        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+            return list(session.run(text, parameters))
+
+    def _session(self, access: str, **others: Any) -> neo4j.Session:
+        self._log_in()
+        return self._driver.session(database=self.settings.database, default_access_mode=access, **others)
+
+    def _log_in(self) -> None:
+        """See that the server accepts the password, as patiently as a transaction is tried."""
+        deadline = time.monotonic() + self.settings.retry_time
+        while True:
+            try:
+                self._login.check(self._try_password, self.settings.acquisition_timeout)
+            except (exceptions.DriverError, OSError):
+                if time.monotonic() + _RETRY_SECONDS > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    def _try_password(self) -> None:
+        with self._new_driver(self._login.get_auth(), 1) as driver:
+            driver.verify_connectivity()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except exceptions.Neo4jError as error:
+            raise self._as_ours(error) from error
+        except exceptions.ConnectionAcquisitionTimeoutError as error:
+            raise GraphUnavailable(
+                f"{self.settings.address}: all {self.settings.connections} connections stayed in use for "
+                f"{self.settings.acquisition_timeout:g} s"
+            ) from error
+        except (exceptions.DriverError, OSError, ValueError) as error:
+            self._login.doubt()
+            raise GraphUnavailable(f"{self.settings.address}: cannot be reached: {_first_line(error)}") from error
+
+    def _as_ours(self, error: exceptions.Neo4jError) -> Exception:
+        code = error.code or ""
+        where = self.settings.address
+        if "TransactionTimedOut" in code or code.endswith("Transaction.Terminated"):
+            return QueryTimedOut(f"{where}: the answer took longer than allowed")
+        if isinstance(error, exceptions.AuthError):
+            return GraphUnavailable(self._login.refusal_text())
+        if code.endswith("DatabaseNotFound"):
+            return GraphUnavailable(f"{where}: no database {self.settings.database!r}; set NEO4J_DATABASE")
+        if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
+            return LimitExceeded(f"{where}: the question needs more memory than the server allows one transaction")
+        if code.startswith(("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.")):
+            return InputError("the server refuses the query", found=_first_line(error))
+        return GraphUnavailable(f"{where}: {_first_line(error)}")
+
+    def close(self) -> None:
+        """Give the connections back. Harmless twice."""
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _first_line(error: BaseException) -> str:
+    text = error.message if isinstance(error, exceptions.Neo4jError) and error.message else str(error)
+    return text.strip().splitlines()[0] if text.strip() else type(error).__name__

@@ -1,0 +1,412 @@
+"""The graph of record: a `ConceptGraph` whose every answer is Cypher on a Neo4j server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, LiteralString, TypeVar
+
+import neo4j
+import numpy as np
+
+from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
+from cuihop.graph import (
+    Concept,
+    ConceptGraph,
+    Definition,
+    Direction,
+    DistancePack,
+    Distances,
+    Neighbour,
+    Neighbourhood,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+    Step,
+    checked_direction,
+    checked_hops,
+    resolved,
+)
+from cuihop.identifiers import is_identifier
+from cuihop.neo4j_graph import cypher
+from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
+from cuihop.neo4j_graph.layered_path import first_shortest_path
+from cuihop.neo4j_graph.schema import check_schema, check_server, release_of
+from cuihop.resources.interruption import check_interruption
+from cuihop.retired_identifiers import LONGEST_CHAIN, absent_resolution
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.writer import RETIRED_RELATIONS
+
+__all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
+
+HITS_A_PAGE = 100
+"""The most concepts that a load keeps as the answer to one word."""
+
+Result = TypeVar("Result")
+
+_PAIRS_A_TRANSACTION = 500
+_CENTRES_A_TRANSACTION = 100
+_CONCEPTS_A_TRANSACTION = 10_000
+_LISTED_PATHS = 1_000
+_LARGEST_PACK = 255
+_LONGEST_WORD = 255  # the full-text index cuts longer words
+_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
+
+
+class Neo4jGraph(ConceptGraph):
+    """A `ConceptGraph` on a Neo4j database that cuihop loaded.
+
+    It answers from the release that was active when it was opened, also after a switch, and says so as soon as that
+    release is no longer there. Each call is one or more read transactions, each within the settings' timeout, tried
+    again after passing failures.
+
+    Args:
+        connection: closed with the graph.
+        release: number of a stored release; the active one where it is not given.
+
+    Raises:
+        GraphUnavailable: no server, wrong password, wrong database.
+        SchemaMismatch: the database is not cuihop's, or another version's, or lacks an index.
+        ReleaseMismatch: no such release, or it is not complete.
+    """
+
+    def __init__(self, connection: Neo4jConnection, *, release: int | None = None) -> None:
+        self._connection = connection
+        found = check_schema(connection)
+        number = found.active if release is None else release
+        if number is None:
+            raise SchemaMismatch("the database has no active release; load one with: cuihop load")
+        self._number = number
+        row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
+        if row is None or row["release"]["state"] != "complete":
+            raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+        self._release = release_of(row["release"])
+
+    @classmethod
+    def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
+        """Connect with user and password of the environment: see `Neo4jSettings.from_environment`.
+
+        A server that cannot be reached is told within seconds. Later outages are waited for as the settings say.
+        """
+        settings = Neo4jSettings.from_environment(address)
+        check_server(settings)
+        connection = Neo4jConnection(settings)
+        try:
+            return cls(connection, release=release)
+        except BaseException:
+            connection.close()
+            raise
+
+    def __repr__(self) -> str:
+        r = self._release
+        return f"<Neo4jGraph {r.name!r}: {r.concepts:,} concepts, {r.edges:,} edges, digest {r.digest[:12]}>"
+
+    @property
+    def release(self) -> Release:
+        """What was loaded."""
+        return self._release
+
+    @property
+    def connection(self) -> Neo4jConnection:
+        """To the server; closed with the graph."""
+        return self._connection
+
+    @property
+    def number(self) -> int:
+        """The number of the release in the database."""
+        return self._number
+
+    @property
+    def sections(self) -> Sections:
+        """The whole release as the arrays of a snapshot, read from the database on each call.
+
+        Raises:
+            ReleaseMismatch: it has another digest than the one that was loaded.
+        """
+        from cuihop.neo4j_graph.projection import snapshot_sections
+
+        return snapshot_sections(self._connection, self._number)
+
+    def close(self) -> None:
+        """Give the connections back. Harmless twice."""
+        self._connection.close()
+
+    def _read(self, work: Callable[[neo4j.ManagedTransaction], Result]) -> Result:
+        """What ``work`` reads of the release, which was whole when it had been read.
+
+        A removal marks the release before it touches a concept, so the mark is looked at last.
+        """
+
+        def checked(tx: neo4j.ManagedTransaction) -> Result:
+            answer = work(tx)
+            row = tx.run(cypher.RELEASE_STATE, release=self._number).single()
+            if row is None or row["state"] != "complete":
+                raise ReleaseMismatch(
+                    f"release {self._release.name} is no longer in the database; open the graph again"
+                )
+            return answer
+
+        check_interruption()
+        return self._connection.read(checked)
+
+    def _rows(self, text: LiteralString, /, **parameters: Any) -> list[list[Any]]:
+        """The rows of one question about the release."""
+        return self._read(lambda tx: tx.run(text, {"release": self._number, **parameters}).values())
+
+    # Identifiers
+
+    def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
+        """See `ConceptGraph.resolve`."""
+        distinct = list(dict.fromkeys(cuis))
+        known = self._numbers(distinct)
+        absent = self._absent([cui for cui in distinct if cui not in known])
+        return [absent[cui] if cui in absent else Resolution(cui, "current", cui) for cui in cuis]
+
+    def _numbers(self, cuis: Iterable[str]) -> dict[str, int]:
+        """The number of each concept that the release holds."""
+        numbers: dict[str, int] = {}
+        possible = [cui for cui in cuis if is_identifier(cui, "any")]
+        for part in _parts(possible, _CONCEPTS_A_TRANSACTION):
+            numbers.update(dict(self._rows(cypher.CURRENT, cuis=part)))
+        return numbers
+
+    def _absent(self, cuis: Sequence[str]) -> dict[str, Resolution]:
+        """What became of identifiers that the release does not hold."""
+        statements: dict[str, list[tuple[str, str]]] = {}
+        held: dict[str, int] = {}
+        asked = [cui for cui in cuis if is_identifier(cui, self._release.identifiers)]
+        for _ in range(LONGEST_CHAIN):
+            if not asked:
+                break
+            told = self._statements(asked)
+            statements.update(told)
+            successors = {new for rows in told.values() for relation, new in rows if relation == "SY"}
+            held.update(self._numbers(successors))
+            asked = sorted(successors - held.keys() - statements.keys())
+        return {
+            cui: absent_resolution(
+                cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held
+            )
+            for cui in cuis
+        }
+
+    def _statements(self, cuis: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        told: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
+        for part in _parts(cuis, _CONCEPTS_A_TRANSACTION):
+            for cui, relation, successor in self._rows(cypher.RETIRED, cuis=part):
+                told[cui].append((relation, successor))
+        return {cui: sorted(rows, key=_statement_order) for cui, rows in told.items()}
+
+    def _usable(self, cuis: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+        """The concepts to use, one for each identifier, and the retired ones that were taken for their successors."""
+        distinct = list(dict.fromkeys(cuis))
+        answers = self.resolve(distinct)
+        absent = [answer for answer in answers if answer.status != "current"]
+        merged = dict(zip([a.asked for a in absent], resolved(absent, self._release), strict=True))
+        return [merged.get(cui, cui) for cui in cuis], merged
+
+    # Distances and paths
+
+    def distances(
+        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Distances:
+        """See `ConceptGraph.distances`."""
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        asked = list(pairs)
+        found = self._shortest([pair for pair in asked if pair[0] != pair[1]], direction, bound)
+        # An answer proves that both concepts exist. Only where there is none is it asked whether they do.
+        unproven = [cui for pair in asked if pair not in found for cui in pair]
+        merged = self._usable(unproven)[1]
+        if merged:
+            used = [(merged.get(a, a), merged.get(b, b)) for a, b in asked]
+            found |= self._shortest(
+                [pair for pair, old in zip(used, asked, strict=True) if pair != old and pair[0] != pair[1]],
+                direction,
+                bound,
+            )
+            asked = used
+        answers = [0 if a == b else found.get((a, b)) for a, b in asked]
+        reached = [hops is not None and (bound is None or hops <= bound) for hops in answers]
+        return Distances(
+            hops=np.array([hops if ok else -1 for hops, ok in zip(answers, reached, strict=True)], dtype=np.int32),
+            reached=np.array(reached, dtype=np.bool_),
+            direction=direction,
+            max_hops=bound,
+            merged=merged,
+        )
+
+    def _shortest(
+        self, pairs: Iterable[tuple[str, str]], direction: Direction, bound: int | None
+    ) -> dict[tuple[str, str], int]:
+        """The distance of each pair of two different concepts that has one, perhaps a little beyond the bound."""
+        text = cypher.DISTANCES[direction, cypher.rung(bound)]
+        found: dict[tuple[str, str], int] = {}
+        possible = [pair for pair in dict.fromkeys(pairs) if all(is_identifier(cui, "any") for cui in pair)]
+        for part in _parts(possible, _PAIRS_A_TRANSACTION):
+            rows = self._rows(text, starts=[a for a, _ in part], ends=[b for _, b in part])
+            found.update({part[i]: hops for i, hops in rows})
+        return found
+
+    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+        """See `ConceptGraph.path`."""
+        direction = checked_direction(direction)
+        bound = checked_hops(max_hops)
+        (start, end), merged = self._usable([a, b])
+        cuis = [start] if start == end else self._first_path(start, end, direction, bound)
+        if cuis is None or (bound is not None and len(cuis) - 1 > bound):
+            return None
+        return Path(start, self._steps(cuis, direction), direction, merged)
+
+    def _first_path(self, start: str, end: str, direction: Direction, bound: int | None) -> list[str] | None:
+        """The first shortest path in the order of identifiers, perhaps a little beyond the bound."""
+        text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound)]
+        listed: list[list[str]] = [row[0] for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
+        if len(listed) < _LISTED_PATHS:
+            return min(listed, default=None)
+        return first_shortest_path(
+            start,
+            end,
+            lambda cuis: self._next_level(cuis, direction),
+            lambda cuis: self._next_level(cuis, _BACKWARDS[direction]),
+        )
+
+    def _next_level(self, cuis: Iterable[str], direction: Direction) -> set[str]:
+        text = cypher.NEXT_LEVEL[direction]
+        level: set[str] = set()
+        for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
+            level.update(self._rows(text, cuis=part)[0][0])
+        return level
+
+    def _steps(self, cuis: Sequence[str], direction: Direction) -> tuple[Step, ...]:
+        if len(cuis) == 1:
+            return ()
+        steps = []
+        for cui, row in zip(cuis[1:], self._rows(cypher.STEPS, cuis=cuis), strict=True):
+            is_parent, up_sabs, down_sabs = row
+            to_parent = is_parent and direction != "down"
+            sabs = up_sabs if to_parent else down_sabs
+            steps.append(Step(cui, "parent" if to_parent else "child", tuple(sabs or ())))
+        return tuple(steps)
+
+    # Neighbourhoods
+
+    def neighbours(
+        self,
+        cuis: Sequence[str],
+        *,
+        hops: int | None = 1,
+        direction: Direction = "any",
+        limit: int | None = None,
+    ) -> list[Neighbourhood]:
+        """See `ConceptGraph.neighbours`."""
+        direction = checked_direction(direction)
+        bound = checked_hops(hops, "hops")
+        most = checked_hops(limit, "limit")
+        centres, merged = self._usable(cuis)
+        text = cypher.NEIGHBOURS[direction, cypher.rung(bound)]
+        found: dict[str, tuple[int, tuple[Neighbour, ...]]] = {}
+        for part in _parts(list(dict.fromkeys(centres)), _CENTRES_A_TRANSACTION):
+            for cui, total, near, levels in self._rows(text, cuis=part, hops=bound, limit=most):
+                found[cui] = (total, tuple(map(Neighbour, near, levels)))
+        return [
+            Neighbourhood(
+                cui=centre,
+                neighbours=found[centre][1],
+                total=found[centre][0],
+                hops=bound,
+                direction=direction,
+                merged={asked: centre} if asked in merged else {},
+            )
+            for asked, centre in zip(cuis, centres, strict=True)
+        ]
+
+    def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
+        """See `ConceptGraph.pack`."""
+        direction = checked_direction(direction)
+        bound = checked_hops(hops, "hops")
+        if bound is None or bound > _LARGEST_PACK:
+            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        used, _ = self._usable(cuis)
+        seen: set[str] = set()
+        for asked, cui in zip(cuis, used, strict=True):
+            if cui in seen:
+                raise InputError("a concept is given twice", found=asked, expected="distinct concepts")
+            seen.add(cui)
+        numbers = self._numbers(used)
+        column = {numbers[cui]: i for i, cui in enumerate(used)}
+        text = cypher.PACK[direction, cypher.rung(bound)]
+        rows: dict[str, list[tuple[int, int]]] = {}
+        for part in _parts(used, _CENTRES_A_TRANSACTION):
+            for cui, near, levels in self._rows(text, cuis=part, numbers=list(column), hops=bound):
+                rows[cui] = sorted((column[number], level) for number, level in zip(near, levels, strict=True))
+        indptr = np.zeros(len(used) + 1, dtype=np.int64)
+        np.cumsum([len(rows[cui]) for cui in used], out=indptr[1:])
+        entries = [entry for cui in used for entry in rows[cui]]
+        return DistancePack(
+            cuis=tuple(used),
+            indptr=indptr,
+            indices=np.array([place for place, _ in entries], dtype=np.int32),
+            hops=np.array([level for _, level in entries], dtype=np.uint8),
+            bound=bound,
+            direction=direction,
+            digest=self._release.digest,
+        )
+
+    # Names
+
+    def names(self, cuis: Sequence[str]) -> list[str | None]:
+        """See `ConceptGraph.names`."""
+        used, _ = self._usable(cuis)
+        found: dict[str, str | None] = {}
+        for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
+            found.update(dict(self._rows(cypher.NAMES, cuis=part)))
+        return [found[cui] for cui in used]
+
+    def concepts(self, cuis: Sequence[str]) -> list[Concept]:
+        """See `ConceptGraph.concepts`."""
+        used, _ = self._usable(cuis)
+        found: dict[str, Concept] = {}
+        for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
+            for cui, name, synonyms, types, parents, children, told_by, texts, sabs in self._rows(
+                cypher.CONCEPTS, cuis=part
+            ):
+                pairs = tuple((code, type_name) for code, type_name in types)
+                definitions = tuple(map(Definition, told_by, texts))
+                found[cui] = Concept(
+                    cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
+                )
+        return [found[cui] for cui in used]
+
+    def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
+        """See `ConceptGraph.search`."""
+        most = checked_hops(limit, "limit")
+        wanted = folded(text)
+        if not wanted:
+            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
+        words = wanted.split(" ")
+        asked = text.strip()
+        by_identifier = self.resolve([asked])[0]
+        hits = []
+        if by_identifier.cui is not None:
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
+        rows = self._found(words, wanted, most)
+        hits += [SearchHit(cui, name, matched) for cui, name, matched in rows if cui != by_identifier.cui]
+        return hits[:most]
+
+    def _found(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
+        """Identifier, preferred name and matching name of what the words find, best first."""
+        at_most = self._release.concepts if most is None else most
+        if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
+            return rows
+        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
+        return self._rows(cypher.SEARCH, lucene=lucene, words=words, text=text, limit=at_most)
+
+
+def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:
+    return (list(items[first : first + size]) for first in range(0, len(items), size))
+
+
+def _statement_order(statement: tuple[str, str]) -> tuple[int, str]:
+    return RETIRED_RELATIONS.index(statement[0]), statement[1]

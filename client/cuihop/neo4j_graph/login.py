@@ -1,0 +1,270 @@
+"""User and password of a server, and the one law for a password that it refuses.
+
+A server locks a user for all clients after a few wrong passwords. So a password that was not accepted before is tried
+by one connection at a time, and after a refusal it rests: a minute at first, twice as long after each further one, and
+a quarter of an hour at most. Meanwhile whoever needs the server gets the refusal again, without an attempt. The law
+holds for all connections of a process to one server and user, and for all processes that share a folder:
+`share_refusals`.
+
+A password from a file is read again when the file changes. A new one is tried at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from neo4j import exceptions
+from neo4j.auth_management import AuthManager
+
+from cuihop.errors import GraphUnavailable, InputError
+
+__all__ = ["Login", "Refusal", "password_of_file", "share_refusals"]
+
+FIRST_PAUSE = 60.0
+"""Seconds that a password rests after its first refusal."""
+
+_LONGEST_PAUSE = 900.0
+_PAUSE_WHILE_LOCKED = 10.0  # a little longer than the server's own lock; not a refusal of this password
+_LOOK_SECONDS = 0.05
+_REFUSED = "Neo.ClientError.Security.Unauthorized"
+_LOCKED = "Neo.ClientError.Security.AuthenticationRateLimit"
+
+
+def password_of_file(file: Path) -> str:
+    """The password that is all a file holds.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("the password cannot be read", file=file, found=str(error)) from None
+
+
+def share_refusals(folder: Path) -> None:
+    """Share refusals with the other processes that name this folder. It must be one that only their user can enter."""
+    _Account.folder = folder
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The last refusal of a password.
+
+    Attributes:
+        count: refusals in a row.
+        until: on the machine's monotonic clock, which its processes share; no attempt before.
+        again: the same by the clock on the wall.
+        locked: whether the server had locked the user.
+    """
+
+    count: int
+    until: float
+    again: str
+    locked: bool
+
+    @classmethod
+    def after(cls, before: Refusal | None, *, locked: bool) -> Refusal:
+        """The refusal of now; ``before`` is the one before it in a row."""
+        count = (0 if before is None else before.count) + (not locked)
+        pause = _PAUSE_WHILE_LOCKED if locked else min(_LONGEST_PAUSE, FIRST_PAUSE * 2 ** (count - 1))
+        again = datetime.now().astimezone() + timedelta(seconds=pause)
+        return cls(count, time.monotonic() + pause, again.strftime("%H:%M:%S %Z").strip(), locked)
+
+
+class _Busy(Exception):
+    """Another attempt is still under way."""
+
+
+class _Account:
+    """One password of one user of one server, in this process."""
+
+    folder: Path | None = None
+
+    def __init__(self, address: str, user: str, password: str) -> None:
+        self._secret = password.encode(), f"{address} {user}".encode()
+        self._lock = threading.Lock()
+        self._refusal: Refusal | None = None
+        self._accepted = False
+        self._record: Path | None = None
+
+    def accepted(self) -> bool:
+        """True where the server accepted the password, and no process has been refused since."""
+        return self._accepted and (self._record is None or not self._record.exists())
+
+    def doubt(self) -> None:
+        """The server was away: it may come back with another password."""
+        self._accepted = False
+
+    def refused(self, *, locked: bool = False) -> None:
+        """Begin or prolong the pause; once for all attempts that were under way together."""
+        self._accepted = False
+        before = self.last()
+        if before is None or before.until <= time.monotonic():
+            self._refusal = Refusal.after(before, locked=locked)
+            if self._record is not None:
+                with suppress(OSError):
+                    beside = self._record.with_suffix(f".{os.getpid()}")
+                    beside.write_text(json.dumps(asdict(self._refusal)), encoding="utf-8")
+                    beside.replace(self._record)
+
+    def try_once(self, attempt: Callable[[], None], patience: float) -> Refusal | None:
+        """The refusal whose pause is not over, or else what an attempt of this process alone comes to.
+
+        Raises:
+            _Busy: another attempt took longer than the patience, in seconds.
+        """
+        deadline = time.monotonic() + patience
+        if not self._lock.acquire(timeout=patience):
+            raise _Busy
+        try:
+            with self._alone(deadline):
+                if self.accepted():
+                    return None
+                before = self.last()
+                if before is not None and before.until > time.monotonic():
+                    return before
+                try:
+                    attempt()
+                except exceptions.ClientError as error:
+                    if error.code not in (_REFUSED, _LOCKED):
+                        raise
+                    self.refused(locked=error.code == _LOCKED)
+                    return self._refusal
+                self._accepted, self._refusal = True, None
+                if self._record is not None:
+                    self._record.unlink(missing_ok=True)
+                return None
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def _alone(self, deadline: float) -> Iterator[None]:
+        """No other process of the folder is at it."""
+        if self.folder is None:
+            yield
+            return
+        import fcntl  # not on every system; services run where it is
+
+        if self._record is None:
+            password, salt = self._secret
+            name = hashlib.scrypt(password, salt=salt, n=2**14, r=8, p=1, dklen=16).hex()
+            self._record = self.folder / f"refused-{name}"
+        with self._record.with_suffix(".lock").open("a") as file:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if time.monotonic() >= deadline:
+                    raise _Busy
+                time.sleep(_LOOK_SECONDS)
+            yield
+
+    def last(self) -> Refusal | None:
+        """The last refusal, of whichever process."""
+        if self._record is not None:
+            try:
+                return Refusal(**json.loads(self._record.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError):
+                return None
+        return self._refusal
+
+
+_accounts: dict[tuple[str, str, str], _Account] = {}
+
+
+class Login(AuthManager):
+    """Credentials for the driver, where an attempt is allowed.
+
+    Args:
+        address, user: of the server.
+        password: as given.
+        file: where it comes from, if from a file.
+    """
+
+    def __init__(self, address: str, user: str, password: str, file: Path | None = None) -> None:
+        self._address = address
+        self._user = user
+        self._password = password
+        self._file = file
+        self._seen: tuple[int, ...] | None = None
+
+    def get_auth(self) -> tuple[str, str]:
+        """User and password; see `AuthManager`."""
+        self._read_again()
+        return self._user, self._password
+
+    def handle_security_exception(self, auth: Any, error: exceptions.Neo4jError) -> bool:
+        """See `AuthManager`. A password that was accepted once can be refused later."""
+        if error.code == _REFUSED:
+            self._account().refused()
+        return False
+
+    def check(self, attempt: Callable[[], None], patience: float) -> None:
+        """Let a transaction begin only with a password that the server accepted.
+
+        Args:
+            attempt: logs in, and raises the driver's error where it cannot.
+            patience: seconds to wait for an attempt of others.
+
+        Raises:
+            GraphUnavailable: the password was refused, now or within the pause.
+            DriverError, Neo4jError: of the attempt.
+        """
+        self._read_again()
+        account = self._account()
+        if account.accepted():
+            return
+        try:
+            refusal = account.try_once(attempt, patience)
+        except _Busy:
+            raise GraphUnavailable(f"{self._address}: the server does not answer") from None
+        if refusal is not None:
+            raise GraphUnavailable(self.refusal_text(refusal))
+
+    def doubt(self) -> None:
+        """The server cannot be reached: try the password alone before others do, when it can."""
+        self._account().doubt()
+
+    def refusal_text(self, refusal: Refusal | None = None) -> str:
+        """Text of a refusal: the user, and the time of the next attempt; by default the last refusal."""
+        refusal = refusal or self._account().last()
+        if refusal is None or refusal.count:
+            said = (
+                f"refuses user {self._user!r} with this password. "
+                "Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE"
+            )
+        else:
+            said = f"has locked user {self._user!r} after wrong passwords of somebody"
+        if refusal is None:
+            return f"{self._address}: {said}."
+        sooner = "" if self._file is None else ", or when the file of NEO4J_PASSWORD_FILE changes"
+        return f"{self._address}: {said}. It is tried again at {refusal.again}{sooner}."
+
+    def _account(self) -> _Account:
+        key = self._address, self._user, self._password
+        return _accounts.get(key) or _accounts.setdefault(key, _Account(*key))
+
+    def _read_again(self) -> None:
+        """Take the password of the file, where it changed; keep the one before while there is none."""
+        if self._file is None:
+            return
+        try:
+            found = self._file.stat()
+        except OSError:
+            return
+        seen = found.st_mtime_ns, found.st_ino, found.st_size
+        if seen != self._seen:
+            with suppress(InputError):
+                self._password = password_of_file(self._file) or self._password
+                self._seen = seen

@@ -1,0 +1,230 @@
+"""A stored release as the sections of a snapshot, read in blocks: the embedded index of the graph of record."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, LiteralString
+
+import neo4j
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import ReleaseMismatch
+from cuihop.neo4j_graph import cypher
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.schema import release_of
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.writer import RETIRED_RELATIONS, GraphTables, RetiredTable, sections_of
+
+__all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
+
+_CONCEPTS_A_BLOCK = 20_000
+_ROWS_A_BLOCK = 50_000
+_BLOCK_SECONDS = 600.0
+_READERS = 2  # the server answers each from one core; more only wait for this side
+
+
+def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
+    """The sections of a stored release, checked against the digest that the database keeps.
+
+    Raises:
+        ReleaseMismatch: no such release, not complete, or what was read has another digest.
+    """
+    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
+    if row is None or row["release"]["state"] != "complete":
+        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+    sections = projected_sections(connection, number)
+    found, kept = sections.meta["release"]["digest"], row["release"]["digest"]
+    if found != kept:
+        raise ReleaseMismatch(
+            f"release {number} read from the database has digest {found[:12]}, and was loaded with {kept[:12]}: "
+            "somebody has changed its concepts or edges since. Load it anew."
+        )
+    return sections
+
+
+def projected_sections(connection: Neo4jConnection, number: int, *, with_names: bool = True) -> Sections:
+    """The sections of a stored release as it stands there, complete or not.
+
+    Args:
+        connection: to the server.
+        number: of the release.
+        with_names: whether to read names, synonyms, semantic types and definitions.
+
+    Raises:
+        ReleaseMismatch: no such release, or its concepts are not numbered in the order of their identifiers.
+    """
+    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
+    if row is None:
+        raise ReleaseMismatch(f"the database holds no release {number}; see: cuihop releases list")
+    properties = row["release"]
+    concepts = stored_concepts(connection, number)
+    tables = GraphTables(
+        cuis=identifier_array(concepts.cuis),
+        retired=_retired(connection, number),
+        **_edges(connection, number, concepts),
+        **(_names(connection, number, concepts.cuis) if with_names else {}),
+    )
+    release = release_of(properties)
+    return sections_of(
+        tables,
+        name=release.name,
+        relations=release.relations,
+        identifiers=release.identifiers,
+        source=release.source,
+        report=json.loads(properties["report"]),
+    )
+
+
+def _block(connection: Neo4jConnection, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
+    return connection.read(lambda tx: list(tx.run(text, parameters)), timeout=_BLOCK_SECONDS)
+
+
+def _blocks(
+    connection: Neo4jConnection, text: LiteralString, number: int, cuis: list[str]
+) -> Iterator[list[neo4j.Record]]:
+    """The rows of each block of concepts, in order; the server is asked for the next blocks while one is used."""
+
+    def ask(bound: tuple[str, str]) -> list[neo4j.Record]:
+        return _block(connection, text, release=number, first=bound[0], last=bound[1])
+
+    with ThreadPoolExecutor(_READERS) as pool:
+        coming: deque[Future[list[neo4j.Record]]] = deque()
+        for bound in _bounds(cuis):
+            coming.append(pool.submit(ask, bound))
+            if len(coming) > _READERS:
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredConcepts:
+    """The concepts of a stored release, in the order of their identifiers.
+
+    Attributes:
+        cuis: the identifiers.
+        places: int64, shape (concepts,); where the store keeps each, until it is removed.
+    """
+
+    cuis: list[str]
+    places: npt.NDArray[np.int64]
+
+
+def stored_concepts(connection: Neo4jConnection, number: int) -> StoredConcepts:
+    """All concepts of a release.
+
+    Raises:
+        ReleaseMismatch: they are not numbered in the order of their identifiers.
+    """
+    cuis: list[str] = []
+    places: list[int] = []
+    while True:
+        last = cuis[-1] if cuis else ""
+        row = _block(connection, cypher.CUIS_AFTER, release=number, last=last, most=_ROWS_A_BLOCK)[0]
+        if row["numbers"] != list(range(len(cuis), len(cuis) + len(row["cuis"]))):
+            raise ReleaseMismatch(f"release {number}: concepts after {last!r} are not numbered in their order")
+        cuis += row["cuis"]
+        places += row["places"]
+        if len(row["cuis"]) < _ROWS_A_BLOCK:
+            return StoredConcepts(cuis, np.array(places, dtype=np.int64))
+
+
+def _bounds(cuis: list[str]) -> list[tuple[str, str]]:
+    """The first and the last identifier of each block of concepts."""
+    return [
+        (part[0], part[-1]) for i in range(0, len(cuis), _CONCEPTS_A_BLOCK) if (part := cuis[i : i + _CONCEPTS_A_BLOCK])
+    ]
+
+
+def _edges(connection: Neo4jConnection, number: int, concepts: StoredConcepts) -> dict[str, Any]:
+    places: dict[tuple[str, ...], int] = {}
+    children: list[npt.NDArray[np.int64]] = []
+    parents: list[npt.NDArray[np.int64]] = []
+    sab_sets: list[npt.NDArray[np.int64]] = []
+    for rows in _blocks(connection, cypher.EDGES_BETWEEN, number, concepts.cuis):
+        for row in rows:
+            children.append(np.array(row["children"], dtype=np.int64))
+            parents.append(np.array(row["parents"], dtype=np.int64))
+            place = places.setdefault(tuple(row["sabs"] or ()), len(places))
+            sab_sets.append(np.full(len(row["children"]), place, dtype=np.int64))
+    if not children:
+        return {"children": np.empty(0, dtype=np.int32), "parents": np.empty(0, dtype=np.int32)}
+    by_place = np.argsort(concepts.places)
+    child, parent = (_numbers(np.concatenate(ends), concepts.places, by_place) for ends in (children, parents))
+    order = np.lexsort((parent, child))
+    members = sorted(places)
+    renumbered = np.empty(len(places), dtype=np.uint16 if len(places) < 2**16 else np.uint32)
+    for new, sabs in enumerate(members):
+        renumbered[places[sabs]] = new
+    return {
+        "children": child[order],
+        "parents": parent[order],
+        "sab_sets": renumbered[np.concatenate(sab_sets)[order]],
+        "sab_set_members": members,
+    }
+
+
+def _numbers(
+    ends: npt.NDArray[np.int64], places: npt.NDArray[np.int64], by_place: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """The numbers of the concepts at the given places of the store."""
+    found = np.searchsorted(places, ends, sorter=by_place)
+    numbers = by_place[np.minimum(found, len(places) - 1)]
+    if not np.array_equal(places[numbers], ends):
+        raise ReleaseMismatch("an edge leads to a concept of another release")
+    return numbers.astype(np.int32)
+
+
+def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[str, Any]:
+    type_rows = _block(connection, cypher.TYPES, release=number)
+    types = [(row["code"], row["name"]) for row in type_rows]
+    place = {code: i for i, (code, _) in enumerate(types)}
+    texts: list[str] = []
+    counts: list[int] = []
+    codes: list[list[str]] = []
+    definitions: list[str] = []
+    definition_counts: list[int] = []
+    for (row,) in _blocks(connection, cypher.NAMES_BETWEEN, number, cuis):
+        for name, synonyms in zip(row["names"], row["synonyms"], strict=True):
+            if name:
+                texts.append(name[0])
+                texts += synonyms
+            counts.append(len(name) + len(synonyms))
+        codes += row["types"]
+        for sabs, told in zip(row["sabs"], row["definitions"], strict=True):
+            definitions += [f"{sab}|{text}" for sab, text in zip(sabs, told, strict=True)]
+            definition_counts.append(len(told))
+    name_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
+    np.cumsum(counts, out=name_indptr[1:])
+    type_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
+    np.cumsum([len(c) for c in codes], out=type_indptr[1:])
+    definition_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
+    np.cumsum(definition_counts, out=definition_indptr[1:])
+    return {
+        "names": StringTable.of(texts),
+        "name_indptr": name_indptr,
+        "semantic_types": types,
+        "type_indptr": type_indptr,
+        "type_indices": np.array([place[code] for code in chain.from_iterable(codes)], dtype=np.int32),
+        "definitions": StringTable.of(definitions),
+        "definition_indptr": definition_indptr,
+    }
+
+
+def _retired(connection: Neo4jConnection, number: int) -> RetiredTable:
+    row = _block(connection, cypher.ALL_RETIRED, release=number)[0]
+    triples = zip(row["cuis"], (RETIRED_RELATIONS.index(r) for r in row["relations"]), row["successors"], strict=True)
+    ordered = sorted(triples)
+    return RetiredTable(
+        identifier_array([old for old, _, _ in ordered]),
+        np.array([relation for _, relation, _ in ordered], dtype=np.uint8),
+        identifier_array([new for _, _, new in ordered]),
+    )

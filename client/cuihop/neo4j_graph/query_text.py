@@ -1,0 +1,237 @@
+"""The text of a curator's query: refused before a server sees it where it could do more than read the graph.
+
+Keywords are looked for outside strings, quoted names and comments. A text that could be read in two ways is refused,
+so that it does not matter which of them a server would choose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cuihop.errors import InputError, LimitExceeded
+from cuihop.neo4j_graph.query_patterns import check_patterns
+
+__all__ = ["ALLOWED_PROCEDURES", "DEEPEST_SUBQUERY", "LARGEST_EXPRESSION", "LONGEST", "MOST_XOR", "check_text"]
+
+ALLOWED_PROCEDURES = frozenset(
+    {
+        "db.index.fulltext.queryNodes",
+        "db.labels",
+        "db.propertyKeys",
+        "db.relationshipTypes",
+        "db.schema.nodeTypeProperties",
+        "db.schema.relTypeProperties",
+        "db.schema.visualization",
+    }
+)
+"""Procedures that only look at the graph. Others could write, read files, or reach other machines."""
+
+# What a server plans takes its time and its stack before any transaction can be ended. Measured with 5.26: 320 nested
+# brackets or 400 NOT overflow the stack of the thread, which then never answers; XOR doubles the work with each one
+# (20 of them fill the heap), and so do subqueries within subqueries (12 of them take 0.4 s, 20 do not end).
+
+LONGEST = 20_000
+"""Characters of a query."""
+
+LARGEST_EXPRESSION = 250
+"""Words and signs between two commas or clauses, with those of the brackets around; a bracket counts as 5."""
+
+DEEPEST_SUBQUERY = 8
+"""Curly brackets within one another."""
+
+MOST_XOR = 8
+"""``XOR`` in one query."""
+
+_NAMESPACES = frozenset(
+    {"date", "datetime", "duration", "localdatetime", "localtime", "point", "time", "vector.similarity"}
+)
+"""Where the server's own functions live that have a point in their names. Others come with plugins."""
+
+_BEGINNINGS = ("CALL", "MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH")
+_CLAUSES = {*_BEGINNINGS, "LIMIT", "ORDER", "SKIP", "UNION", "WHEN", "WHERE", "YIELD"}
+_OPERATORS = {"AND", "CONTAINS", "ENDS", "IN", "IS", "NOT", "OR", "STARTS", "XOR"}
+_OPENING, _CLOSING = {"(", "[", "{", "CASE"}, {")", "]", "}"}
+_READING = "a query that only reads the graph"
+_BRACKET_WEIGHT = 5
+_NEAR = 200
+
+_ESCAPE = re.compile(r"\\u+([0-9A-Fa-f]{4})")
+_OPAQUE = re.compile(
+    r"""'(?:[^'\\]|\\.)*+(?P<single>')?|"(?:[^"\\]|\\.)*+(?P<double>")?|`(?:[^`]|``)*+(?P<name>`)?"""
+    r"""|//[^\n\r]*+|/\*.*?(?:(?P<remark>\*/)|\Z)""",
+    re.DOTALL,
+)
+_ODD_BREAK = re.compile("\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+_WORD = re.compile(
+    r"\b(?:CREATE|MERGE|INSERT|SET|DELETE|DETACH|NODETACH|REMOVE|FOREACH|DROP|USE|CALL|LOAD)\b", re.IGNORECASE
+)
+_CSV = re.compile(r"[^!-~]*CSV\b", re.IGNORECASE)  # between the two: whatever a server may take for a blank
+_CALLED = re.compile(r"\s*(?:[({]|([\w`]+(?:\s*\.\s*[\w`]+)*))")
+_FUNCTION = re.compile(r"(?<![\w`])[\w`]++(?:\s*+\.\s*+[\w`]++)*+(?=\s*\()")
+_PROPERTY = re.compile(r"(?:\b[^\W\d]\w*|[)\]}`'\"])\s*\.\s*\Z|[$:]\s*\Z")
+_TOKEN = re.compile(r"\w+|'+|\"+|`+|[^\w\s]")
+
+
+def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
+    """Refuse a query that could do more than read the graph, or that a server could not plan in time.
+
+    Args:
+        text: Cypher, one statement.
+        parameters: values for its ``$names``.
+
+    Raises:
+        InputError: it would write, load a file, leave the database, look at the server, call a procedure or function
+            that is not allowed, or match a regular expression that may never end; with line and column.
+        LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`.
+    """
+    if len(text) > LONGEST:
+        raise LimitExceeded(f"the query has {len(text):,} characters; at most {LONGEST:,} are allowed")
+    code = _code(text)
+    first = next(_TOKEN.finditer(code), None)
+    if first is None or first[0].upper() not in _BEGINNINGS:
+        raise _refused(
+            code,
+            0 if first is None else first.start(),
+            "not a query that reads",
+            found="no query" if first is None else first[0][:40],
+            expected=f"a query that begins with {', '.join(_BEGINNINGS[:-1])} or {_BEGINNINGS[-1]}",
+        )
+    end = code.find(";")
+    if end >= 0 and code[end + 1 :].strip():
+        raise _refused(code, end, "more than one statement", found=";", expected="one statement")
+    _check_size(code)
+    called = _check_words(code)
+    for match in _FUNCTION.finditer(code):
+        namespace = re.sub(r"\s", "", match[0]).rpartition(".")[0].lower()
+        if match.start() not in called and (("`" in match[0]) or (namespace and namespace not in _NAMESPACES)):
+            raise _refused(
+                code,
+                match.start(),
+                "the query calls a function that is not allowed here",
+                found=text[match.start() : match.end()],
+                expected="functions that are part of Cypher",
+            )
+    check_patterns(text, code, parameters or {})
+
+
+def _refused(code: str, at: int, problem: str, *, found: str, expected: str, advice: str | None = None) -> InputError:
+    line = code.count("\n", 0, at) + 1
+    column = at - code.rfind("\n", 0, at)
+    return InputError(problem, line=line, column=column, found=found, expected=expected, advice=advice)
+
+
+def _code(text: str) -> str:
+    r"""The text with strings, quoted names and comments overwritten; every place stays what it was.
+
+    Cypher replaces ``\uXXXX`` before anything else, so that an escape can end a string or be part of a keyword.
+    """
+
+    def character(match: re.Match[str]) -> str:
+        number = int(match[1], 16)
+        if number < 128:
+            raise _refused(
+                text,
+                match.start(),
+                "an escape for a character that every keyboard has",
+                found=match[0],
+                expected=f"the character itself, {chr(number)!r}",
+            )
+        return chr(number).ljust(len(match[0]))
+
+    def covered(match: re.Match[str]) -> str:
+        whole = match[0]
+        kind = whole[0]
+        if kind != "/":
+            if match.lastgroup is None:
+                raise _refused(text, match.start(), "a string or quoted name does not end", found=kind, expected=kind)
+            return kind * len(whole)
+        if whole.startswith("/*"):
+            if match["remark"] is None:
+                raise _refused(text, match.start(), "a comment does not end", found="/*", expected="*/")
+            return "".join("\n" if c == "\n" else " " for c in whole)
+        if _ODD_BREAK.search(whole):
+            raise _refused(
+                text, match.start(), "a comment with an unusual line break", found="//", expected="line feeds"
+            )
+        return " " * len(whole)
+
+    return _OPAQUE.sub(covered, _ESCAPE.sub(character, text))
+
+
+def _check_words(code: str) -> set[int]:
+    """Refuse clauses that do not read, and procedures that are not allowed. Returns where the allowed ones stand."""
+    called = set()
+    for match in _WORD.finditer(code):
+        start, end = match.span()
+        word = match[0].upper()
+        if _PROPERTY.search(code, max(0, start - _NEAR), start) or code[end : end + _NEAR].lstrip().startswith(":"):
+            continue  # a property, a label, a parameter, a key
+        if word == "LOAD":
+            if _CSV.match(code, end):
+                raise _refused(code, start, "the query loads a file", found="LOAD CSV", expected=_READING)
+        elif word == "CALL":
+            procedure = _CALLED.match(code, end)
+            if procedure is None or (
+                procedure[1] is not None and re.sub(r"\s", "", procedure[1]) not in ALLOWED_PROCEDURES
+            ):
+                raise _refused(
+                    code,
+                    start,
+                    "the query calls a procedure that is not allowed here",
+                    found=code[start:end] if procedure is None else procedure[1],
+                    expected=" or ".join(sorted(ALLOWED_PROCEDURES)),
+                )
+            called.add(procedure.start(1))
+        else:
+            raise _refused(
+                code,
+                start,
+                "the query would write, or leave the database",
+                found=match[0],
+                expected=_READING,
+                advice=f"A variable of this name stands in backticks: `{match[0]}`.",
+            )
+    return called
+
+
+def _check_size(code: str) -> None:
+    """Refuse what a server may not plan in time."""
+    sizes, kinds = [0], [""]  # of the expressions that are open, the innermost last
+    curly = xor = 0
+    before = ""
+    for match in _TOKEN.finditer(code):
+        token = match[0].upper()
+        xor += token == "XOR"  # noqa: S105 - a word of Cypher
+        if token in _OPENING:
+            sizes[-1] += _BRACKET_WEIGHT
+            sizes.append(0)
+            kinds.append(token)
+            curly += token == "{"  # noqa: S105
+        elif token in _CLOSING or (token == "END" and kinds[-1] == "CASE"):  # noqa: S105
+            while token in _CLOSING and kinds[-1] == "CASE":  # a property of this name
+                del sizes[-1], kinds[-1]
+            if len(kinds) > 1:
+                curly -= kinds[-1] == "{"
+                del sizes[-1], kinds[-1]
+        elif token == "," or (token in _CLAUSES and not _joins(before)):  # noqa: S105
+            sizes[-1] = 0
+        else:
+            sizes[-1] += 1
+        before = token
+        if sum(sizes) > LARGEST_EXPRESSION:
+            raise LimitExceeded(
+                f"line {code.count(chr(10), 0, match.start()) + 1:,}: an expression is too long, or its brackets are "
+                f"too deep; at most {LARGEST_EXPRESSION} words and signs, {LARGEST_EXPRESSION // _BRACKET_WEIGHT} "
+                "brackets within one another. A long list of values belongs in a parameter: c.cui IN $cuis"
+            )
+        if curly > DEEPEST_SUBQUERY:
+            raise LimitExceeded(f"the query has more than {DEEPEST_SUBQUERY} curly brackets within one another")
+        if xor > MOST_XOR:
+            raise LimitExceeded(f"the query has more than {MOST_XOR} XOR")
+
+
+def _joins(token: str) -> bool:
+    """True where the next token continues the expression, and so begins no clause."""
+    return token in _OPERATORS or not (token[-1:].isalnum() or token[-1:] in "_)]}'\"`")

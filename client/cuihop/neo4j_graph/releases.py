@@ -1,0 +1,172 @@
+"""The releases in a database: which there are, which one readers get, and how to change that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import neo4j
+
+from cuihop.errors import InputError, ReleaseMismatch
+from cuihop.graph import Release
+from cuihop.neo4j_graph import cypher
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.schema import release_of, store
+
+__all__ = [
+    "CONCEPTS_A_SWITCH",
+    "StoredRelease",
+    "remove",
+    "roll_back",
+    "stored_release",
+    "stored_releases",
+    "switch_to",
+]
+
+_SWITCH_SECONDS = 3600.0
+
+CONCEPTS_A_SWITCH = 100_000
+"""The most concepts that get their label in one transaction: what that costs is in decision 0004."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelease:
+    """A release in a database.
+
+    Attributes:
+        number: its own in this database, in the order of loading.
+        release: what it holds.
+        state: ``loading`` (a load is at work or was interrupted), ``complete``, or ``removing``.
+        active: whether readers get it.
+        loaded: the share of its concepts and edges that is there, 0 to 1.
+    """
+
+    number: int
+    release: Release
+    state: Literal["loading", "complete", "removing"]
+    active: bool
+    loaded: float
+
+
+def _stored(properties: Mapping[str, Any], active: int | None) -> StoredRelease:
+    release = release_of(properties)
+    whole = release.concepts + release.edges
+    there = properties["concepts_loaded"] + properties["edges_loaded"]
+    return StoredRelease(
+        number=properties["number"],
+        release=release,
+        state=properties["state"],
+        active=properties["number"] == active,
+        loaded=there / whole if whole else 1.0,
+    )
+
+
+def stored_releases(connection: Neo4jConnection) -> list[StoredRelease]:
+    """All releases, in the order of their numbers."""
+    found = store(connection)
+    if found is None:
+        return []
+    rows = connection.read(lambda tx: tx.run(cypher.RELEASES).value())
+    return [_stored(properties, found.active) for properties in rows]
+
+
+def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
+    """One release.
+
+    Raises:
+        InputError: there is none of this number.
+    """
+    for release in stored_releases(connection):
+        if release.number == number:
+            return release
+    raise InputError("no such release", found=str(number), expected="a number that `cuihop releases list` shows")
+
+
+def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = CONCEPTS_A_SWITCH) -> None:
+    """Make a complete release the one that readers get.
+
+    A `Neo4jGraph` opened from then on gets all of it. For curators the label ``Concept`` moves too, in ranges of
+    identifiers. A switch that was killed in between is finished by calling again.
+
+    Args:
+        connection: to the server.
+        number: of the release.
+        most_at_once: concepts that get their label in one transaction.
+
+    Raises:
+        InputError: there is no such release.
+        ReleaseMismatch: it is not complete, or somebody else switches to another one meanwhile.
+    """
+    if stored_release(connection, number).state != "complete":
+        raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")
+    # From here to SET_LABELLED the label is on its way, and whoever asks for it can see so. The mark has a transaction
+    # of its own: a server shows what a transaction wrote piece by piece while it applies it.
+    if connection.write(lambda tx: tx.run(cypher.SWITCH, release=number).single()) is None:
+        raise ReleaseMismatch(f"release {number} is not complete any more")
+    starts = connection.read(
+        lambda tx: tx.run(cypher.RANGES, release=number, size=most_at_once).value(), timeout=_SWITCH_SECONDS
+    )
+    # The first range also takes what comes before it, the last what comes after: the old release is not cut alike.
+    for first, last in pairwise(["", *starts[1:], None]):
+        _move_label(connection, number, first, last)
+    connection.write(lambda tx: tx.run(cypher.SET_LABELLED, release=number).consume())
+
+
+def _move_label(connection: Neo4jConnection, number: int, first: str | None, last: str | None) -> None:
+    """Take the label from other releases and give it to this one, for identifiers from ``first`` up to ``last``."""
+
+    def move(tx: neo4j.ManagedTransaction) -> None:
+        if tx.run(cypher.STILL_ACTIVE, release=number).single() is None:
+            raise ReleaseMismatch(f"readers were switched to another release while the label moved to {number}")
+        tx.run(cypher.UNLABEL, release=number, first=first, last=last).consume()
+        tx.run(cypher.LABEL, release=number, first=first, last=last).consume()
+
+    connection.write(move, timeout=_SWITCH_SECONDS)
+
+
+def roll_back(connection: Neo4jConnection) -> tuple[int, int]:
+    """Switch to the release that was active before the present one; returns the numbers of both, from and to.
+
+    Repeated, it goes further back, and never forward again: a release that readers were taken back from is left out.
+
+    Raises:
+        InputError: there is no release further back that is still stored.
+        ReleaseMismatch: a switch is under way, or was interrupted.
+    """
+    found = store(connection)
+    if found is not None and found.active != found.labelled:
+        raise ReleaseMismatch(
+            f"a switch to release {found.active} is not finished; finish it with: cuihop releases switch {found.active}"
+        )
+    if found is None or found.active is None or found.previous is None:
+        raise InputError(
+            "there is no release to go back to",
+            found="nothing is active" if found is None or found.active is None else f"release {found.active} is active",
+            advice="Name one: cuihop releases list, cuihop releases switch NUMBER.",
+        )
+    switch_to(connection, found.previous)
+    return found.active, found.previous
+
+
+def remove(connection: Neo4jConnection, number: int) -> None:
+    """Remove a release. One that was interrupted half-way is removed by calling again.
+
+    Raises:
+        InputError: there is none, or readers get it.
+    """
+    stored_release(connection, number)
+    if connection.write(lambda tx: tx.run(cypher.MARK_REMOVING, release=number).single()) is None:
+        raise InputError(
+            "the active release cannot be removed", found=str(number), advice="Switch to another one first."
+        )
+    for text in (
+        cypher.REMOVE_CONCEPTS,
+        cypher.REMOVE_RETIRED,
+        cypher.REMOVE_PAGES,
+        cypher.REMOVE_TYPES,
+        cypher.REMOVE_VOCABULARIES,
+    ):
+        connection.run_alone(text, release=number)
+    connection.write(lambda tx: tx.run(cypher.REMOVE_RELEASE, release=number).consume())

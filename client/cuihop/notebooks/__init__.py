@@ -1,0 +1,1 @@
+"""HTML, SVG and figures for notebooks and papers."""

@@ -1,0 +1,1 @@
+"""Rankings: retrieved images of each query, from runs, tables, arrays, vectors and scores."""

@@ -1,0 +1,306 @@
+"""Rankings from what a program holds in memory: scores by name, row numbers, embeddings and codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.collection.image_names import places_by_name
+from cuihop.errors import InputError
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.tensors import numpy_array
+from cuihop.files.text_lines import shown
+from cuihop.measures.dcg import checked_k
+from cuihop.rankings.arrays import ranking_of_row_numbers, vectors_in_blocks
+from cuihop.rankings.blocks import bytes_of_rank
+from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.mistaken_arrays import check_embeddings
+from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
+from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.resources.progress import Progress
+
+__all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+_SPARSEST = 2  # a table of the lists may be so many times as large as they are
+_SCORES = "query → document → score"
+
+
+def scored_ranking(
+    scores: Mapping[str, Mapping[str, float]],
+    queries: Iterable[str] | None = None,
+    corpus: Iterable[str] | None = None,
+    *,
+    qrels: Mapping[str, object] | None = None,
+    depth: int | None = None,
+    ties: Ties = "name",
+) -> Ranking:
+    """The ranking by these scores, larger ones first: as `read_ranking` or `read_run` on a TREC run that holds them.
+
+    With ``queries`` it is a ranking of images: each query is left out of its own list. Without, one of documents that
+    nothing else names: the corpus is what was retrieved, and a query stays in its own list.
+
+    Args:
+        scores: query → image or document → score, compared in double precision.
+        queries: the names of the query images, such as `ImageConcepts`. One without scores is one without a ranking.
+        corpus: the names of the images that can be retrieved; the queries without it.
+        qrels: of a ranking of documents, the judgements, whose queries are the queries; those of ``scores`` without
+            it. Lists of other queries are left out, and told in `Ranking.unasked`.
+        depth: keep so many of each query; all without it.
+        ties: the order of equal scores.
+
+    Raises:
+        InputError: scores belong to no query image, an image is not in the corpus, or a score is not a finite number.
+
+    >>> images = ["a", "b", "c"]
+    >>> scored_ranking({"a": {"b": 0.5, "c": 0.5, "a": 1.0}}, images)["a"]
+    ('b', 'c')
+    >>> scored_ranking({"a": {"b": 0.5, "c": 0.5}}, images, ties="trec")["a"]
+    ('c', 'b')
+    """
+    ties, depth = checked_ties(ties), None if depth is None else checked_k(depth)
+    if queries is None and corpus is not None:
+        raise InputError("a corpus goes with queries", column="corpus", found="no queries")
+    if queries is not None and qrels is not None:
+        raise InputError("queries or judgements say what the queries are", column="qrels", found="both")
+    scored = _checked(scores)
+    asked = tuple(queries if queries is not None else scores if qrels is None else qrels)
+    known = set(asked)
+    unasked = tuple(query for query in scores if query not in known)
+    if unasked and queries is not None:
+        raise InputError(
+            "a ranking for no query", found=shown(unasked[0]), expected=f"one of the {len(asked):,} queries",
+            advice=cause_of_strange_name(unasked[0], asked),
+        )  # fmt: skip
+    order = _descending(scored, ties)
+    if asked != tuple(scores):
+        order, scored = _of_queries(order, scored, list(scores), asked)
+    listed = np.array([query in scores for query in asked], dtype=np.bool_)
+    owners = np.repeat(np.arange(len(asked)), scored.lengths)
+    if queries is not None:
+        held = asked if corpus is None else tuple(corpus)
+        rows = _rows(scored.names, held, scores)[order]
+        made = Ranking.from_flat(owners, rows, asked, held, depth=depth, source="scores")
+        return dataclasses.replace(made, listed=listed, ties=ties)
+    return OpenRanking.best_first(
+        owners, order, asked, scored.names, listed=listed, depth=depth, source="scores", unasked=unasked, ties=ties
+    )
+
+
+def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:
+    """The ranking that row numbers give: what nearest-neighbour libraries return.
+
+    Args:
+        queries, corpus: as in `cuihop.evaluate`.
+        rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
+            end. Any array or tensor.
+        k: keep so many images of each query; all without it.
+
+    Raises:
+        InputError: names row and column, from 0, and what was found there.
+
+    >>> neighbour_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[0, 1, 2], [1, 0, 2], [2, -1, -1]])["a"]
+    ('b', 'c')
+    """
+    names, held = _names(queries, corpus)
+    table = _table(rows, "rows", len(names))
+    if table.dtype.kind not in "iu":
+        raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
+    depth = None if k is None else checked_k(k)
+    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, held, depth), source="row numbers")
+
+
+def embedding_ranking(
+    queries: object,
+    embeddings: object,
+    k: int,
+    *,
+    corpus: object = None,
+    corpus_embeddings: object = None,
+    similarity: Similarity | None = None,
+    threads: int | None = None,
+    memory: int | str = DEFAULT_MEMORY,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    keep_checkpoint: bool = False,
+) -> Ranking:
+    """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
+
+    As `read_ranking` on a file that holds the array. Larger similarity first, then the image whose name comes first.
+
+    Args:
+        queries, corpus: as in `cuihop.evaluate`.
+        embeddings: shape (queries, dimensions): one row for each image, in their order. Any array or tensor: of torch
+            also one that requires gradients, lies on a device, or is bfloat16.
+        k: how many.
+        corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
+        similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
+            codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
+        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
+
+    Raises:
+        InputError: shape or numbers are not as expected; names the row.
+
+    >>> embedding_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)["a"]
+    ('b', 'c')
+    """
+    if similarity is not None and similarity not in get_args(Similarity):
+        raise InputError(
+            "no such similarity", column="similarity", found=repr(similarity),
+            expected=" or ".join(get_args(Similarity)),
+        )  # fmt: skip
+    if (corpus is None) != (corpus_embeddings is None):
+        raise InputError(
+            "a corpus goes with its embeddings", column="corpus_embeddings",
+            found="one without the other", expected="corpus and corpus_embeddings, or neither",
+        )  # fmt: skip
+    names, held = _names(queries, corpus)
+    table = _table(embeddings, "embeddings", len(names))
+    other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(held))
+    if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape[1] != table.shape[1]:
+        raise InputError(
+            "not the embeddings of the corpus", column="corpus_embeddings",
+            found=f"shape {other.shape}, dtype {other.dtype}",
+            expected=f"shape ({len(held)}, {table.shape[1]}), a dtype such as {table.dtype}",
+        )  # fmt: skip
+    if similarity is None and table.dtype.kind == "f":
+        check_embeddings("embeddings", table, len(held))
+    depth = min(checked_k(k), len(held))
+    found = vectors_in_blocks(
+        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity or "cosine",
+        MemoryBudget.of(memory), threads, depth * bytes_of_rank(kept=checkpoint is not None),
+    )  # fmt: skip
+    return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
+
+
+def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    asked = tuple(ImageConcepts.of(queries))
+    return asked, asked if corpus is None else tuple(ImageConcepts.of(corpus))
+
+
+def _table(values: object, name: str, images: int) -> npt.NDArray[np.generic]:
+    table = numpy_array(values, name)
+    if table.ndim != 2 or len(table) != images:
+        raise InputError(
+            "not one row for each image", column=name, found=f"shape {table.shape}", expected=f"shape ({images}, …)"
+        )
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Scores, one list after the other."""
+
+    names: list[str]
+    values: npt.NDArray[np.float64]
+    lengths: Int64
+
+
+def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
+    """All documents and their scores."""
+    if not isinstance(scores, Mapping):
+        raise InputError("not scores", found=type(scores).__name__, expected=_SCORES)
+    for query, documents in scores.items():
+        if not isinstance(documents, Mapping):
+            raise InputError(
+                "not scores", column=f"query {shown(str(query))}", found=shown(repr(documents)), expected=_SCORES
+            )
+    names = list(chain.from_iterable(scores.values()))
+    if not {*map(type, scores), *map(type, names)} <= {str}:
+        for name in (*scores, *names):
+            if not isinstance(name, str):
+                raise InputError("not a name", found=repr(name), expected="texts as names of queries and documents")
+    listed = list(chain.from_iterable(documents.values() for documents in scores.values()))
+    plain = set(map(type, listed)) <= {float}
+    values = np.array(listed if plain else [_number(score) for score in listed], dtype=np.float64)
+    lengths = np.fromiter(map(len, scores.values()), dtype=np.int64, count=len(scores))
+    if not np.isfinite(values).all():
+        wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+        query = list(scores)[int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))]
+        raise InputError(
+            "not a score", column=f"document {shown(names[wrong])} of query {shown(query)}",
+            found=shown(repr(listed[wrong])), expected="a finite number",
+        )  # fmt: skip
+    return _Scored(names, values, lengths)
+
+
+def _number(score: Any) -> float:
+    """The score in double precision; NaN where it is no number."""
+    try:
+        return math.nan if isinstance(score, str) else float(score)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _descending(scored: _Scored, ties: Ties) -> Int64:
+    """The places of each list by descending score, one list after the other."""
+    values, lengths = scored.values, scored.lengths
+    if ties == "trec":
+        with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
+            values = values.astype(np.float32).astype(np.float64)
+    starts = np.cumsum(lengths) - lengths
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    width = int(lengths.max(initial=0))
+    if width * len(lengths) <= _SPARSEST * len(values):
+        inside = np.arange(width) < lengths[:, np.newaxis]
+        table = np.full(inside.shape, np.inf)
+        table[inside] = -values
+        # Shorter lists end in places beyond them. Where a score became infinite, it has to stay before those.
+        kind: Literal["quicksort", "stable"] = "quicksort" if np.isfinite(values).all() else "stable"
+        order = (np.argsort(table, axis=1, kind=kind) + starts[:, np.newaxis])[inside]
+    else:
+        order = np.lexsort((-values, owners))
+    equal = np.flatnonzero((values[order[1:]] == values[order[:-1]]) & (owners[1:] == owners[:-1]))
+    if len(equal):
+        _by_name(order, equal, scored.names, ties)
+    return order
+
+
+def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> None:
+    """Put equal scores in the order of their names.
+
+    Args:
+        order: places in ``names``; changed.
+        equal: where in ``order`` the next has the same score, ascending.
+        names, ties: of all documents; see `scored_ranking`.
+    """
+    first = np.concatenate(([True], np.diff(equal) > 1))
+    starts, ends = equal[first], equal[np.append(first[1:], True)] + 2
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        order[start:end] = sorted(order[start:end].tolist(), key=names.__getitem__, reverse=ties == "trec")
+
+
+def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], asked: Sequence[str]) -> tuple[Int64, _Scored]:
+    """The lists of these queries, in their order; one that was not given is empty."""
+    places = places_by_name(given)
+    chosen = np.array([places.get(query, -1) for query in asked], dtype=np.int64)
+    starts = np.cumsum(scored.lengths) - scored.lengths
+    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(asked), dtype=np.int64)
+    begin = np.where(chosen < 0, 0, starts[chosen]) if len(given) else lengths
+    skipped = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
+    return order[np.arange(len(skipped)) + skipped], dataclasses.replace(scored, lengths=lengths)
+
+
+def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapping[str, float]]) -> Int32:
+    """The places of the documents in the corpus."""
+    places = places_by_name(corpus)
+    try:
+        return np.fromiter(map(places.__getitem__, names), dtype=np.int32, count=len(names))
+    except KeyError as error:
+        absent = error.args[0]
+        query = next(query for query, documents in scores.items() if absent in documents)
+        raise InputError(
+            "not an image of the corpus", column=f"query {shown(query)}", found=shown(absent),
+            expected=f"one of its {len(corpus):,} images", advice=cause_of_strange_name(absent, corpus),
+        ) from None  # fmt: skip

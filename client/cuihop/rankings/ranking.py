@@ -1,0 +1,263 @@
+"""Rankings: for each query image, images of the corpus, best first."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.collection.image_names import own_rows, places_by_name
+from cuihop.errors import InputError
+from cuihop.files.content_digest import content_digest
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import shown
+
+__all__ = [
+    "Ranking",
+    "Similarity",
+    "Ties",
+    "checked_ties",
+    "first_of_each",
+    "lists_told",
+]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64])
+
+Ties: TypeAlias = Literal["name", "trec"]
+"""Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
+precision and puts the document first whose name comes last."""
+
+
+Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
+"""What orders an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(Mapping[str, tuple[str, ...]]):
+    """For each query, images of the corpus, best first. A mapping of query → images.
+
+    A query that stands in its own list is left out of it, and the ranks behind close up: finding itself is no merit.
+
+    Attributes:
+        queries, corpus: the images, in the order of their files.
+        indptr: int64, shape (queries + 1,). Query i retrieved ``rows[indptr[i]:indptr[i + 1]]``.
+        rows: int32: places in `corpus`, best first.
+        listed: bool, shape (queries,): whether there was a list for the query. False is a query without a ranking.
+        self_retrieved: bool, shape (queries,): whether the query stood in its own list.
+        source: the file, or how else it came.
+        unasked: lists in the file that belong to none of the queries; they are left out.
+        ties: how equal scores were ordered; ``None`` where the order was given.
+        form: how it was read, for the account; empty where it was not read.
+    """
+
+    queries: tuple[str, ...]
+    corpus: tuple[str, ...]
+    indptr: Int64
+    rows: Int32
+    listed: npt.NDArray[np.bool_]
+    self_retrieved: npt.NDArray[np.bool_]
+    source: str = "memory"
+    unasked: tuple[str, ...] = ()
+    ties: Ties | None = None
+    form: str = ""
+
+    def __getitem__(self, query: str) -> tuple[str, ...]:
+        place = self._places[query]
+        rows = self.rows[self.indptr[place] : self.indptr[place + 1]]
+        return tuple(self.corpus[row] for row in rows.tolist())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return places_by_name(self.queries)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of who retrieved what; it depends on the order of queries and corpus."""
+        found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
+        for part in (self.indptr, self.rows, self.listed):
+            found.update(np.ascontiguousarray(part).data)
+        return found.hexdigest()
+
+    @property
+    def account(self) -> str:
+        """Summary of the parsed input, in one line."""
+        return f"{self.source}: {self.form or lists_told(self.lengths[self.listed])}"
+
+    @property
+    def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:
+        """Names, and for what stands at each of ``indptr`` its place among them: the corpus and the rows."""
+        return self.corpus, self.rows
+
+    @property
+    def lengths(self) -> Int64:
+        """How many images were retrieved for each query, the query itself left out."""
+        return np.diff(self.indptr)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The queries without a ranking."""
+        return tuple(self.queries[place] for place in np.flatnonzero(~self.listed).tolist())
+
+    def top(self, k: int, places: Int64) -> Int32:
+        """The first k of some queries as places in the corpus: int32, shape (places, k); -1 beyond the end."""
+        ranks = self.indptr[places, np.newaxis] + np.arange(k)
+        inside = ranks < self.indptr[places + 1, np.newaxis]
+        table = np.full(inside.shape, -1, dtype=np.int32)
+        table[inside] = self.rows[ranks[inside]]
+        return table
+
+    @classmethod
+    def of(
+        cls,
+        lists: Mapping[str, Sequence[str]],
+        queries: Sequence[str],
+        corpus: Sequence[str] | None = None,
+        *,
+        keep_self: bool = False,
+    ) -> Ranking:
+        """From query → images of the corpus, best first.
+
+        Args:
+            lists: the lists. A query that has none is one without a ranking; one with an empty list found nothing.
+            queries, corpus: the images; the corpus is the queries without it.
+            keep_self: leave a query in its own list.
+
+        Raises:
+            InputError: a list belongs to no query, an image is not in the corpus, or stands twice in a list.
+        """
+        corpus = queries if corpus is None else corpus
+        query_places, corpus_places = places_by_name(queries), places_by_name(corpus)
+        owners: list[int] = []
+        rows: list[int] = []
+        for query, images in lists.items():
+            if query not in query_places:
+                raise InputError(
+                    "a ranking for no query", found=shown(str(query)), expected=f"one of the {len(queries):,} queries",
+                    advice=cause_of_strange_name(str(query), queries),
+                )  # fmt: skip
+            if isinstance(images, str | Mapping):  # the order of a mapping's keys is not that of its scores
+                raise InputError(
+                    "not a list of images", found=shown(str(images)), expected=f"images for {shown(query)}, best first",
+                    advice="scored_ranking orders images by their scores." if isinstance(images, Mapping) else None,
+                )  # fmt: skip
+            seen: set[str] = set()
+            for rank, image in enumerate(images, start=1):
+                where = f"rank {rank} of query {shown(query)}"
+                if image not in corpus_places:
+                    raise InputError(
+                        "not an image of the corpus", column=where, found=shown(str(image)),
+                        expected=f"one of its {len(corpus):,} images",
+                        advice=cause_of_strange_name(str(image), corpus),
+                    )  # fmt: skip
+                if image in seen:
+                    raise InputError("an image stands twice", column=where, found=shown(image), expected="each once")
+                seen.add(image)
+                owners.append(query_places[query])
+                rows.append(corpus_places[image])
+        order = np.argsort(np.array(owners, dtype=np.int64), kind="stable")
+        made = cls.from_flat(
+            np.array(owners, dtype=np.int64)[order],
+            np.array(rows, dtype=np.int32)[order],
+            queries,
+            corpus,
+            keep_self=keep_self,
+        )
+        return dataclasses.replace(made, listed=np.array([query in lists for query in queries], dtype=np.bool_))
+
+    @classmethod
+    def made(
+        cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str, form: str = ""
+    ) -> Ranking:
+        """From lists that were made here, one for each query, the queries themselves left out.
+
+        Args:
+            rows: places in ``corpus``, one list after the other. lengths: of the lists.
+            queries, corpus, source, form: as in the attributes.
+        """
+        rows, indptr = first_of_each(rows, lengths, None)
+        everyone = np.ones(len(queries), dtype=np.bool_)
+        return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source, form=form)
+
+    @classmethod
+    def from_flat(
+        cls,
+        owners: Int64,
+        rows: Int32,
+        queries: Sequence[str],
+        corpus: Sequence[str],
+        *,
+        depth: int | None = None,
+        source: str = "memory",
+        keep_self: bool = False,
+        unasked: tuple[str, ...] = (),
+        form: str = "",
+    ) -> Ranking:
+        """From one entry for each query and image, queries ascending, best first within each.
+
+        Args:
+            owners: places in ``queries``; rows: places in ``corpus``. Same shape.
+            queries, corpus, source, form: as in the attributes.
+            depth: keep so many of each query; all without it.
+            keep_self: leave a query in its own list.
+        """
+        own = np.full(len(queries), -1, dtype=np.int32) if keep_self else own_rows(queries, corpus)
+        listed = np.zeros(len(queries), dtype=np.bool_)
+        listed[owners] = True
+        itself = rows == own[owners]
+        self_retrieved = np.zeros(len(queries), dtype=np.bool_)
+        self_retrieved[owners[itself]] = True
+        owners, rows = owners[~itself], rows[~itself]
+        rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
+        kept = np.ascontiguousarray(rows)
+        return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked, form=form)
+
+
+def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Places, Int64]:
+    """The first images of each query, ``depth`` at most, all without it; and where those of each query begin.
+
+    Args:
+        places: of what was retrieved, one query after the other, best first in each.
+        lengths: int64, shape (queries,): how many each query has.
+        depth: how many to keep.
+
+    Returns:
+        The places kept, and int64, shape (queries + 1,).
+    """
+    if depth is not None:
+        ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        places, lengths = places[ranks < depth], np.minimum(lengths, depth)
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return places, indptr
+
+
+def lists_told(lengths: Int64) -> str:
+    """Queries and how many each retrieved, in words.
+
+    >>> lists_told(np.array([30, 30])), lists_told(np.array([5, 30]))
+    ('2 queries, 30 retrieved each', '2 queries, 5 to 30 retrieved each')
+    """
+    queries = "1 query" if len(lengths) == 1 else f"{len(lengths):,} queries"
+    least, most = (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+    return f"{queries}, {f'{least:,}' if least == most else f'{least:,} to {most:,}'} retrieved each"
+
+
+def checked_ties(ties: str) -> Ties:
+    """The order of equal scores, or an `InputError`."""
+    if ties not in get_args(Ties):
+        raise InputError("no such order", column="ties", found=repr(ties), expected=" or ".join(get_args(Ties)))
+    return "trec" if ties == "trec" else "name"

@@ -1,0 +1,1 @@
+"""Resources of a long computation: cores, memory, interruption and checkpoints."""

@@ -1,0 +1,131 @@
+"""The distance index of a snapshot: 2-hop labels, from which a distance is read rather than searched.
+
+Each concept bears a label: hubs, and the hops to them. Of any two concepts in one component, some hub lies on a
+shortest path and in both labels, so the least sum over common hubs is the distance, exactly. Three things keep labels
+short (Akiba, Iwata and Yoshida, SIGMOD 2013): hubs are taken in the order of their degree; a few roots, with up to 64
+of their neighbours each, are told apart by bits, for all concepts; and a concept with a single neighbour has no label
+of its own, its distances being the neighbour's and one more.
+
+Paths count either way (direction ``any``). Upward and downward distances are searched: they look at few concepts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import ReleaseMismatch, SnapshotError, SnapshotTooNew
+from cuihop.snapshot.file import Sections, write_sections
+from cuihop.snapshot.layout import DISTANCE_INDEX
+
+__all__ = ["INDEX_VERSION", "DistanceIndex", "Tables", "index_path"]
+
+Tables: TypeAlias = tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint64],
+]
+"""``place``, ``indptr``, ``entries``, ``root_hops``, ``root_sets``: see `cuihop._kernels.labels`."""
+
+INDEX_VERSION = 1
+_TABLES = ("place", "indptr", "entries", "root_hops", "root_sets")
+
+
+def index_path(snapshot: str | os.PathLike[str]) -> Path:
+    """Where the index of a snapshot stands: beside it, ``graph.cuihop.index``."""
+    path = Path(snapshot)
+    return path.with_name(f"{path.name}.index")
+
+
+class DistanceIndex:
+    """The labels of a graph, in a mapped file or in memory. Made by `cuihop.snapshot.index_builder.build_index`."""
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+        self._tables: Tables | None = None
+
+    @classmethod
+    def of(cls, tables: Tables, meta: Mapping[str, Any]) -> DistanceIndex:
+        """From tables that were just made."""
+        return cls(
+            Sections(
+                {"holds": DISTANCE_INDEX.kind, "version": INDEX_VERSION, **meta},
+                dict(zip(_TABLES, tables, strict=True)),
+            )
+        )
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, digest: str) -> DistanceIndex:
+        """Map an index file.
+
+        Args:
+            path: the file.
+            digest: of the graph that it must be an index of.
+
+        Raises:
+            SnapshotError: missing, not an index, truncated, damaged, or of another version.
+            ReleaseMismatch: the index of another graph.
+        """
+        sections = Sections.open(Path(path), DISTANCE_INDEX)
+        meta = sections.meta
+        if meta["version"] > INDEX_VERSION:
+            raise SnapshotTooNew(
+                f"{path}: made by a newer cuihop: version {meta['version']} of the distance index, and this one reads "
+                f"{INDEX_VERSION}. Upgrade cuihop, or make it anew with: cuihop index GRAPH"
+            )
+        if meta["version"] != INDEX_VERSION:
+            raise SnapshotError(
+                f"{path}: version {meta['version']} of the distance index, and this cuihop reads {INDEX_VERSION}. "
+                "Make it anew with: cuihop index GRAPH"
+            )
+        if meta["digest"] != digest:
+            raise ReleaseMismatch(
+                f"{path}: the index of another graph; found digest {meta['digest'][:12]}, expected {digest[:12]}. "
+                "Make it anew with: cuihop index GRAPH"
+            )
+        return cls(sections)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index whole or not at all.
+
+        Raises:
+            OutputError: the disk is full, or the folder cannot be written.
+        """
+        write_sections(Path(path), self._sections.meta, {name: self._sections[name] for name in self._sections})
+
+    @property
+    def tables(self) -> Tables:
+        """The arrays, checked against their checksums when first asked for."""
+        if self._tables is None:
+            place, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
+            self._tables = (place, indptr, entries, root_hops, root_sets)
+        return self._tables
+
+    @property
+    def concepts(self) -> int:
+        """Number of concepts of the graph that it indexes."""
+        return self._sections.length("place")
+
+    def check_unchanged(self) -> None:
+        """Check that nobody has written over the file: see `cuihop.snapshot.file.Sections.check_unchanged`."""
+        self._sections.check_unchanged()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the file says of itself: ``digest``, ``labels``, ``entries``, ``roots``, ``levels``, ``bytes``."""
+        return {name: self._sections.meta[name] for name in ("digest", "labels", "entries", "roots", "levels", "bytes")}
+
+    def verify(self) -> int:
+        """Check every section against its checksum, and return the bytes checked.
+
+        Raises:
+            SnapshotError: names the first section that fails.
+        """
+        return self._sections.verify()

@@ -1,0 +1,140 @@
+"""All distances among a list of concepts: the arrays of a `cuihop.graph.DistancePack`, on all cores."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.resources.cores import in_threads
+from cuihop.resources.interruption import check_interruption
+from cuihop.snapshot.distance_index import Tables
+from cuihop.snapshot.scratch import ScratchPool
+
+__all__ = ["NEAR", "TOGETHER", "packed"]
+
+NEAR = 3
+"""Within so few hops each centre is searched for itself; beyond, searches have most of the graph in common."""
+
+TOGETHER = 64
+"""So many centres, and more, are searched for together where they are not near."""
+
+Int32 = npt.NDArray[np.int32]
+UInt8 = npt.NDArray[np.uint8]
+Int64 = npt.NDArray[np.int64]
+
+_CENTRES_A_CALL = 256
+_FIRST_CENTRES = 4  # of the first compiled call: one search of a large graph takes a tenth of a second
+_SHORT_SECONDS, _LONG_SECONDS = 0.03, 0.25  # of such a call: the next has four times as many, or a quarter
+_DISTANCES_A_CALL = 1 << 16  # read from the index
+_BEYOND = 255  # stands for no distance within the bound, where centres are answered together
+
+
+def packed(
+    forwards: tuple[Int32, Int32],
+    backwards: tuple[Int32, Int32],
+    tables: Tables | None,
+    places: Int32,
+    bound: int,
+    scratch: ScratchPool,
+) -> tuple[Int64, Int32, UInt8]:
+    """The distances up to a bound among some nodes.
+
+    Args:
+        forwards, backwards: the graph in compressed rows, for hops from the row's node and to it.
+        tables: of the distance index, where distances are to be read from it.
+        places: the nodes, distinct.
+        bound: 0 to 255.
+        scratch: memory for searches.
+
+    Returns:
+        ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as `cuihop.graph.DistancePack` has them.
+    """
+    indptr, indices = forwards
+    firsts = range(0, len(places), _CENTRES_A_CALL)
+    parts: dict[int, list[tuple[Int64, Int32, UInt8]]] = {}
+    memory = threading.local()
+    at_a_time = _FIRST_CENTRES
+
+    def near(local: Int32, first: int) -> None:
+        from cuihop._kernels import bfs
+
+        nonlocal at_a_time
+        done, room = first, max(1 << 16, 2 * len(places))
+        last = min(first + _CENTRES_A_CALL, len(places))
+        found = []
+        while done < last:
+            check_interruption()
+            some = places[done : min(done + at_a_time, last)]
+            begun = time.monotonic()
+            columns, hops = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
+            ends = np.empty(len(some), dtype=np.int64)
+            with scratch.lent() as lent:
+                count = bfs.pack(
+                    indptr, indices, some, local, bound, lent.mark, lent.queue, lent.levels,
+                    lent.stamps(len(some)), columns, hops, ends,
+                )  # fmt: skip
+            filled = int(ends[count - 1])
+            found.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
+            done += count
+            spent = time.monotonic() - begun
+            if spent < _SHORT_SECONDS:
+                at_a_time = min(4 * len(some), _CENTRES_A_CALL)
+            elif spent > _LONG_SECONDS:
+                at_a_time = max(1, len(some) // 4)
+        parts[first] = found
+
+    def far(local: Int32, first: int) -> None:
+        from cuihop._kernels import many_sources
+
+        if not hasattr(memory, "words"):
+            memory.words = [np.empty((len(indptr) - 1, many_sources.WORDS), dtype=np.uint64) for _ in range(3)]
+        sources = places[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
+        seen, here, there = memory.words
+        everyone = np.empty(many_sources.WORDS, dtype=np.uint64)
+        many_sources.begin(sources, local, seen, here, everyone, hops)
+        missing, reached, level = hops.size - len(sources), len(sources), 0  # sources are at distance 0 from themselves
+        while level < bound and reached and missing:
+            check_interruption()
+            level += 1
+            reached, found = many_sources.one_hop(
+                *forwards, *backwards, local, level, reached, everyone, seen, here, there, hops
+            )
+            missing -= found
+        keep(first, hops)
+
+    def read(tables: Tables, first: int) -> None:
+        from cuihop._kernels import labels
+
+        sources = places[first : first + _CENTRES_A_CALL]
+        hops = np.empty((len(sources), len(places)), dtype=np.uint8)
+        step = max(1, _DISTANCES_A_CALL // len(places))
+        for row in range(0, len(sources), step):
+            check_interruption()
+            rows = slice(row, row + step)
+            labels.hops_to_all(tables, sources[rows], places, min(bound, _BEYOND - 1), hops[rows])
+        keep(first, hops)
+
+    def keep(first: int, hops: UInt8) -> None:
+        within = hops != _BEYOND
+        rows, columns = np.nonzero(within)
+        counts = np.bincount(rows, minlength=len(hops)).astype(np.int64)
+        parts[first] = [(counts, columns.astype(np.int32), hops[within])]
+
+    together = bound > NEAR and bound < _BEYOND and len(places) >= TOGETHER
+    if tables is not None:
+        in_threads(partial(read, tables), firsts)
+    else:
+        local = np.full(len(indptr) - 1, -1, dtype=np.int32)
+        local[places] = np.arange(len(places), dtype=np.int32)
+        in_threads(partial(far if together else near, local), firsts)
+    found = [part for first in firsts for part in parts[first]]
+    ends = np.zeros(len(places) + 1, dtype=np.int64)
+    if not found:
+        return ends, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
+    np.cumsum(np.concatenate([counts for counts, _, _ in found]), out=ends[1:])
+    return ends, np.concatenate([columns for _, columns, _ in found]), np.concatenate([hops for _, _, hops in found])

@@ -1,0 +1,220 @@
+r"""The snapshot's container: named arrays and a JSON header in one file that is mapped, not read.
+
+Layout, all numbers little-endian::
+
+    0   8 bytes   89 43 55 49 48 4F 50 0A, "\x89CUIHOP\n"
+    8   uint32    format version
+    12  uint32    length of the header in bytes
+    16  uint64    XXH3-64 of the header
+    24  uint64    length of the whole file in bytes
+    32  header    JSON, UTF-8: {"meta": {…}, "sections": [{"name", "dtype", "shape", "offset", "bytes", "xxh3"}, …]}
+    …   sections  each begins at a multiple of 64 bytes
+
+Opening checks the header and the length. Each section is checked against its checksum, and the values that may stand in
+it, when it is first used. A file that is written over while it is mapped is noticed by its size and time.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from cuihop.errors import SnapshotError
+from cuihop.files.written_files import replaced_file
+from cuihop.snapshot.header import ALIGNMENT, FORMAT_VERSION, HEAD_BYTES, packed_head, read_header
+from cuihop.snapshot.layout import Layout
+from cuihop.snapshot.mapped_file import MappedFile
+
+__all__ = ["FORMAT_VERSION", "Sections", "write_sections"]
+
+
+class Sections:
+    """The named arrays of a snapshot, in a mapped file or in memory.
+
+    Args:
+        meta: the JSON part.
+        arrays: by name.
+        checksums: the XXH3-64 of each array's bytes; an array without one is not checked.
+        origin: what messages call it.
+    """
+
+    def __init__(
+        self,
+        meta: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        checksums: Mapping[str, int] | None = None,
+        origin: str = "memory",
+    ) -> None:
+        self.meta = meta
+        self.origin = origin
+        self._arrays = arrays
+        self._unchecked = dict(checksums or {})
+        self._checksums = dict(self._unchecked)
+        self._lock = threading.Lock()
+        self._layout: Layout | None = None
+        self._lengths: dict[str, int] = {}
+        self._file: MappedFile | None = None
+
+    @classmethod
+    def open(cls, path: Path, layout: Layout) -> Sections:
+        """Map a file.
+
+        Args:
+            path: the file.
+            layout: what it must be.
+
+        Raises:
+            SnapshotError: no such file, of another kind, truncated, damaged, or with a header that is not so.
+            SnapshotTooNew: a later format.
+        """
+        try:
+            file = MappedFile(path)
+        except IsADirectoryError:
+            raise SnapshotError(
+                f"{path}: a directory, not a snapshot. Build one with: cuihop load {path} --output graph.cuihop"
+            ) from None
+        except FileNotFoundError:
+            raise SnapshotError(
+                f"{path}: no such snapshot. Build one with: cuihop load DIRECTORY --output {path}"
+            ) from None
+        except OSError as error:
+            raise SnapshotError(f"{path}: cannot be read: {error.strerror or error}") from error
+        except ValueError:  # nothing to map
+            raise SnapshotError(f"{path}: not a cuihop snapshot; found 0 bytes, expected a header") from None
+        origin = str(path)
+        meta, stored = read_header(file.view, file.size, origin)
+        if (holds := meta.get("holds", "snapshot")) != layout.kind:
+            raise SnapshotError(f"{path}: not a {layout.kind}; found {str(holds)[:80]}")
+        arrays = {
+            section.name: np.frombuffer(
+                file.view, dtype=section.dtype, count=int(np.prod(section.shape, dtype=np.int64)), offset=section.offset
+            ).reshape(section.shape)
+            for section in stored
+        }
+        opened = cls(meta, arrays, {section.name: section.xxh3 for section in stored}, origin)
+        opened._lengths = layout.lengths(meta, arrays, origin)
+        opened._layout, opened._file = layout, file
+        return opened
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        try:
+            array = self._arrays[name]
+        except KeyError:
+            raise SnapshotError(f"{self.origin}: section {name!r} is missing; the file is damaged") from None
+        if name in self._unchecked:
+            self._check(name, array)
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def length(self, name: str) -> int:
+        """Length of a section, without reading its content."""
+        return len(self._arrays[name])
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def _check(self, name: str, array: npt.NDArray[Any]) -> None:
+        with self._lock:
+            expected = self._unchecked.get(name)
+            if expected is None:
+                return
+            if self._file is not None and self._file.cut():
+                raise self._written_over()
+            if _checksum(array) != expected:
+                raise SnapshotError(f"{self.origin}: section {name!r} fails its checksum; the file is damaged")
+            if self._layout is not None:
+                self._layout.check(name, self._arrays, self._lengths, self.origin)
+            del self._unchecked[name]
+
+    def check_unchanged(self) -> None:
+        """Check that nobody has written over the file since it was mapped. One that was only touched is read again.
+
+        Raises:
+            SnapshotError: somebody has.
+        """
+        file = self._file
+        if file is None or not file.changed():
+            return
+        with self._lock:
+            if file.cut():
+                raise self._written_over()
+            seen = file.state()
+            used = [name for name in self._checksums if name not in self._unchecked]
+            if any(_checksum(self._arrays[name]) != self._checksums[name] for name in used):
+                raise self._written_over()
+            file.accept(seen)
+
+    def _written_over(self) -> SnapshotError:
+        return SnapshotError(
+            f"{self.origin}: written over, or cut, while it was in use. Open it again; put a new file in the place of "
+            "an old one by renaming, as cuihop load does, and not by copying over it"
+        )
+
+    def verify(self) -> int:
+        """Check every section against its checksum. Returns the bytes checked.
+
+        Raises:
+            SnapshotError: names the first section that fails.
+        """
+        return sum(self[name].nbytes for name in self)
+
+
+def _raw(array: npt.NDArray[Any]) -> memoryview:
+    """The bytes of the array, not copied where they lie in one piece."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).data if flat.size else memoryview(b"")
+
+
+def _checksum(array: npt.NDArray[Any]) -> int:
+    return xxhash.xxh3_64_intdigest(_raw(array))
+
+
+def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write the file whole or not at all: under another name, then synchronised, then renamed.
+
+    Raises:
+        OutputError: the disk is full, or the folder cannot be written. The target is as it was.
+    """
+    table: list[dict[str, Any]] = []
+    offset = 0
+    for name, array in arrays.items():
+        if array.dtype.byteorder == ">":
+            raise ValueError(f"section {name!r} is big-endian")
+        table.append(
+            {
+                "name": name,
+                "dtype": array.dtype.str,
+                "shape": list(array.shape),
+                "offset": offset,
+                "bytes": array.nbytes,
+                "xxh3": _checksum(array),
+            }
+        )
+        offset = _aligned(offset + array.nbytes)
+    # Offsets count from the first section until the header's own length is known; it then stands in front of them.
+    room = _aligned(HEAD_BYTES + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
+    for section in table:
+        section["offset"] += room
+    header = json.dumps({"meta": meta, "sections": table}, ensure_ascii=True).encode()
+    if len(header) > room - HEAD_BYTES:
+        raise ValueError("the header does not fit")
+    length = max([room, *(s["offset"] + s["bytes"] for s in table)])
+    with replaced_file(path, expected_bytes=length) as file:
+        file.write(packed_head(header, length) + header)
+        for section, array in zip(table, arrays.values(), strict=True):
+            file.seek(section["offset"])
+            file.write(_raw(array))
+        file.truncate(length)
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,312 @@
+"""How the distance index of a graph is made: level by level, on all cores, and resumed where it was interrupted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import GraphError, InputError, SnapshotError
+from cuihop.resources.cores import in_order, in_threads
+from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
+from cuihop.snapshot.file import Sections, write_sections
+from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.layout import UNFINISHED_INDEX
+
+__all__ = ["LevelProgress", "build_index", "check_index"]
+
+Int32: TypeAlias = npt.NDArray[np.int32]
+Int64: TypeAlias = npt.NDArray[np.int64]
+
+LevelProgress: TypeAlias = Callable[[int, int, int], None]
+"""Called with the level (hops), the concepts done on it, and all concepts; from the calling thread."""
+
+_NEIGHBOURS_OF_A_ROOT = 64
+_RANKS_A_CALL = 2048  # a compiled call cannot be interrupted: some tenths of a second
+_FOUND_A_CALL = 1 << 20
+_SECONDS_BETWEEN_CHECKPOINTS = 15.0
+_LARGEST = (1 << 24) - 2  # ranks have 24 bits, and the last is taken
+
+
+@dataclass
+class _Growing:
+    """The labels after a level: by ascending hops, those of the level last."""
+
+    level: int
+    indptr: Int64
+    label: npt.NDArray[np.uint32]
+    newest: Int32
+
+
+def build_index(
+    graph: SnapshotGraph,
+    *,
+    roots: int = 16,
+    threads: int | None = None,
+    checkpoint: Path | None = None,
+    progress: LevelProgress | None = None,
+) -> DistanceIndex:
+    """Make the labels of a graph. The result does not depend on the threads, nor on interrupts in between.
+
+    Args:
+        graph: the graph.
+        roots: how many concepts of most neighbours are told apart by bits. More make labels shorter, and add 17 bytes
+            for each concept.
+        threads: how many; without it, as many as the process has cores.
+        checkpoint: where to keep the levels done, every quarter of a minute. A file that is there already and belongs
+            to this graph is gone on from; it is removed in the end.
+        progress: called as levels grow.
+
+    Raises:
+        InputError: too many concepts, or distances beyond 250 hops.
+        OutputError: the checkpoint cannot be written.
+    """
+    from cuihop._kernels import labelling
+
+    bearers, place = _bearers(graph)
+    if len(bearers) > _LARGEST:
+        raise InputError("too many concepts for a distance index", found=f"{len(bearers):,}", expected=f"{_LARGEST:,}")
+    section = graph.sections
+    rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
+    digest = graph.release.digest
+    is_root, root_hops, root_sets = _roots(rows, roots, threads)
+    grown = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
+    saved = time.monotonic()
+    while grown.newest.any():
+        _grow(rows, is_root, root_hops, root_sets, grown, threads, progress or (lambda *_: None))
+        if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
+            _save(checkpoint, digest, roots, grown)
+            saved = time.monotonic()
+    _finish(grown, threads)
+    tables: Tables = (place, grown.indptr, grown.label, root_hops, root_sets)
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return DistanceIndex.of(
+        tables,
+        {
+            "digest": digest,
+            "labels": len(bearers),
+            "entries": len(grown.label) - len(bearers),
+            "roots": root_hops.shape[1],
+            "levels": max(grown.level - 1, 0),
+            "bytes": sum(table.nbytes for table in tables),
+        },
+    )
+
+
+def check_index(graph: SnapshotGraph, index: DistanceIndex, pairs: int = 2000) -> int:
+    """Compare the index with searches: so many random pairs, and as many within three hops. Returns how many.
+
+    Raises:
+        GraphError: they differ; the index must not be used.
+    """
+    from cuihop._kernels import bfs, labels
+
+    concepts = graph.release.concepts
+    if concepts == 0:
+        return 0
+    section = graph.sections
+    rows = section["any_indptr"], section["any_indices"]
+    draw = np.random.default_rng(0)
+    starts = draw.integers(0, concepts, 2 * pairs).astype(np.int32)
+    ends = starts.copy()
+    for _ in range(3):  # a walk of three hops
+        low, high = rows[0][ends], rows[0][ends + 1]
+        some = high > low
+        ends[some] = rows[1][low[some] + (draw.random(int(some.sum())) * (high - low)[some]).astype(np.int32)]
+    ends[:pairs] = draw.integers(0, concepts, pairs)
+    searched, read = np.empty(2 * pairs, dtype=np.int32), np.empty(2 * pairs, dtype=np.int32)
+    mark, queue = np.zeros(concepts, dtype=np.int32), np.empty(concepts, dtype=np.int32)
+    most = np.iinfo(np.int32).max - 1
+    bfs.distances(*rows, *rows, starts, ends, most, mark, queue, 1, searched)
+    labels.distances(*index.tables, starts, ends, most, read)
+    wrong = np.flatnonzero(searched != read)
+    if len(wrong):
+        a, b = (graph.sections["cuis"][int(which[wrong[0]])] for which in (starts, ends))
+        raise GraphError(
+            f"the distance index is wrong for {len(wrong):,} of {2 * pairs:,} pairs, first {a!r} and {b!r}: "
+            f"found {read[wrong[0]]}, expected {searched[wrong[0]]}. It was not kept; please report this."
+        )
+    return 2 * pairs
+
+
+def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
+    """The concepts that bear labels, by rank: those of most neighbours first; and the ``place`` of every concept."""
+    indptr, indices = graph.sections["any_indptr"], graph.sections["any_indices"]
+    degrees = np.diff(indptr)
+    single = np.flatnonzero(degrees == 1)
+    neighbour = indices[indptr[single]]
+    # Of two concepts that have only each other, the first bears the label.
+    hangs = (degrees[neighbour] > 1) | (neighbour < single)
+    single, neighbour = single[hangs], neighbour[hangs]
+    bears = np.ones(len(degrees), dtype=bool)
+    bears[single] = False
+    bearing = np.flatnonzero(bears)
+    bearers: Int32 = bearing[np.argsort(-degrees[bearing], kind="stable")].astype(np.int32)
+    place: Int32 = np.empty(len(degrees), dtype=np.int32)
+    place[bearers] = np.arange(len(bearers), dtype=np.int32) * 2
+    place[single] = place[neighbour] + 1
+    return bearers, place
+
+
+def _roots(
+    rows: tuple[Int64, Int32], roots: int, threads: int | None
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
+    """Which ranks are roots or their chosen neighbours, and the tables of the roots."""
+    from cuihop._kernels import labelling
+
+    indptr, indices = rows
+    ranks = len(indptr) - 1
+    is_root = np.zeros(ranks, dtype=bool)
+    chosen: list[tuple[int, Int32]] = []
+    for root in range(ranks):
+        if len(chosen) == roots:
+            break
+        if is_root[root]:
+            continue
+        is_root[root] = True
+        around = indices[indptr[root] : indptr[root + 1]]
+        around = around[~is_root[around]][:_NEIGHBOURS_OF_A_ROOT]
+        is_root[around] = True
+        chosen.append((root, around))
+    hops = np.empty((ranks, len(chosen)), dtype=np.uint8)
+    sets = np.empty((ranks, len(chosen), 2), dtype=np.uint64)
+
+    def fill(column: int) -> bool:
+        of_root = np.empty(ranks, dtype=np.uint8)
+        nearer, as_far = np.empty(ranks, dtype=np.uint64), np.empty(ranks, dtype=np.uint64)
+        queue = np.empty(ranks, dtype=np.int32)
+        root, around = chosen[column]
+        whole = labelling.from_root(indptr, indices, root, around, of_root, nearer, as_far, queue)
+        hops[:, column], sets[:, column, 0], sets[:, column, 1] = of_root, nearer, as_far
+        return bool(whole)
+
+    if not all(in_order(fill, range(len(chosen)), threads)):
+        raise _too_deep()
+    return is_root, hops, sets
+
+
+def _too_deep() -> InputError:
+    from cuihop._kernels import labelling
+
+    return InputError(
+        "a distance index holds distances up to a limit",
+        found="a longer one",
+        expected=f"at most {labelling.DEEPEST} hops",
+        advice="Without an index, distances are searched, and may be of any length.",
+    )
+
+
+def _level_zero(is_root: npt.NDArray[np.bool_]) -> _Growing:
+    """Every rank its own hub, but for the roots."""
+    indptr = np.zeros(len(is_root) + 1, dtype=np.int64)
+    np.cumsum(~is_root, out=indptr[1:])
+    label = (np.flatnonzero(~is_root) << 8).astype(np.uint32)
+    return _Growing(0, indptr, label, (~is_root).astype(np.int32))
+
+
+def _grow(
+    rows: tuple[Int64, Int32],
+    is_root: npt.NDArray[np.bool_],
+    root_hops: npt.NDArray[np.uint8],
+    root_sets: npt.NDArray[np.uint64],
+    grown: _Growing,
+    threads: int | None,
+    tell: LevelProgress,
+) -> None:
+    """Add the next level to the labels."""
+    from cuihop._kernels import labelling
+    from cuihop._kernels.labels import UNREACHED
+
+    level, ranks = grown.level + 1, len(is_root)
+    if level > labelling.DEEPEST:
+        raise _too_deep()
+    local = threading.local()
+
+    def block(first: int) -> tuple[list[Int32], Int32]:
+        if not hasattr(local, "hops_to"):
+            local.hops_to = np.full(ranks, UNREACHED, dtype=np.uint8)
+            local.seen = np.empty(ranks, dtype=np.int32)
+        last = min(first + _RANKS_A_CALL, ranks)
+        counts = np.empty(last - first, dtype=np.int32)
+        parts, room, done = [], _FOUND_A_CALL, first
+        while done < last:
+            found = np.empty(room, dtype=np.int32)
+            stopped, filled = labelling.next_level(
+                *rows, done, last, level, is_root, grown.indptr, grown.label, grown.newest, root_hops, root_sets,
+                local.hops_to, local.seen, found, counts[done - first :],
+            )  # fmt: skip
+            if stopped == done:
+                room *= 4  # one concept may find more than there is room for
+            parts.append(found[:filled].copy())
+            done = stopped
+        return parts, counts
+
+    firsts = range(0, ranks, _RANKS_A_CALL)
+    blocks = []
+    for number, result in enumerate(in_order(block, firsts, threads), start=1):
+        blocks.append(result)
+        tell(level, min(number * _RANKS_A_CALL, ranks), ranks)
+    counts = np.concatenate([of_block for _, of_block in blocks])
+    indptr = grown.indptr.copy()
+    indptr[1:] += np.cumsum(counts, dtype=np.int64)
+    # In place, where the operating system can: the labels are most of the memory.
+    grown.label.resize(int(indptr[-1]), refcheck=False)
+    for first in reversed(firsts):
+        parts, of_block = blocks.pop()
+        found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        labelling.widen(grown.label, grown.indptr, indptr, first, first + len(of_block), found, of_block, level)
+    grown.level, grown.indptr, grown.newest = level, indptr, counts
+
+
+def _finish(grown: _Growing, threads: int | None) -> None:
+    """Sort the labels by hub, and end each."""
+    from cuihop._kernels import labelling
+    from cuihop._kernels.labels import END
+
+    ranks = len(grown.newest)
+
+    def sort(first: int) -> None:
+        labelling.sort_labels(grown.indptr, grown.label, first, min(first + _RANKS_A_CALL, ranks))
+
+    in_threads(sort, range(0, ranks, _RANKS_A_CALL), threads)
+    indptr = grown.indptr + np.arange(ranks + 1, dtype=np.int64)
+    grown.label.resize(int(indptr[-1]), refcheck=False)
+    hub, hops = int(END) >> 8, int(END) & 255
+    ends = np.full(ranks, hub, dtype=np.int32)
+    labelling.widen(grown.label, grown.indptr, indptr, 0, ranks, ends, np.ones(ranks, dtype=np.int32), hops)
+    grown.indptr = indptr
+
+
+def _save(checkpoint: Path, digest: str, roots: int, grown: _Growing) -> None:
+    meta = {**_belongs(digest, roots), "level": grown.level}
+    write_sections(checkpoint, meta, {"indptr": grown.indptr, "label": grown.label, "newest": grown.newest})
+
+
+def _belongs(digest: str, roots: int) -> dict[str, object]:
+    """What must be the same to go on from a checkpoint."""
+    return {"holds": UNFINISHED_INDEX.kind, "version": INDEX_VERSION, "digest": digest, "roots": roots}
+
+
+def _resumed(checkpoint: Path | None, digest: str, roots: int, ranks: int) -> _Growing | None:
+    """What an interrupted run left for this graph; ``None`` where it left nothing, or nothing of use."""
+    from cuihop._kernels import labelling
+
+    if checkpoint is None or not checkpoint.exists():
+        return None
+    try:
+        sections = Sections.open(checkpoint, UNFINISHED_INDEX)
+        if {**sections.meta, **_belongs(digest, roots)} != sections.meta:
+            return None
+        indptr, label, newest = (sections[name].copy() for name in ("indptr", "label", "newest"))
+    except SnapshotError:
+        return None
+    level = sections.meta["level"]
+    fits = len(newest) == ranks and level <= labelling.DEEPEST and ((newest >= 0) & (newest <= np.diff(indptr))).all()
+    return _Growing(level, indptr, label, newest) if fits else None

@@ -1,0 +1,106 @@
+"""What changed from one release to the next: concepts and edges added and removed, concepts merged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.files.written_files import replaced_file
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.graph import SnapshotGraph
+from cuihop.snapshot.identifier_table import IdentifierTable
+
+__all__ = ["ReleaseDifference", "release_difference"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseDifference:
+    """The changes from one release to another; every list ascends.
+
+    Attributes:
+        old, new: names of the releases.
+        concepts_added: the new release holds them, the old one does not.
+        concepts_merged: pairs (concept of the old release, its successor in the new one).
+        concepts_removed: the new release neither holds nor merges them.
+        edges_added, edges_removed: pairs (child, parent).
+    """
+
+    old: str
+    new: str
+    concepts_added: list[str]
+    concepts_merged: list[tuple[str, str]]
+    concepts_removed: list[str]
+    edges_added: list[tuple[str, str]]
+    edges_removed: list[tuple[str, str]]
+
+    def counts(self) -> dict[str, int]:
+        """How many changes there are of each kind."""
+        return {
+            "concepts added": len(self.concepts_added),
+            "concepts merged": len(self.concepts_merged),
+            "concepts removed": len(self.concepts_removed),
+            "edges added": len(self.edges_added),
+            "edges removed": len(self.edges_removed),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write one change a line, tab-separated: ``change``, ``cui``, ``other``.
+
+        ``other`` is the successor of a merged concept, the parent of an edge, else empty.
+
+        Raises:
+            OutputError: the file could not be written; nothing was left half-written.
+        """
+        kinds: tuple[tuple[str, list[str] | list[tuple[str, str]]], ...] = (
+            ("concept added", self.concepts_added),
+            ("concept merged", self.concepts_merged),
+            ("concept removed", self.concepts_removed),
+            ("edge added", self.edges_added),
+            ("edge removed", self.edges_removed),
+        )
+        with replaced_file(path) as file:
+            file.write(b"change\tcui\tother\n")
+            for kind, changes in kinds:
+                for change in changes:
+                    cui, other = (change, "") if isinstance(change, str) else change
+                    file.write(f"{kind}\t{cui}\t{other}\n".encode())
+
+
+def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
+    """Compare two releases by their identifiers."""
+    old_cuis, new_cuis = _cuis(old), _cuis(new)
+    gone = np.setdiff1d(old_cuis, new_cuis, assume_unique=True).tolist()
+    answers = SnapshotGraph(new).resolve(gone)
+    everything = np.union1d(old_cuis, new_cuis)
+    old_edges, new_edges = _edges(old, old_cuis, everything), _edges(new, new_cuis, everything)
+    return ReleaseDifference(
+        old=old.meta["release"]["name"],
+        new=new.meta["release"]["name"],
+        concepts_added=np.setdiff1d(new_cuis, old_cuis, assume_unique=True).tolist(),
+        concepts_merged=[(a.asked, a.cui) for a in answers if a.cui is not None],
+        concepts_removed=[a.asked for a in answers if a.cui is None],
+        edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
+        edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
+    )
+
+
+def _cuis(sections: Sections) -> npt.NDArray[np.str_]:
+    table = IdentifierTable(sections["cuis"])
+    return np.array(table.at(np.arange(len(table))), dtype=np.str_)
+
+
+def _edges(sections: Sections, cuis: npt.NDArray[np.str_], everything: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
+    """Each edge as one number: place of the child among all concepts, times their count, plus that of the parent."""
+    place = np.searchsorted(everything, cuis)
+    children = np.repeat(place, np.diff(sections["up_indptr"]))
+    return np.asarray(children * len(everything) + place[sections["up_indices"]], dtype=np.int64)
+
+
+def _pairs(edges: npt.NDArray[np.int64], everything: npt.NDArray[np.str_]) -> list[tuple[str, str]]:
+    if not len(edges):
+        return []
+    children, parents = np.divmod(edges, len(everything))
+    return list(zip(everything[children].tolist(), everything[parents].tolist(), strict=True))

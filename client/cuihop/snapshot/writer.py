@@ -1,0 +1,276 @@
+"""From the tables that a loader has read to the sections of a snapshot, and to their digest."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError, SnapshotError
+from cuihop.graph import Release
+from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.snapshot.file import Sections, write_sections
+from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
+from cuihop.snapshot.name_index import name_index_sections
+from cuihop.snapshot.string_table import StringTable, folded
+
+__all__ = [
+    "RETIRED_RELATIONS",
+    "GraphTables",
+    "RetiredTable",
+    "check_digest",
+    "graph_digest",
+    "sections_of",
+    "tables_of_edges",
+    "write_snapshot",
+]
+
+RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
+"""How a retired concept relates to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
+
+Int32 = npt.NDArray[np.int32]
+
+
+def _empty_identifiers() -> npt.NDArray[np.bytes_]:
+    return np.empty(0, dtype="S8")
+
+
+@dataclass(frozen=True, eq=False)
+class RetiredTable:
+    """Retired concepts, one row for each statement; ascending and distinct as triples.
+
+    Attributes:
+        cuis: the retired identifier, dtype ``S``.
+        relations: uint8, a place in `RETIRED_RELATIONS`.
+        successors: the concept it is related to, dtype ``S``; empty for ``DEL``.
+    """
+
+    cuis: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
+    relations: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    successors: npt.NDArray[np.bytes_] = field(default_factory=_empty_identifiers)
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[str, str, str]]) -> RetiredTable:
+        """From (retired, relation, successor) triples in any order."""
+        ordered = sorted({(old, RETIRED_RELATIONS.index(relation), new) for old, relation, new in rows})
+        return cls(
+            identifier_array([old for old, _, _ in ordered]),
+            np.array([relation for _, relation, _ in ordered], dtype=np.uint8),
+            identifier_array([new for _, _, new in ordered]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTables:
+    """What a loader hands over. Concepts are numbered by their place in `cuis`.
+
+    Attributes:
+        cuis: dtype ``S``, distinct, ascending.
+        children, parents: int32, shape (edges,): the is_a edges, ascending by (child, parent), distinct, without
+            self-loops.
+        sab_sets: for each edge, the place in `sab_set_members` of the vocabularies that assert it; empty if unknown.
+        sab_set_members: sorted tuples of SABs.
+        names: every name, concept by concept in their order, the preferred name first.
+        name_indptr: int32, shape (concepts + 1,); concept i has names ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        semantic_types: pairs of type identifier and name.
+        type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
+        definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
+        definition_indptr: int32, as `name_indptr`, into `definitions`.
+        retired: the retired concepts.
+    """
+
+    cuis: npt.NDArray[np.bytes_]
+    children: Int32
+    parents: Int32
+    sab_sets: npt.NDArray[np.integer] = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    sab_set_members: Sequence[tuple[str, ...]] = ()
+    names: StringTable = field(default_factory=lambda: StringTable.of([]))
+    name_indptr: Int32 | None = None
+    semantic_types: Sequence[tuple[str, str]] = ()
+    type_indptr: Int32 | None = None
+    type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    definitions: StringTable = field(default_factory=lambda: StringTable.of([]))
+    definition_indptr: Int32 | None = None
+    retired: RetiredTable = field(default_factory=RetiredTable)
+
+
+def tables_of_edges(
+    edges: Iterable[tuple[str, str]],
+    *,
+    concepts: Iterable[str],
+    names: Mapping[str, str | Sequence[str]],
+    retired: Sequence[tuple[str, str, str]],
+    identifiers: Identifiers,
+) -> GraphTables:
+    """The tables of a graph given as (child, parent) pairs: see `cuihop.SnapshotGraph.of`.
+
+    Raises:
+        InputError: an identifier is not one.
+    """
+    pairs = list(edges)
+    nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, names))
+    for cui in nodes:
+        if not is_identifier(cui, identifiers):
+            raise InputError("not an identifier", found=repr(cui), expected=EXPECTED[identifiers])
+    place = {cui: i for i, cui in enumerate(nodes)}
+    distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
+    ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
+    texts = [[told] if isinstance(told, str) else list(told) for told in (names.get(cui, ()) for cui in nodes)]
+    name_indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
+    np.cumsum([len(group) for group in texts], out=name_indptr[1:])
+    return GraphTables(
+        cuis=identifier_array(nodes),
+        children=np.ascontiguousarray(ends[:, 0]),
+        parents=np.ascontiguousarray(ends[:, 1]),
+        names=StringTable.of([text for group in texts for text in group]),
+        name_indptr=name_indptr,
+        retired=RetiredTable.of(retired),
+    )
+
+
+def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
+    """SHA-256 of what distances depend on, as 64 hexadecimal digits.
+
+    Hashed in this order: the line ``cuihop graph 1``, with the numbers of concepts, edges and retired rows; the
+    concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of places in
+    that order, ascending; the retired concepts, ascending as triples: the retired identifiers, a line each, their
+    relations as bytes (places in `RETIRED_RELATIONS`), the successors, a line each.
+    """
+    edges = np.empty((len(children), 2), dtype="<u4")
+    edges[:, 0] = children
+    edges[:, 1] = parents
+    digest = hashlib.sha256(b"cuihop graph 1 %d %d %d\n" % (len(cuis), len(edges), len(retired.cuis)))
+    digest.update(_lines(cuis))
+    digest.update(edges.data)
+    digest.update(_lines(retired.cuis))
+    digest.update(retired.relations.tobytes())
+    digest.update(_lines(retired.successors))
+    return digest.hexdigest()
+
+
+def check_digest(sections: Sections) -> None:
+    """Check that the edges of a snapshot are those of its digest, in every order in which it holds them.
+
+    Raises:
+        SnapshotError: they are not; checksums alone do not tell.
+    """
+    from cuihop._kernels import csr
+
+    indptr, parents = sections["up_indptr"], sections["up_indices"]
+    retired = RetiredTable(
+        np.repeat(IdentifierTable(sections["retired_cuis"]).as_bytes(), np.diff(sections["retired_indptr"])),
+        sections["retired_relations"],
+        sections["retired_successors"],
+    )
+    children = np.repeat(np.arange(len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    digest = graph_digest(IdentifierTable(sections["cuis"]).as_bytes(), children, parents, retired)
+    down = csr.transposed(indptr, parents)
+    derived = (*down, *csr.union(indptr, parents, *down))
+    names = ("down_indptr", "down_indices", "any_indptr", "any_indices")
+    found = sections.meta["release"]["digest"]
+    if digest != found or not all(np.array_equal(sections[n], made) for n, made in zip(names, derived, strict=True)):
+        raise SnapshotError(
+            f"{sections.origin}: its edges are not those of its digest, {found[:12]}; the file is damaged"
+        )
+
+
+def _lines(identifiers: npt.NDArray[np.bytes_]) -> bytes:
+    return b"".join([b"\n".join(identifiers.tolist()), b"\n" if len(identifiers) else b""])
+
+
+def sections_of(
+    tables: GraphTables,
+    *,
+    name: str,
+    relations: Sequence[str],
+    identifiers: Identifiers,
+    source: str = "",
+    report: Mapping[str, Any] | None = None,
+) -> Sections:
+    """The sections of a snapshot, in memory.
+
+    Args:
+        tables: the graph.
+        name, relations, identifiers, source: as in `Release`.
+        report: the load report, kept in the header.
+    """
+    from cuihop._kernels import csr
+
+    concepts = len(tables.cuis)
+    children, parents = tables.children, tables.parents
+    if len(children) * 2 > np.iinfo(np.int32).max:
+        raise ValueError("more than 2^30 edges")
+    sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
+    members = list(tables.sab_set_members) or [()]
+    up_indptr = np.zeros(concepts + 1, dtype=np.int32)
+    np.cumsum(np.bincount(children, minlength=concepts), out=up_indptr[1:])
+    down_indptr, down_indices = csr.transposed(up_indptr, parents)
+    any_indptr, any_indices = csr.union(up_indptr, parents, down_indptr, down_indices)
+    none = np.zeros(concepts + 1, dtype=np.int32)
+    beyond_ascii = tables.names.beyond_ascii()
+    folded_names = StringTable.of([folded(tables.names[int(row)]) for row in beyond_ascii])
+    first_of = np.flatnonzero(np.r_[True, tables.retired.cuis[1:] != tables.retired.cuis[:-1]])
+    if not len(tables.retired.cuis):
+        first_of = np.empty(0, dtype=np.int64)
+    release = Release(
+        name=name,
+        digest=graph_digest(tables.cuis, children, parents, tables.retired),
+        relations=tuple(relations),
+        sabs=tuple(sorted({sab for sabs in members for sab in sabs})),
+        identifiers=identifiers,
+        concepts=concepts,
+        edges=len(children),
+        source=source,
+    )
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "cuis": IdentifierTable.packed(tables.cuis).stored,
+        "up_indptr": up_indptr,
+        "up_indices": parents,
+        "up_sab_sets": sab_sets,
+        "down_indptr": down_indptr,
+        "down_indices": down_indices,
+        "any_indptr": any_indptr,
+        "any_indices": any_indices,
+        "name_indptr": none if tables.name_indptr is None else tables.name_indptr,
+        "name_offsets": tables.names.offsets,
+        "name_blob": tables.names.blob,
+        "folded_rows": beyond_ascii,
+        "folded_offsets": folded_names.offsets,
+        "folded_blob": folded_names.blob,
+        "type_indptr": none if tables.type_indptr is None else tables.type_indptr,
+        "type_indices": tables.type_indices,
+        "retired_cuis": IdentifierTable.packed(tables.retired.cuis[first_of]).stored,
+        "retired_indptr": np.r_[first_of, len(tables.retired.cuis)].astype(np.int32),
+        "retired_relations": tables.retired.relations,
+        "retired_successors": tables.retired.successors,
+    }
+    if tables.definition_indptr is not None and len(tables.definitions):
+        arrays |= {
+            "definition_indptr": tables.definition_indptr,
+            "definition_offsets": tables.definitions.offsets,
+            "definition_blob": tables.definitions.blob,
+        }
+    if len(tables.names):
+        arrays |= name_index_sections(arrays)
+    meta = {
+        "release": dataclasses.asdict(release),
+        "sab_sets": [list(sabs) for sabs in members],
+        "semantic_types": [list(pair) for pair in tables.semantic_types],
+        "report": dict(report or {}),
+    }
+    return Sections(meta, arrays)
+
+
+def write_snapshot(path: Path, sections: Sections) -> None:
+    """Write the snapshot whole or not at all.
+
+    Raises:
+        OutputError: the disk is full, or the folder cannot be written.
+    """
+    write_sections(path, sections.meta, {name: sections[name] for name in sections})

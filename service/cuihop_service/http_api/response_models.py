@@ -1,0 +1,446 @@
+"""The bodies of answers: how they are written, and how OpenAPI shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+from pydantic import BaseModel, Field
+
+import cuihop
+from cuihop.graph import Concept, DistancePack, Distances, Neighbourhood, Path, Resolution, SearchHit
+from cuihop.measures.nn_iou import ConceptOverlap
+from cuihop.resources.interruption import check_interruption
+from cuihop_service.answers import Answer, RelevanceRow
+from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.limits import Limits
+
+__all__ = [
+    "ConceptBody",
+    "ConceptsBody",
+    "DistanceBody",
+    "DistancesBody",
+    "NeighbourhoodBody",
+    "NeighbourhoodsBody",
+    "PackBody",
+    "PathBody",
+    "ProblemBody",
+    "ReleaseBody",
+    "RelevanceBody",
+    "RelevancesBody",
+    "ResolutionsBody",
+    "SearchBody",
+    "concept_fields",
+    "distance_fields",
+    "distances_fields",
+    "neighbourhood_fields",
+    "pack_fields",
+    "path_fields",
+    "release_fields",
+    "relevance_fields",
+    "resolution_fields",
+    "row_fields",
+    "search_fields",
+    "written",
+]
+
+_NUMBERS_A_PART = 1 << 20
+
+
+def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
+    """An answer as JSON, with where it comes from."""
+    return orjson.dumps(
+        {**fields, "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier},
+        option=orjson.OPT_SERIALIZE_NUMPY,
+    )
+
+
+# How answers are written
+
+
+def distance_fields(hops: int | None, a: str, b: str, direction: str, max_hops: int | None) -> dict[str, Any]:
+    """One distance."""
+    return {"a": a, "b": b, "hops": hops, "direction": direction, "max_hops": max_hops}
+
+
+def distances_fields(answer: Answer[Distances]) -> dict[str, Any]:
+    """A batch of distances."""
+    found = answer.value
+    return {
+        "hops": found.hops if found.reached.all() else found.to_list(),
+        "direction": found.direction,
+        "max_hops": found.max_hops,
+        "from_cache": answer.from_cache,
+    }
+
+
+def path_fields(
+    found: tuple[Path | None, Sequence[str | None]], a: str, b: str, direction: str, max_hops: int | None
+) -> dict[str, Any]:
+    """A path with names."""
+    path, names = found
+    concepts: list[dict[str, Any]] | None = None
+    if path is not None:
+        concepts = [{"cui": path.start, "name": names[0]}]
+        concepts += [
+            {"cui": step.cui, "name": name, "relation": step.relation, "sabs": step.sabs}
+            for step, name in zip(path.steps, names[1:], strict=True)
+        ]
+    hops = None if path is None else path.hops
+    return {**distance_fields(hops, a, b, direction, max_hops), "path": concepts}
+
+
+def neighbourhood_fields(found: Neighbourhood) -> dict[str, Any]:
+    """The concepts around one centre."""
+    return {
+        "cui": found.cui,
+        "neighbours": [{"cui": n.cui, "hops": n.hops} for n in found],
+        "total": found.total,
+        "truncated": found.truncated,
+    }
+
+
+def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
+    """How two sets overlap, and why."""
+    return {
+        "iou": overlap.iou,
+        "nn_iou": overlap.nn_iou,
+        "shared": sorted(overlap.shared),
+        "related": [
+            {"cui": r.cui, "side": r.side, "witnesses": [{"cui": w.cui, "hops": w.hops} for w in r.witnesses]}
+            for r in overlap.related
+        ],
+        "union": len(overlap.A | overlap.B),
+        "isolated": sorted(overlap.resolved.isolated),
+        "n": overlap.n,
+        "lambda": overlap.lam,
+        "direction": overlap.direction,
+    }
+
+
+def row_fields(row: RelevanceRow) -> dict[str, Any]:
+    """The relevance of one set to each of many."""
+    return {"iou": row.iou, "nn_iou": row.nn_iou, "isolated": row.isolated}
+
+
+def search_fields(hits: Sequence[SearchHit]) -> dict[str, Any]:
+    """Concepts found by name."""
+    return {"hits": [{"cui": h.cui, "name": h.name, "matched": h.matched} for h in hits]}
+
+
+def concept_fields(concept: Concept) -> dict[str, Any]:
+    """What the release knows of one concept."""
+    return {
+        "cui": concept.cui,
+        "name": concept.name,
+        "synonyms": concept.synonyms,
+        "semantic_types": [{"tui": tui, "name": name} for tui, name in concept.semantic_types],
+        "parents": concept.parents,
+        "children": concept.children,
+        "definitions": [{"sab": definition.sab, "text": definition.text} for definition in concept.definitions],
+        "sabs": concept.sabs,
+    }
+
+
+def resolution_fields(resolution: Resolution) -> dict[str, Any]:
+    """What became of one identifier."""
+    return {
+        "asked": resolution.asked,
+        "status": resolution.status,
+        "cui": resolution.cui,
+        "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],
+    }
+
+
+def pack_fields(pack: DistancePack) -> dict[str, Any]:
+    """All distances among a list of concepts, in compressed rows."""
+    return {
+        "cuis": pack.cuis,
+        "indptr": pack.indptr,
+        "indices": _in_parts(pack.indices),
+        "hops": _in_parts(pack.hops),
+        "bound": pack.bound,
+        "direction": pack.direction,
+    }
+
+
+def _in_parts(numbers: npt.NDArray[np.integer]) -> orjson.Fragment:
+    """Numbers as a JSON list, written part by part: millions at once would stop all other threads for a second."""
+    parts = []
+    for first in range(0, len(numbers), _NUMBERS_A_PART):
+        check_interruption()
+        part = np.ascontiguousarray(numbers[first : first + _NUMBERS_A_PART])
+        parts.append(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
+    return orjson.Fragment(b"[" + b",".join(parts) + b"]")
+
+
+def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[str, Any]:
+    """Which release is served, from where, and within which limits."""
+    release = served.release
+    return {
+        "name": release.name,
+        "digest": release.digest,
+        "relations": release.relations,
+        "sabs": release.sabs,
+        "identifiers": release.identifiers,
+        "concepts": release.concepts,
+        "edges": release.edges,
+        "source": release.source,
+        "indexed": served.index is not None,
+        "names": names,
+        "limits": {
+            name: getattr(limits, name)
+            for name in (
+                "pairs",
+                "concepts",
+                "neighbours",
+                "sets",
+                "set_concepts",
+                "comparisons",
+                "hits",
+                "pack_concepts",
+            )
+        },
+        "service_version": cuihop.__version__,
+    }
+
+
+# How OpenAPI shows them
+
+Hops = Annotated[int | None, Field(description="Edges on a shortest path; null: none within the bound.")]
+
+
+class AnswerBody(BaseModel):
+    """What every answer says of itself."""
+
+    release: str = Field(description="SHA-256 digest of the release: answers with one digest never change.")
+    tier: Literal["cache", "index", "cypher"] = Field(description="Which part of the service gave the answer.")
+    merged: dict[str, str] = Field(description="Retired identifiers, and the successor each was taken for.")
+
+
+class DistanceBody(AnswerBody):
+    """One distance."""
+
+    a: str
+    b: str
+    hops: Hops
+    direction: str
+    max_hops: int | None
+
+
+class DistancesBody(AnswerBody):
+    """Distances in the order asked."""
+
+    hops: list[Hops]
+    direction: str
+    max_hops: int | None
+    from_cache: int = Field(description="How many of the distances came from a cache.")
+
+
+class PathConcept(BaseModel):
+    """A concept on a path. The first has no relation."""
+
+    cui: str
+    name: str | None = Field(description="null: the release gives none, or the key may not see names.")
+    relation: Literal["parent", "child"] | None = Field(None, description="What it is to the concept before.")
+    sabs: list[str] = Field([], description="Source vocabularies that assert the edge.")
+
+
+class PathBody(DistanceBody):
+    """One shortest path: of several, the first in the order of identifiers."""
+
+    path: list[PathConcept] | None = Field(description="null: none within the bound.")
+
+
+class NeighbourBody(BaseModel):
+    """A concept and its distance."""
+
+    cui: str
+    hops: int
+
+
+class NeighbourhoodRow(BaseModel):
+    """The concepts around one centre, nearest first."""
+
+    cui: str
+    neighbours: list[NeighbourBody]
+    total: int = Field(description="How many there are, whatever the limit.")
+    truncated: bool
+
+
+class NeighbourhoodBody(AnswerBody, NeighbourhoodRow):
+    """The concepts around one centre."""
+
+    hops: int | None
+    direction: str
+
+
+class NeighbourhoodsBody(AnswerBody):
+    """The concepts around each centre, in the order asked."""
+
+    neighbourhoods: list[NeighbourhoodRow]
+    hops: int | None
+    direction: str
+
+
+class RelatedBody(BaseModel):
+    """A concept that earned λ, and through whom."""
+
+    cui: str
+    side: Literal["A", "B"]
+    witnesses: list[NeighbourBody]
+
+
+class RelevanceBody(AnswerBody):
+    """IoU and nn-IoU of two concept sets, and why."""
+
+    iou: float
+    nn_iou: float
+    shared: list[str]
+    related: list[RelatedBody]
+    union: int = Field(description="|A ∪ B|")
+    isolated: list[str]
+    n: int
+    lam: float = Field(alias="lambda")
+    direction: str
+
+
+class RelevancesBody(AnswerBody):
+    """IoU and nn-IoU of the query with each set, in the order given."""
+
+    iou: list[float]
+    nn_iou: list[float]
+    isolated: list[str]
+
+
+class HitBody(BaseModel):
+    """A concept found."""
+
+    cui: str
+    name: str | None
+    matched: str
+
+
+class SearchBody(AnswerBody):
+    """Concepts found by name, best first."""
+
+    hits: list[HitBody]
+
+
+class TypeBody(BaseModel):
+    """A semantic type."""
+
+    tui: str
+    name: str
+
+
+class DefinitionBody(BaseModel):
+    """What a source vocabulary (SAB) says that a concept means."""
+
+    sab: str
+    text: str
+
+
+class ConceptRow(BaseModel):
+    """What the release knows of one concept."""
+
+    cui: str
+    name: str | None
+    synonyms: list[str]
+    semantic_types: list[TypeBody]
+    parents: int
+    children: int
+    definitions: list[DefinitionBody]
+    sabs: list[str] = Field(description="The source vocabularies that assert an is_a edge of it.")
+
+
+class ConceptBody(AnswerBody, ConceptRow):
+    """One concept."""
+
+    names_hidden: bool
+
+
+class ConceptsBody(AnswerBody):
+    """Concepts in the order asked."""
+
+    concepts: list[ConceptRow]
+    names_hidden: bool
+
+
+class CandidateBody(BaseModel):
+    """What UMLS suggests for a retired concept."""
+
+    relation: str
+    cui: str
+
+
+class ResolutionRow(BaseModel):
+    """What became of one identifier."""
+
+    asked: str
+    status: Literal["current", "merged", "retired", "unknown", "invalid"]
+    cui: str | None
+    candidates: list[CandidateBody]
+
+
+class ResolutionsBody(AnswerBody):
+    """What became of the identifiers, in the order asked."""
+
+    resolutions: list[ResolutionRow]
+
+
+class PackBody(AnswerBody):
+    """A square matrix in compressed rows: row i is ``indices[indptr[i]:indptr[i+1]]`` with ``hops`` beside it."""
+
+    cuis: list[str]
+    indptr: list[int]
+    indices: list[int]
+    hops: list[int]
+    bound: int
+    direction: str
+
+
+class ReleaseBody(BaseModel):
+    """Which release is served, from where, and within which limits."""
+
+    name: str
+    digest: str
+    relations: list[str]
+    sabs: list[str]
+    identifiers: str
+    concepts: int
+    edges: int
+    source: str
+    indexed: bool
+    names: bool
+    limits: dict[str, int]
+    service_version: str
+
+
+class FaultBody(BaseModel):
+    """An identifier at fault."""
+
+    cui: str
+    status: str
+    candidates: list[CandidateBody]
+
+
+class ProblemBody(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str = Field(examples=["urn:cuihop:CONCEPT_NOT_FOUND"])
+    title: str = Field(examples=["Concept not found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["unknown in release 2025AB: C9999999"])
+    reason: str = Field(examples=["CONCEPT_NOT_FOUND"])
+    request_id: str
+    faults: list[FaultBody] = []
+    field: str | None = None
+    problem: str | None = None
+    found: str | None = None
+    expected: str | None = None
+    advice: str | None = None
+    retry_after: float | None = None

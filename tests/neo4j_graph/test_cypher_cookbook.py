@@ -1,0 +1,96 @@
+"""docs/cypher.md: every query runs, and returns what the page shows. CUIHOP_REWRITE_DOCS=1 writes the page anew."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from cuihop.adapters.graph_export import to_networkx, to_pandas
+from cuihop.cli.neo4j_query import query
+from cuihop.neo4j_graph.graph import Neo4jGraph
+from cuihop_loader.neo4j_online import load_online
+from cuihop_tools.neo4j_server import LocalServer
+from neo4j_server import connected, open_release
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cypher.md"
+RECIPE = re.compile(
+    r"^## (?P<title>\d+\. .*?)$.*?^```cypher\n(?P<query>.*?)^```\n\n```text\n(?P<shown>.*?)^```$", re.M | re.S
+)
+
+
+@pytest.fixture(scope="module")
+def curated(neo4j_server: LocalServer) -> LocalServer:
+    """A server with two releases of the open graph, the later one active."""
+    with connected(neo4j_server) as connection:
+        load_online(open_release().sections, connection)
+        load_online(open_release(next_one=True).sections, connection)
+    return neo4j_server
+
+
+@pytest.fixture(autouse=True)
+def password(curated: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", curated.password)
+
+
+def printed(server: LocalServer, text: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        query(text, server.address, limit=10)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())
+
+
+def test_every_recipe_returns_what_the_page_shows(curated: LocalServer) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    recipes = list(RECIPE.finditer(page))
+    assert len(recipes) >= 15
+    new, end = [], 0
+    for recipe in recipes:
+        new += [page[end : recipe.start("shown")], printed(curated, recipe["query"])]
+        end = recipe.end("shown")
+    found = "".join([*new, page[end:]])
+    if os.environ.get("CUIHOP_REWRITE_DOCS") == "1":
+        PAGE.write_text(found, encoding="utf-8")
+    assert found == page
+
+
+def test_every_cypher_block_of_the_page_is_a_recipe_with_an_output() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.count("```cypher") == len(RECIPE.findall(page))
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S))
+def test_the_python_of_the_page_runs_py2neo_too(curated: LocalServer, block: str) -> None:
+    if "py2neo" in block and find_spec("py2neo") is None:
+        pytest.skip("py2neo is not installed")
+    code = "import os\npassword = os.environ['NEO4J_PASSWORD']\n" + block.replace(
+        "bolt://localhost:7687", curated.address
+    )
+    shown = {"records": "records[0]['name']", "evaluate": "name", "to_pandas": "edges.shape[0]"}
+    told = next(value for part, value in shown.items() if part in block)
+    done = subprocess.run(  # a process of its own: py2neo leaves its connections open
+        [sys.executable, "-W", "ignore", "-c", f"{code}\nprint({told})"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ("Heart" if "edges" not in told else str(open_release(next_one=True).release.edges))
+
+
+def test_the_graph_of_record_as_networkx_and_pandas(curated: LocalServer) -> None:
+    snapshot = open_release(next_one=True)
+    with connected(curated) as connection:
+        graph = Neo4jGraph(connection)
+        made, expected = to_networkx(graph), to_networkx(snapshot)
+        assert nx.utils.graphs_equal(made, expected)
+        assert made.graph["digest"] == snapshot.release.digest
+        concepts, edges = to_pandas(graph)
+        assert (len(concepts), len(edges)) == (snapshot.release.concepts, snapshot.release.edges)
+        part = ["C0018787", "C0003483", "C0042449", "C0005847", "C0003842"]
+        some = to_networkx(graph, cuis=part)
+        assert nx.utils.graphs_equal(some, expected.subgraph(part))

@@ -1,0 +1,36 @@
+"""Where user and password come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuihop.addresses import is_neo4j_address
+from cuihop.errors import InputError
+from cuihop.neo4j_graph.connection import Neo4jSettings
+
+
+def test_addresses_of_servers_are_told_from_paths() -> None:
+    for address in ("bolt://h:7687", "neo4j://h", "neo4j+s://h", "BOLT://h"):
+        assert is_neo4j_address(address)
+    for address in ("graph.cuihop", "bolt.cuihop", "http://h", "neo4j:/x"):
+        assert not is_neo4j_address(address)
+
+
+def test_user_password_and_database_come_from_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("from a file\n")
+    file = {"NEO4J_PASSWORD_FILE": str(tmp_path / "password"), "NEO4J_USER": "reader", "NEO4J_DATABASE": "graph"}
+    settings = Neo4jSettings.from_environment("bolt://h", file)
+    assert (settings.user, settings.password, settings.database) == ("reader", "from a file", "graph")
+    settings = Neo4jSettings.from_environment("bolt://h", {**file, "NEO4J_PASSWORD": "direct"})
+    assert settings.password == "direct"  # noqa: S105
+    with pytest.raises(InputError, match="no password"):
+        Neo4jSettings.from_environment("bolt://h", {})
+    with pytest.raises(InputError, match="cannot be read"):
+        Neo4jSettings.from_environment("bolt://h", {"NEO4J_PASSWORD_FILE": str(tmp_path / "absent")})
+
+
+def test_an_address_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match="not the address of a Neo4j server"):
+        Neo4jSettings("http://h:7474")

@@ -1,0 +1,208 @@
+"""Curators' queries end in time: for the caller, and in the database, as ``SHOW TRANSACTIONS`` tells."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut
+from cuihop.neo4j_graph import curator_query as module
+from cuihop.neo4j_graph.connection import Neo4jConnection
+from cuihop.neo4j_graph.curator_query import curator_query
+from cuihop.neo4j_graph.query_text import DEEPEST_SUBQUERY, LARGEST_EXPRESSION, LONGEST, MOST_XOR, check_text
+from cuihop_loader.neo4j_online import load_online
+from cuihop_tools.neo4j_server import LocalServer
+from example_graph import example_graph
+from neo4j_server import connected
+
+PATIENCE = 60.0
+RUNNING = "SHOW TRANSACTIONS YIELD metaData AS data WHERE data.cuihop IS NOT NULL RETURN count(*) AS n"
+
+
+@pytest.fixture(scope="module")
+def connection(neo4j_server: LocalServer) -> Iterator[Neo4jConnection]:
+    with connected(neo4j_server) as opened:
+        load_online(example_graph().sections, opened)
+        yield opened
+
+
+def running(connection: Neo4jConnection) -> int:
+    found: int = connection.run_alone(RUNNING)[0]["n"]
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+ROWS = [
+    "UNWIND range(1, 1000000000) AS a RETURN sum(a) AS s",
+    "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b RETURN max(a * b) AS s",
+    "MATCH (a), (b), (c), (d), (e), (f), (g) RETURN count(a.cui + b.cui + c.cui + d.cui) AS s",
+    "UNWIND range(1, 100000000) AS a WITH collect(toString(a) + 'x') AS l RETURN size(l) AS s",
+    "MATCH " + ", ".join(f"(a{i})--(a{i + 1})--(b{i})" for i in range(12)) + " RETURN count(*) AS s",
+]
+"""Work that the server looks up from between rows, or while it plans."""
+
+EXPRESSIONS = [
+    "RETURN reduce(s = 0, x IN range(1, 100000000) | s + x) AS s",
+    "RETURN all(x IN range(1, 10000) WHERE none(y IN range(1, 10000) WHERE y < 0)) AS s",
+]
+"""Work within one expression: the server notices the end after the expression."""
+
+
+@pytest.mark.parametrize("text", ROWS)
+def test_a_query_is_ended_in_the_database_when_its_time_is_over(connection: Neo4jConnection, text: str) -> None:
+    released = threading.Event()
+    begun = time.monotonic()
+    with pytest.raises(QueryTimedOut, match="its time is 1 s"):
+        curator_query(connection, text, timeout=1.0, released=released.set)
+    assert time.monotonic() - begun < PATIENCE / 2  # 1.5 s on a machine with nothing else to do
+    assert released.wait(PATIENCE)
+    assert running(connection) == 0
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_the_room_is_given_back_when_the_database_has_stopped_working(connection: Neo4jConnection, text: str) -> None:
+    released = threading.Event()
+    with pytest.raises(QueryTimedOut):
+        curator_query(connection, text, timeout=0.3, released=released.set)
+    until(lambda: released.is_set() or running(connection) == 0)
+    assert released.wait(PATIENCE)
+    assert running(connection) == 0
+
+
+def test_a_query_that_nobody_waits_for_is_ended(connection: Neo4jConnection) -> None:
+    released, gone = threading.Event(), threading.Event()
+    threading.Timer(0.5, gone.set).start()
+    with pytest.raises(QueryTimedOut):
+        curator_query(connection, ROWS[0], timeout=PATIENCE, abandoned=gone.is_set, released=released.set)
+    assert released.wait(PATIENCE)
+    assert running(connection) == 0
+
+
+@pytest.mark.parametrize("text", ["RETURN 1", "nothing", "RETURN absent", "CALL dbms.components()", "RETURN 1/0"])
+def test_the_room_is_given_back_once_whatever_the_end(connection: Neo4jConnection, text: str) -> None:
+    released: list[int] = []
+    with contextlib.suppress(InputError):
+        curator_query(connection, text, released=lambda: released.append(1))
+    assert released == [1]
+
+
+def test_a_query_whose_server_dies_gives_its_room_back(killable_neo4j: LocalServer) -> None:
+    released = threading.Event()
+    with connected(killable_neo4j, retry_time=0.0, acquisition_timeout=2.0) as connection:
+        load_online(example_graph().sections, connection)
+        threading.Timer(1.0, killable_neo4j.kill).start()
+        try:
+            with pytest.raises(GraphUnavailable):
+                curator_query(connection, ROWS[0], timeout=PATIENCE, released=released.set)
+            assert not released.is_set()  # nobody can say yet that the server does not work on it
+        finally:
+            killable_neo4j.start()
+        assert released.wait(PATIENCE)
+
+
+TOO_LARGE = {
+    "brackets": "RETURN " + "(" * 3000 + "1" + ")" * 3000 + " AS s",
+    "lists": "RETURN " + "[" * 300 + "1" + "]" * 300 + " AS s",
+    "not": "RETURN " + "NOT " * 400 + "true AS s",
+    "case": "RETURN " + "CASE WHEN true THEN " * 100 + "1" + " END" * 100 + " AS s",
+    "sum": "RETURN " + "+".join(f"$p{i}" for i in range(400)) + " AS s",
+    "properties": "WITH {a: 1} AS x RETURN x" + ".a" * 300 + " AS s",
+    "hidden in lists": "RETURN " + "[0, NOT NOT NOT NOT NOT NOT NOT NOT " * 40 + "true" + "]" * 40 + " AS s",
+    "names like clauses": "WITH 1 AS limit RETURN " + "limit + " * 300 + "1 AS s",
+    "properties like clauses": "WITH {limit: 1} AS x RETURN " + "x.limit + " * 300 + "1 AS s",
+    "ends": "WITH {end: 1} AS x RETURN " + "toString(x.end + " * 100 + "1" + ")" * 100 + " AS s",
+    "subqueries": "RETURN " + "COUNT { RETURN " * 12 + "1 AS x" + " }" * 12 + " AS s",
+    "xor": "RETURN " + "true XOR " * 30 + "true AS s",
+    "long": "RETURN 1 AS s" + " " * LONGEST,
+}
+
+
+@pytest.mark.parametrize("kind", TOO_LARGE)
+def test_what_a_server_cannot_plan_in_time_never_reaches_it(kind: str) -> None:
+    with pytest.raises(LimitExceeded, match=r"at most|more than"):
+        curator_query(None, TOO_LARGE[kind])  # type: ignore[arg-type]
+
+
+DEEP = LARGEST_EXPRESSION // 5 - 2
+AT_THE_BOUND = [
+    "RETURN " + "(" * DEEP + "1" + ")" * DEEP + " AS s",
+    "RETURN " + "[" * DEEP + "1" + "]" * DEEP + " AS s",
+    "RETURN " + "[x IN " * (DEEP // 2) + "[1]" + "]" * (DEEP // 2) + " AS s",
+    "RETURN " + "toString(" * (DEEP - 10) + "1" + ")" * (DEEP - 10) + " AS s",
+    "RETURN " + "NOT " * (LARGEST_EXPRESSION - 5) + "true AS s",
+    "RETURN " + "CASE WHEN true THEN " * (DEEP // 2) + "1" + " END" * (DEEP // 2) + " AS s",
+    "RETURN " + "+".join(f"$p{i}" for i in range(LARGEST_EXPRESSION // 3 - 3)) + " AS s",
+    "WITH {a: null} AS x RETURN x" + ".a" * (LARGEST_EXPRESSION // 2 - 5) + " AS s",
+    "RETURN " + "COUNT { RETURN " * DEEPEST_SUBQUERY + "1 AS x" + " }" * DEEPEST_SUBQUERY + " AS s",
+    "MATCH (c:Concept) WHERE " + " XOR ".join(f"c.cui = '{i}'" for i in range(MOST_XOR)) + " RETURN count(c) AS s",
+    "MATCH (c:Concept) WHERE " + " OR ".join(f"c.cui = '{i}'" for i in range(40)) + " RETURN count(c) AS s",
+    "RETURN 1 AS s" + " UNION RETURN 1 AS s" * 150,
+]
+
+
+def test_what_is_at_the_bounds_is_planned(connection: Neo4jConnection) -> None:
+    parameters = {f"p{i}": i for i in range(LARGEST_EXPRESSION)}
+    for text in AT_THE_BOUND:
+        with contextlib.suppress(InputError):  # the server may not like a type; that it answers is the point
+            assert curator_query(connection, text, parameters, timeout=PATIENCE).columns == ("s",)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "parameters"),
+    [
+        ("'(a+)+b'", {}),
+        ("'(a|aa)*b'", {}),
+        ("'(?:a?){28}a{28}'", {}),
+        ("'((a)*)*'", {}),
+        ("'(?i)(?:(?:x+)y)+'", {}),
+        ("'(a*)\\\\1b'", {}),
+        ("'(?<n>a*)\\\\k<n>b'", {}),
+        ("'.*.*.*.*.*='", {}),
+        ("'a?a?a?a?a?aaaaa'", {}),
+        ("'[)]*(a+)+'", {}),
+        ("'([a[b])]a+)+'", {}),
+        ("'([])]a+)+'", {}),
+        ("'(\\\\Q)\\\\Ea+)+'", {}),
+        ("'(?x)( # )\\na+)+'", {}),
+        ("$p", {"p": "(a+)+b"}),
+        ("$p", {"p": ["(a+)+b"]}),
+        ("$p.a", {"p": {"a": "(a+)+b"}}),
+        ("$p[0]", {"p": ["(a+)+b"]}),
+        ("'(a' + '+)+b'", {}),
+        ("'(a'||'+)+b'", {}),
+        ("('(a+)+b')", {}),
+        ("toString('(a+)+b')", {}),
+        ("c.name", {}),
+        ("/* ' */ '(a+)+b'", {}),
+    ],
+)
+def test_a_regular_expression_that_may_never_end_is_refused(pattern: str, parameters: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="line 2, column 14: a regular expression"):
+        check_text(f"MATCH (c:Concept)\nWHERE c.name =~ {pattern} RETURN c.cui", parameters)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["'(?i).*brain.*stem.*'", "'B(r|R)ain.*'", '"Brain[ (]?Stem"', "'(Brain)+ (St.m)?'", "$p", "'\\\\w+ Stem'"],
+)
+def test_a_regular_expression_that_ends_is_matched(connection: Neo4jConnection, pattern: str) -> None:
+    text = f"RETURN 'Brain Stem' =~ {pattern} AS matches"
+    assert curator_query(connection, text, {"p": "Brain St?em|Brain Stem"}).rows == ((True,),)
+
+
+def test_an_answer_is_bounded_in_size(connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST_ANSWER", 100_000)
+    assert len(curator_query(connection, "RETURN range(1, 5000) AS l").rows[0][0]) == 5_000
+    with pytest.raises(LimitExceeded, match="larger than 100,000 bytes"):
+        curator_query(connection, "UNWIND range(1, 1000) AS i RETURN range(1, 1000) AS l", limit=1_000)
+    assert running(connection) == 0

@@ -1,0 +1,419 @@
+"""What every question passes: room, time, and callers who hang up."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop.errors import ConceptNotFound, NotAllowed, NotAuthenticated, QueryTimedOut, RateLimited
+from cuihop.graph import ConceptGraph, Direction, Path
+from cuihop_api.v1 import concept_graph_pb2 as pb
+from cuihop_server import RunningService, running_service
+from cuihop_service.admission import Asked, Finished, Front
+from cuihop_service.answers import Answer
+from cuihop_service.callers import ANONYMOUS, Caller
+from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.limits import Limits
+from cuihop_service.request_context import Call, Cancelled
+from example_graph import example_graph
+from service_askers import GrpcAsker, HttpAsker, Refused
+
+QUESTION = Asked("distance", "test")
+
+
+class Kept:
+    """An observer that keeps everything."""
+
+    def __init__(self) -> None:
+        self.all: list[Finished] = []
+
+    def started(self, asked: Asked) -> Asked:
+        return asked
+
+    def finished(self, finished: Finished, token: Any) -> None:
+        assert token is finished.asked
+        self.all.append(finished)
+
+    def waiting(self, running: int, waiting: int) -> None:
+        assert running >= 0
+        assert waiting >= 0
+
+
+def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    return asyncio.run(work())
+
+
+def test_a_quick_answer_and_a_slow_one_are_accounted_for() -> None:
+    kept = Kept()
+
+    async def ask() -> None:
+        front = Front(Limits(), observer=kept)
+        answer = Answer(3, "d" * 64, "index", {})
+        assert await front.answer(Asked("distance", "test", quick=True), lambda call: answer) is answer
+        assert await front.answer(QUESTION, lambda call: answer) is answer
+        front.close()
+
+    run(ask)
+    assert [(f.reason, f.tier, f.caller) for f in kept.all] == [("OK", "index", ANONYMOUS)] * 2
+    assert all(f.seconds > 0 for f in kept.all)
+
+
+def test_an_error_is_accounted_for_by_its_reason() -> None:
+    kept = Kept()
+
+    def fail(call: Call) -> None:
+        raise ConceptNotFound(["C1234567"], release="r")
+
+    def break_down(call: Call) -> None:
+        raise ZeroDivisionError
+
+    async def ask() -> None:
+        front = Front(Limits(), observer=kept)
+        with pytest.raises(ConceptNotFound):
+            await front.answer(QUESTION, fail)
+        with pytest.raises(ZeroDivisionError):
+            await front.answer(QUESTION, break_down)
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["CONCEPT_NOT_FOUND", "INTERNAL"]
+
+
+def test_who_may_not_is_refused_before_the_work() -> None:
+    kept = Kept()
+
+    class NobodyKnown:
+        def caller(self, asked: Asked) -> Caller:
+            if asked.credentials is None:
+                raise NotAuthenticated("no key")
+            return Caller("ann", frozenset({"read"}))
+
+        def admit(self, caller: Caller, asked: Asked) -> None:
+            raise RateLimited("too many", retry_after=2.0)
+
+        def waits(self, asked: Asked) -> bool:
+            return False
+
+    def never(call: Call) -> None:
+        raise AssertionError("worked for somebody who may not")
+
+    async def ask() -> None:
+        front = Front(Limits(), NobodyKnown(), kept)
+        with pytest.raises(NotAuthenticated):
+            await front.answer(QUESTION, never)
+        with pytest.raises(NotAllowed, match="'ann' lacks the scope 'names'"):
+            await front.answer(Asked("search", "test", credentials="x", scope="names"), never)
+        with pytest.raises(RateLimited):
+            await front.answer(Asked("distance", "test", credentials="x"), never)
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
+
+
+def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
+    kept = Kept()
+
+    class Elsewhere:
+        async def caller(self, asked: Asked) -> Caller:
+            await asyncio.sleep(0)
+            if asked.credentials is None:
+                raise NotAuthenticated("no key")
+            return Caller("ann", frozenset({"read"}))
+
+        async def admit(self, caller: Caller, asked: Asked) -> None:
+            await asyncio.sleep(0)
+            if asked.size > 1:
+                raise RateLimited("too many", retry_after=2.0)
+
+        def waits(self, asked: Asked) -> bool:
+            return True
+
+    async def ask() -> None:
+        front = Front(Limits(), Elsewhere(), kept)
+        with pytest.raises(NotAuthenticated):
+            await front.identified(QUESTION)
+        assert await front.answer(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
+        with pytest.raises(RateLimited):
+            await front.answer(Asked("distance", "test", credentials="x", size=2), lambda call: None)
+        known = Caller("bob", frozenset({"read"}))
+        assert await front.answer(Asked("distance", "test", caller=known), lambda call: call.caller.name) == "bob"
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
+
+
+def test_what_needs_no_turn_of_the_loop_is_refused_and_accounted_for_alike() -> None:
+    kept = Kept()
+
+    class Readers:
+        def caller(self, asked: Asked) -> Caller:
+            if asked.credentials is None:
+                raise NotAuthenticated("no key")
+            return Caller("ann", frozenset({"read"}))
+
+        def admit(self, caller: Caller, asked: Asked) -> None:
+            if asked.size > 1:
+                raise RateLimited("too many", retry_after=2.0)
+
+        def waits(self, asked: Asked) -> bool:
+            return False
+
+    def fail(call: Call) -> None:
+        raise ValueError("a fault")
+
+    async def ask() -> None:
+        front = Front(Limits(), Readers(), kept)
+        assert front.at_once(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
+        refusals: list[tuple[type[Exception], Asked]] = [
+            (NotAuthenticated, QUESTION),
+            (NotAllowed, Asked("search", "test", credentials="x", scope="names")),
+            (RateLimited, Asked("distance", "test", credentials="x", size=2)),
+            (ValueError, Asked("distance", "test", credentials="x")),
+        ]
+        for error, asked in refusals:
+            with pytest.raises(error):
+                front.at_once(asked, fail)
+        front.close()
+
+    run(ask)
+    assert [f.reason for f in kept.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
+    assert kept.all[0].caller == Caller("ann", frozenset({"read"}))
+
+
+def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
+    limits = Limits(running=2, waiting=1)
+    release = threading.Event()
+    at_work: list[int] = []
+    most = 0
+
+    def work(call: Call) -> str:
+        nonlocal most
+        at_work.append(1)
+        most = max(most, len(at_work))
+        release.wait(10)
+        at_work.pop()
+        return "done"
+
+    async def ask() -> None:
+        front = Front(limits)
+        tasks = [asyncio.create_task(front.answer(QUESTION, work)) for _ in range(3)]
+        while front.running < 2:
+            await asyncio.sleep(0.01)
+        with pytest.raises(RateLimited, match="2 questions are being answered and 1 wait"):
+            await front.answer(QUESTION, work)
+        release.set()
+        assert await asyncio.gather(*tasks) == ["done"] * 3
+        front.close()
+
+    run(ask)
+    assert most == 2
+
+
+def test_who_waits_for_room_too_long_is_told() -> None:
+    release = threading.Event()
+
+    async def ask() -> None:
+        front = Front(Limits(running=1))
+        first = asyncio.create_task(front.answer(QUESTION, lambda call: release.wait(10)))
+        await asyncio.sleep(0.05)
+        with pytest.raises(QueryTimedOut, match="too busy"):
+            await front.answer(Asked("distance", "test", seconds=0.05), lambda call: None)
+        release.set()
+        await first
+        assert await front.answer(QUESTION, lambda call: "room again") == "room again"
+        front.close()
+
+    run(ask)
+
+
+def test_work_that_is_overdue_is_told_to_stop_and_keeps_its_room_until_it_does() -> None:
+    stopped = threading.Event()
+
+    def work(call: Call) -> None:
+        try:
+            while True:
+                call.check()
+                time.sleep(0.005)
+        finally:
+            stopped.set()
+
+    async def ask() -> None:
+        front = Front(Limits(running=1))
+        with pytest.raises(QueryTimedOut):
+            await front.answer(Asked("distances", "test", seconds=0.05), work)
+        while not stopped.is_set():
+            await asyncio.sleep(0.005)
+        assert await front.answer(QUESTION, lambda call: "room again") == "room again"
+        assert front.running == 0
+        front.close()
+
+    run(ask)
+
+
+def test_the_service_own_limit_holds_where_the_caller_would_wait_longer() -> None:
+    async def ask() -> None:
+        front = Front(Limits(seconds=0.05))
+        with pytest.raises(QueryTimedOut):
+            await front.answer(Asked("distance", "test", seconds=60.0), lambda call: time.sleep(0.2))
+        front.close()
+
+    run(ask)
+
+
+# Over sockets
+
+
+class SlowGraph(SnapshotGraph):
+    """Takes its time over paths, and over each part of a batch. A fake: no real graph is slow on demand."""
+
+    begun = threading.Event()
+    parts = 0
+
+    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+        self.begun.set()
+        time.sleep(0.5)
+        return super().path(a, b, direction=direction, max_hops=max_hops)
+
+    def distances(
+        self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Any:
+        pairs = list(pairs)
+        self.dawdle(len(pairs))
+        return super().distances(pairs, direction=direction, max_hops=max_hops)
+
+    def distances_of_keys(
+        self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
+    ) -> Any:
+        self.dawdle(len(keys) // 2)
+        return super().distances_of_keys(keys, direction=direction, max_hops=max_hops)
+
+    def dawdle(self, pairs: int) -> None:
+        if pairs > 100:
+            self.begun.set()
+            type(self).parts += 1
+            time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[tuple[RunningService, Kept]]:
+    graph: ConceptGraph = SlowGraph(example_graph().sections)
+    kept = Kept()
+    assert isinstance(graph, SlowGraph)
+    with running_service(ServedGraph(graph.release, index=graph), observer=kept) as service:
+        yield service, kept
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_deadline_of_grpc_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
+    service, kept = slow
+    kept.all.clear()
+    SlowGraph.parts = 0
+    stub = GrpcAsker(service).stub
+    batch = pb.DistancesRequest(packed=pb.PackedPairs(a=[6121] * 90_000, b=[18670] * 90_000))
+    with pytest.raises(grpc.RpcError) as refused:
+        stub.Distances(batch, timeout=0.25)
+    assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    assert SlowGraph.parts < 10  # of 22
+    assert kept.all[0].reason in ("CANCELLED", "TIMED_OUT")
+
+
+def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
+    service, kept = slow
+    kept.all.clear()
+    SlowGraph.parts = 0
+    SlowGraph.begun.clear()
+    stub = GrpcAsker(service).stub
+    batch = pb.DistancesRequest(packed=pb.PackedPairs(a=[6121] * 90_000, b=[18670] * 90_000))
+    future = stub.Distances.future(batch)
+    SlowGraph.begun.wait(10)
+    future.cancel()
+    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    assert SlowGraph.parts < 10
+    assert kept.all[0].reason == "CANCELLED"
+
+
+def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
+    service, kept = slow
+    kept.all.clear()
+    SlowGraph.parts = 0
+    SlowGraph.begun.clear()
+    pair = b'["C0006121","C0018670"]'
+    body = b'{"pairs":[' + b",".join([pair] * 90_000) + b"]}"
+    with socket.create_connection(("127.0.0.1", service.http_port)) as connection:
+        connection.sendall(
+            b"POST /v1/distances HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+        )
+        SlowGraph.begun.wait(10)
+    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    assert SlowGraph.parts < 10
+    assert kept.all[0].reason == "CANCELLED"
+
+
+def test_a_time_limit_of_http(slow: tuple[RunningService, Kept]) -> None:
+    service, _ = slow
+    asker = HttpAsker(service)
+    pool: Any = asker._pool
+    url = f"{service.http}/v1/path?a=C0006121&b=C0018670"
+    response = pool.request("GET", url, headers={"X-Timeout-Seconds": "0.1"})
+    assert (response.status, response.json()["reason"]) == (504, "TIMED_OUT")
+    response = pool.request("GET", url, headers={"X-Timeout-Seconds": "soon"})
+    assert (response.status, response.json()["field"]) == (400, "x-timeout-seconds")
+    asker.close()
+
+
+def test_slow_answers_do_not_hold_up_quick_ones(slow: tuple[RunningService, Kept]) -> None:
+    service, _ = slow
+    asker = HttpAsker(service)
+    with ThreadPoolExecutor(4) as pool:
+        paths = [pool.submit(HttpAsker(service).path, "C0006121", "C0018670") for _ in range(4)]
+        SlowGraph.begun.wait(10)
+        answers = 0
+        while not all(path.done() for path in paths):
+            assert asker.distance("C0006121", "C0018670")["hops"] == 3
+            answers += 1
+        assert answers > 4
+        assert all(path.result()["path"] for path in paths)
+    asker.close()
+
+
+def test_too_many_at_once_are_asked_to_come_back() -> None:
+    graph = SlowGraph(example_graph().sections)
+    limits = Limits(running=1, waiting=0)
+    with (
+        running_service(ServedGraph(graph.release, index=graph), limits=limits) as service,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        for make in (HttpAsker, GrpcAsker):
+            SlowGraph.begun.clear()
+            first = pool.submit(HttpAsker(service).path, "C0006121", "C0018670")
+            SlowGraph.begun.wait(10)
+            with pytest.raises(Refused) as refused:
+                make(service).path("C0006121", "C0018670")
+            assert (refused.value.reason, refused.value.details["retry_after"]) == ("RATE_LIMITED", 1.0)
+            assert first.result()["path"]
+
+
+def test_cancelled_is_no_error_of_the_table() -> None:
+    with pytest.raises(Cancelled, match="has gone"):
+        Call(cancelled=True).check()

@@ -1,0 +1,111 @@
+"""Distances among many concepts: searches together, searches one by one, and NetworkX agree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop._kernels import bfs
+from cuihop.graph import Direction, DistancePack
+from cuihop.snapshot.distance_index import index_path
+from cuihop.snapshot.index_builder import build_index
+
+
+def as_matrix(pack: DistancePack) -> list[list[int | None]]:
+    count = len(pack.cuis)
+    matrix: list[list[int | None]] = [[None] * count for _ in range(count)]
+    for row in range(count):
+        part = slice(int(pack.indptr[row]), int(pack.indptr[row + 1]))
+        assert sorted(set(pack.indices[part].tolist())) == pack.indices[part].tolist()
+        for column, hops in zip(pack.indices[part].tolist(), pack.hops[part].tolist(), strict=True):
+            matrix[row][column] = hops
+    return matrix
+
+
+@pytest.mark.parametrize("direction", ["any", "up", "down"])
+@pytest.mark.parametrize("asked", [63, 64, 65, 256, 257, 600])
+def test_distances_among_many_concepts(direction: Direction, asked: int) -> None:
+    draw = np.random.default_rng(asked)
+    concepts = 700
+    names = [f"C{i:07d}" for i in range(concepts)]
+    edges = [(names[a], names[b]) for a, b in (draw.random((1100, 2)) ** 1.5 * concepts).astype(int).tolist()]
+    graph = SnapshotGraph.of(edges, concepts=names)
+    some = [names[i] for i in draw.permutation(concepts)[:asked].tolist()]
+    oracle: nx.DiGraph[str] = nx.DiGraph()
+    oracle.add_nodes_from(names)
+    if direction in {"any", "up"}:
+        oracle.add_edges_from(edges)
+    if direction in {"any", "down"}:
+        oracle.add_edges_from((b, a) for a, b in edges)
+    lengths = {a: nx.single_source_shortest_path_length(oracle, a) for a in some}
+    for bound in (2, 4, 30, 254, 255):
+        expected = [[h if (h := lengths[a].get(b)) is not None and h <= bound else None for b in some] for a in some]
+        assert as_matrix(graph.pack(some, hops=bound, direction=direction)) == expected
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_row_that_might_not_fit_is_left_to_the_next_call(first: int) -> None:
+    """The room itself: compiled code writes without a look. A concept whose place is 0 needs room as the others do."""
+    chain = [f"C{i:07d}" for i in range(4)]
+    section = SnapshotGraph.of(pairwise(chain)).sections
+    wanted = 4 - first
+    local = np.array([place - first for place in range(4)], dtype=np.int32)  # -1: not wanted
+    for room, rows in ((wanted - 1, 0), (wanted, 1), (2 * wanted - 1, 1), (2 * wanted, 2)):
+        columns, hops = np.full(room + 8, 77, dtype=np.int32), np.full(room + 8, 77, dtype=np.uint8)
+        ends = np.zeros(2, dtype=np.int64)
+        mark, queue, levels = (np.zeros(4, dtype=np.int32) for _ in range(3))
+        done = bfs.pack(
+            section["any_indptr"], section["any_indices"], np.array([1, 2], dtype=np.int32), local, 3,
+            mark, queue, levels, 1, columns[:room], hops[:room], ends,
+        )  # fmt: skip
+        assert done == rows
+        assert (columns[room:] == 77).all()
+        assert (hops[room:] == 77).all()
+        assert ends[:rows].tolist() == [wanted * row for row in range(1, rows + 1)]
+
+
+def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
+    chain = [f"C{i:07d}" for i in range(400)]
+    graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(399)])
+    for bound in (253, 254, 255):
+        pack = graph.pack(chain, hops=bound)
+        assert as_matrix(pack) == [
+            [abs(a - b) if abs(a - b) <= bound else None for b in range(400)] for a in range(400)
+        ]
+
+
+def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) -> None:
+    """In a process of its own, since this one has compiled everything; with and without an index."""
+    chain = [f"C{i:07d}" for i in range(100)]
+    graph = SnapshotGraph.of([(chain[i], chain[i + 1]) for i in range(99)])
+    graph.save(tmp_path / "graph.cuihop")
+    program = f"""
+from cuihop import SnapshotGraph
+from cuihop._kernels import bfs
+graph = SnapshotGraph.open({str(tmp_path / "graph.cuihop")!r})
+graph.warm_up()
+from cuihop._kernels import bfs, labels, landmarks, lookup, many_sources
+modules = bfs, labels, landmarks, lookup, many_sources
+kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "signatures")]
+before = [len(kernel.signatures) for kernel in kernels]
+cuis = [f"C{{i:07d}}" for i in range(100)]
+for direction in ("any", "up", "down"):
+    graph.distance(cuis[0], cuis[9], direction=direction)
+    graph.distances(list(zip(cuis, reversed(cuis))), direction=direction)
+    graph.path(cuis[0], cuis[9], direction=direction)
+    graph.pack(cuis, hops=2, direction=direction)
+    graph.pack(cuis, hops=50, direction=direction)
+assert [len(kernel.signatures) for kernel in kernels] == before, before
+assert lookup.positions.signatures and many_sources.one_hop.signatures
+"""
+    for with_index in (False, True):
+        if with_index:
+            build_index(graph).save(index_path(tmp_path / "graph.cuihop"))
+        subprocess.run([sys.executable, "-c", program], check=True)

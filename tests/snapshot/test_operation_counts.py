@@ -1,0 +1,108 @@
+"""How much the searches look at, counted and not timed: a change that makes them look at more is seen here.
+
+The kernels run as plain Python on arrays that count what is read of them. Numbers that fall are good news: write them
+down. Numbers that rise need a reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cuihop import SnapshotGraph
+from cuihop._kernels import bfs, labels, landmarks, lookup
+from cuihop.snapshot.index_builder import build_index
+from cuihop.snapshot.landmarks import landmarks_of
+from cuihop.snapshot.scratch import ScratchPool
+
+PAIRS = 200
+SEARCHED, SEARCHED_WITHIN_2 = 15_595, 1_034  # edges, of all pairs together
+PAST_LANDMARKS = 8401  # edges, likewise
+HUBS, HUBS_READ = 16_924, 2_717  # in all labels, and of those of all pairs
+
+
+class Counted(np.ndarray[Any, Any]):
+    """An array that counts the single elements read of it."""
+
+    reads = 0
+
+    def __getitem__(self, place: Any) -> Any:
+        type(self).reads += 1
+        return np.asarray(self)[place]
+
+
+def counted(array: npt.NDArray[Any]) -> Counted:
+    class Own(Counted):
+        reads = 0
+
+    return np.ascontiguousarray(array).view(Own)
+
+
+@pytest.fixture(scope="module")
+def graph() -> SnapshotGraph:
+    """A hierarchy of 4,000 concepts, a third of which may have children, with a second parent for every other."""
+    draw = np.random.default_rng(5)
+    may = [0, *np.flatnonzero(draw.random(4_000) < 0.3).tolist()]
+    edges = []
+    for child in range(1, 4_000):
+        earlier = may[: int(np.searchsorted(may, child))]
+        for _ in range(1 + child % 2):
+            edges.append((child, earlier[int(draw.random() ** 2 * len(earlier))]))
+    return SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in edges])
+
+
+@pytest.fixture(scope="module")
+def pairs(graph: SnapshotGraph) -> list[tuple[int, int]]:
+    ends = np.random.default_rng(6).integers(0, graph.release.concepts, (PAIRS, 2))
+    return [(a, b) for a, b in ends.tolist()]
+
+
+def test_a_search_looks_at_few_edges(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:
+    meeting = bfs.meeting.py_func  # type: ignore[attr-defined]
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
+    for bound, expected in ((99, SEARCHED), (2, SEARCHED_WITHIN_2)):
+        type(indices).reads = 0
+        mark.fill(0)
+        for number, (a, b) in enumerate(pairs):
+            meeting(indptr, indices, indptr, indices, a, b, bound, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+        assert type(indices).reads == expected
+    every_edge = len(indices) * PAIRS
+    assert every_edge > 100 * SEARCHED
+
+
+def test_landmarks_shorten_searches(
+    graph: SnapshotGraph, pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bfs, "meeting", bfs.meeting.py_func)  # type: ignore[attr-defined]
+    meeting = landmarks.meeting.py_func  # type: ignore[attr-defined]
+    indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
+    made = landmarks_of((indptr, graph.sections["any_indices"]), 16, ScratchPool(graph.release.concepts))
+    assert made is not None
+    mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
+    mark[made.numbers] = 2**31 - 1
+    for number, (a, b) in enumerate(pairs):
+        meeting(indptr, indices, made.hops_to, a, b, 99, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+    assert type(indices).reads == PAST_LANDMARKS
+
+
+def test_an_index_reads_two_short_labels(graph: SnapshotGraph, pairs: list[tuple[int, int]]) -> None:
+    meeting = labels.meeting.py_func  # type: ignore[attr-defined]
+    index = build_index(graph, roots=4)
+    place, indptr, entries, root_hops, root_sets = index.tables
+    read = counted(entries)
+    for a, b in pairs:
+        assert meeting(place, indptr, read, root_hops, root_sets, a, b) == labels.meeting(*index.tables, a, b)
+    assert (index.facts["entries"], type(read).reads) == (HUBS, HUBS_READ)
+
+
+def test_a_look_up_takes_as_many_steps_as_the_table_has_doublings(graph: SnapshotGraph) -> None:
+    keys = graph.sections["cuis"]
+    read = counted(keys)
+    found = np.empty(800, dtype=np.int32)
+    lookup.positions.py_func(read, keys[:800].copy(), found)  # type: ignore[attr-defined]
+    assert found.tolist() == list(range(800))
+    assert type(read).reads <= 800 * (np.ceil(np.log2(len(keys))) + 1)

@@ -1,0 +1,44 @@
+"""The server without Docker: what it says when it cannot be had or does not start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuihop.errors import GraphUnavailable
+from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, missing_tools, server_jars
+from neo4j_server import new_server
+
+
+def test_missing_tools_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUIHOP_NEO4J_HOME", str(tmp_path))
+    told = missing_tools()
+    assert told is not None
+    assert "java" in told
+    assert "mvn" in told
+    assert "\n" not in told
+    with pytest.raises(ServerToolsMissing, match="java"):
+        server_jars()
+
+
+def test_a_server_that_does_not_start_shows_its_log(tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = new_server(tmp_path_factory)
+    conf = server.home / "conf" / "neo4j.conf"
+    conf.write_text(conf.read_text() + "server.memory.pagecache.size=much\n")
+    with pytest.raises(GraphUnavailable, match=r"ended while starting:\n--- console.log(.|\n)*pagecache"):
+        server.start(patience=60)
+    assert server.pid is None
+
+
+def test_the_password_is_random_kept_for_the_owner_only_and_not_in_the_configuration(neo4j_server: LocalServer) -> None:
+    kept = neo4j_server.home / "password"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert len(neo4j_server.password) >= 24
+    assert neo4j_server.password not in (neo4j_server.home / "conf" / "neo4j.conf").read_text()
+
+
+def test_it_listens_on_the_loopback_interface_only(neo4j_server: LocalServer) -> None:
+    conf = (neo4j_server.home / "conf" / "neo4j.conf").read_text()
+    assert "server.default_listen_address=127.0.0.1" in conf

@@ -1,0 +1,81 @@
+"""The synthetic releases: what they hold is known beforehand, and a load finds exactly that."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuihop_loader import LoadOptions, load
+from cuihop_loader.options import RelationFilter
+from cuihop_loader.rrf_layout import LAYOUTS
+from cuihop_tools.synthetic_release import SyntheticRelease, SyntheticTables, write
+from loader.rrf_made import edges
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTables]:
+    folder = tmp_path_factory.mktemp("synthetic")
+    return folder, write(folder, SyntheticRelease(concepts=2_000, rows=60_000, seed=7))
+
+
+@pytest.mark.parametrize(
+    "relations", [["isa"], ["par-chd"], ["rb-rn"], ["isa", "par-chd"], ["isa", "par-chd", "rb-rn"]]
+)
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_a_load_finds_exactly_the_edges_that_were_put_in(
+    made: tuple[Path, SyntheticTables], relations: list[RelationFilter], suppressed: bool
+) -> None:
+    folder, tables = made
+    loaded = load([folder], LoadOptions(relations=relations, include_suppressed=suppressed))
+    expected = tables.edges(*relations, include_suppressed=suppressed)
+    assert edges(loaded) == {(f"C{child:07d}", f"C{parent:07d}") for child, parent in expected.tolist()}
+
+
+def test_everything_that_goes_wrong_in_practice_is_in_it(made: tuple[Path, SyntheticTables]) -> None:
+    report = load([made[0]]).report
+    assert report.concepts == 2_000
+    assert report.cycles.components > 0
+    assert report.self_loops > 0
+    assert report.nameless > 0
+    assert 0 < report.one_directional < report.mirrored
+    assert report.hubs[0].children > 50
+    assert report.depth > 5
+    assert set(report.retired.statements) == {"SY", "DEL", "RB", "RN", "RO"}
+    assert report.release == "2099AA"
+    relations, names = report.files[:2]
+    assert relations.rows == 60_000
+    assert {"other relation", "suppressed", "concept is its own parent"} <= relations.skipped.keys()
+    assert {"other language", "suppressed", "same name again"} <= names.skipped.keys()
+
+
+def test_rows_are_laid_out_as_rrf_is(made: tuple[Path, SyntheticTables]) -> None:
+    for path in made[0].iterdir():
+        columns = len(LAYOUTS[path.stem].columns)
+        text = path.read_text(encoding="utf-8")
+        assert all(line.count("|") == columns and line.endswith("|") for line in text.splitlines())
+        assert text.endswith("\n") == (path.stem != "MRRANK")
+
+
+def test_a_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    def digests(folder: Path) -> dict[str, str]:
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+    for folder, seed in (("a", 3), ("b", 4)):
+        options = ["--concepts", "500", "--rows", "5000", "--seed", str(seed)]
+        subprocess.run(
+            [sys.executable, "-m", "cuihop_tools.synthetic_release", tmp_path / folder, *options], check=True
+        )
+    (tmp_path / "c").mkdir()
+    write(tmp_path / "c", SyntheticRelease(500, 5000, 3))
+    assert digests(tmp_path / "a") == digests(tmp_path / "c")
+    assert digests(tmp_path / "a") != digests(tmp_path / "b")
+
+
+@pytest.mark.parametrize(("concepts", "rows"), [(19, 1000), (10_000_000, 1000), (100, 99)])
+def test_sizes_that_cannot_be_are_refused(concepts: int, rows: int) -> None:
+    with pytest.raises(ValueError, match=r"concepts|rows"):
+        SyntheticRelease(concepts, rows)

@@ -1,0 +1,315 @@
+"""A real Neo4j on this machine without Docker: its own jars, resolved by Maven, started by its own entry point.
+
+For tests, for continuous integration and for people with a JDK 17 or 21 and Maven but without Docker::
+
+    python -m cuihop_tools.neo4j_server --home ~/neo4j-data
+
+The jars are kept in a cache folder outside the project, one for each version. A server listens on the loopback
+interface only, on free ports, with authentication on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cuihop.errors import CuihopError, GraphUnavailable
+
+__all__ = ["VERSION", "LocalServer", "ServerToolsMissing", "missing_tools", "server_jars"]
+
+VERSION = "5.26.20"
+"""The server that is resolved, of the long-term line that ``docker-compose.yml`` pins."""
+
+_ARTIFACTS = (("org.neo4j", "neo4j"), ("org.neo4j.app", "neo4j-server"), ("org.neo4j", "neo4j-import-tool"))
+_CLOSED = {
+    "dbms.security.allow_csv_import_from_file_urls": "false",
+    "internal.dbms.cypher_ip_blocklist": "0.0.0.0/0,::/0",
+    "dbms.security.procedures.allowlist": "db.*",
+}
+"""Queries read no files, reach no other machine, and call no plugins: ``docker-compose.yml`` says the same."""
+
+_OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
+_LOG_LINES = 20
+_BOLT_HANDSHAKE = bytes.fromhex("6060b017") + bytes.fromhex("00020405") + bytes(12)
+
+
+class ServerToolsMissing(GraphUnavailable):
+    """Java or Maven is missing, or Maven could not resolve the server."""
+
+
+def missing_tools() -> str | None:
+    """What a server needs and this machine lacks, in one line; ``None`` if it lacks nothing."""
+    lacking = [] if shutil.which("java") else ["java (a JDK 17 or 21)"]
+    if not _jar_folder().is_dir() and not shutil.which("mvn"):
+        lacking.append("mvn (Maven), to resolve the server's jars")
+    return f"no Neo4j server can be started: {' and '.join(lacking)} not found" if lacking else None
+
+
+def _jar_folder() -> Path:
+    chosen = os.environ.get("CUIHOP_NEO4J_HOME")
+    return (Path(chosen) if chosen else Path.home() / ".cache" / "cuihop" / f"neo4j-{VERSION}") / "lib"
+
+
+def server_jars() -> Path:
+    """The folder of the server's jars; resolved by Maven on first use, which takes about a minute.
+
+    The folder is ``~/.cache/cuihop/neo4j-VERSION/lib``, or ``lib`` in the folder that ``CUIHOP_NEO4J_HOME`` names.
+
+    Raises:
+        ServerToolsMissing: no Java, no Maven, or Maven failed; with the end of what it said.
+    """
+    problem = missing_tools()
+    if problem:
+        raise ServerToolsMissing(problem)
+    folder = _jar_folder()
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".resolving-") as work:
+        pom = Path(work) / "pom.xml"
+        pom.write_text(_pom(), encoding="utf-8")
+        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+        command.append(f"-DoutputDirectory={Path(work) / 'lib'}")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise ServerToolsMissing(f"Maven could not resolve Neo4j {VERSION}:\n{_tail(done.stdout + done.stderr)}")
+        with contextlib.suppress(OSError):  # another process was first: its folder is as good
+            (Path(work) / "lib").rename(folder)
+    return folder
+
+
+def _pom() -> str:
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{VERSION}</version>"
+        "</dependency>"
+        for group, artifact in _ARTIFACTS
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>cuihop</groupId><artifactId>neo4j-jars</artifactId><version>1</version><packaging>pom</packaging>"
+        f"<dependencies>{dependencies}</dependencies></project>\n"
+    )
+
+
+def _tail(text: str) -> str:
+    return "\n".join(text.splitlines()[-_LOG_LINES:])
+
+
+class LocalServer:
+    """A Neo4j server whose data lie in one folder. Start it, or use it as a context.
+
+    Args:
+        home: the folder of data, logs and configuration; made where it is missing.
+        heap, page_cache: memory of the server, as Java writes it, e.g. ``1g``.
+        settings: further lines of ``neo4j.conf``, or others in place of those written here.
+
+    Attributes:
+        address: ``bolt://127.0.0.1:PORT``. The port stays the same over restarts.
+        user, password: the password is random, made at the first start and kept in the folder, readable by its
+            owner only.
+    """
+
+    user = "neo4j"
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        heap: str = "1g",
+        page_cache: str = "512m",
+        settings: Sequence[str] = (),
+    ) -> None:
+        self.home = home
+        self.heap = heap
+        self._process: subprocess.Popen[bytes] | None = None
+        self._jars = server_jars()
+        self._bolt, self._http = _free_ports(2)
+        self.address = f"bolt://127.0.0.1:{self._bolt}"
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "conf").mkdir(exist_ok=True)
+        lines = {
+            "server.default_listen_address": "127.0.0.1",
+            "server.bolt.listen_address": f":{self._bolt}",
+            "server.bolt.advertised_address": f"127.0.0.1:{self._bolt}",
+            "server.http.listen_address": f":{self._http}",
+            "server.memory.pagecache.size": page_cache,
+            "dbms.usage_report.enabled": "false",
+            **_CLOSED,
+            **{name: value for name, _, value in (line.partition("=") for line in settings)},
+        }
+        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        (home / "conf" / "neo4j.conf").write_text(text, encoding="utf-8")
+        self.password = self._kept_password()
+
+    def _kept_password(self) -> str:
+        kept = self.home / "password"
+        if kept.exists():
+            return kept.read_text(encoding="utf-8").strip()
+        password = secrets.token_hex(24)  # not one that begins with '-': the server's tool takes that for an option
+        with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(password + "\n")
+        try:
+            self.admin("dbms", "set-initial-password", f"@{kept}")  # from the file: arguments are seen by all users
+        except BaseException:
+            kept.unlink()
+            raise
+        return password
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the server; ``None`` while it is stopped."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "NEO4J_HOME": str(self.home), "NEO4J_CONF": str(self.home / "conf")}
+
+    def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
+        opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
+        return ["java", f"-Xmx{heap}", *opened, "-cp", f"{self._jars}/*", main, *arguments]
+
+    def admin(self, *arguments: str) -> str:
+        """Run ``neo4j-admin`` with the arguments; returns what it said.
+
+        Raises:
+            GraphUnavailable: it failed; with the end of what it said.
+        """
+        command = self._java(self.heap, "org.neo4j.cli.AdminTool", *arguments)
+        done = subprocess.run(  # noqa: S603
+            command, env=self._environment(), cwd=self.home, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise GraphUnavailable(f"neo4j-admin {' '.join(arguments[:2])} failed:\n{_tail(done.stdout + done.stderr)}")
+        return done.stdout
+
+    def start(self, *, patience: float = 120.0) -> Self:
+        """Start the server and wait until Bolt answers.
+
+        Args:
+            patience: seconds to wait.
+
+        Raises:
+            GraphUnavailable: it ended or did not answer in time; with the end of its log.
+        """
+        if self.pid is not None:
+            return self
+        main = ("org.neo4j.server.CommunityEntryPoint", f"--home-dir={self.home}", f"--config-dir={self.home / 'conf'}")
+        with (self.home / "console.log").open("ab") as console:
+            self._process = subprocess.Popen(  # noqa: S603
+                self._java(self.heap, *main),
+                env=self._environment(),
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a Ctrl-C for the caller is not one for the server
+            )
+        until = time.monotonic() + patience
+        while time.monotonic() < until:
+            if self._process.poll() is not None:
+                raise GraphUnavailable(f"the Neo4j server ended while starting:\n{self.log_tail()}")
+            if _bolt_answers(self._bolt):
+                return self
+            time.sleep(0.1)
+        self.kill()
+        raise GraphUnavailable(f"the Neo4j server did not answer within {patience:.0f} s:\n{self.log_tail()}")
+
+    def stop(self, *, patience: float = 60.0) -> None:
+        """Stop the server in order; by force after ``patience`` seconds. Harmless where it is stopped."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the server at once, as a power cut would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def log_tail(self) -> str:
+        """The last lines of its logs."""
+        parts = []
+        for name in ("console.log", "logs/neo4j.log", "logs/debug.log"):
+            file = self.home / name
+            if file.exists():
+                text = file.read_text(encoding="utf-8", errors="replace")
+                parts.append(f"--- {name}\n{_tail(text)}")
+        return "\n".join(parts) or "(no log was written)"
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in held]
+
+
+def _bolt_answers(port: int) -> bool:
+    """Whether a server agrees on a version of Bolt: an open port alone may be a server that is still starting."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+            connection.sendall(_BOLT_HANDSHAKE)
+            return len(connection.recv(4)) == 4
+    except OSError:
+        return False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a server until it is interrupted."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cuihop_tools.neo4j_server", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--home", type=Path, required=True, help="folder of data, logs and configuration")
+    parser.add_argument("--heap", default="2g", help="memory of the server (default: %(default)s)")
+    parser.add_argument("--page-cache", default="1g", help="memory for the store's pages (default: %(default)s)")
+    chosen = parser.parse_args(arguments)
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        stopped = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        with LocalServer(chosen.home.expanduser().resolve(), heap=chosen.heap, page_cache=chosen.page_cache) as server:
+            print(
+                f"Neo4j {VERSION} at {server.address}; user neo4j, password in {server.home / 'password'}", flush=True
+            )
+            while not stopped and server.pid is not None:
+                time.sleep(0.2)
+    except CuihopError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
