@@ -32,6 +32,7 @@ from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.http_api.application import application as application_over_http
 from cuihop_service.http_api.cypher_route import cypher_routes
+from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.http_api.responder import Exchange
 from cuihop_service.limits import Limits
 from cuihop_service.observe.observation import Observation
@@ -194,7 +195,9 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
     database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))
     observation = Observation(holder)
     cypher = cypher_routes(Exchange(core, front), database, names=True)
-    app: Any = application_over_http(core, front, more_routes=[observation.route, *explorer_routes(), *cypher])
+    app: Any = application_over_http(
+        core, front, more_routes=[metrics_route(observation.metrics), *explorer_routes(), *cypher]
+    )
     document = app._app.openapi()
     routes = {route.path for route in app._app.routes if hasattr(route, "path")}
     for close in (front.close, database.close, observation.close, holder.close):

@@ -1,0 +1,47 @@
+"""Nearness of concepts: the parameters of nn-IoU that travel together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from cuihop.errors import InputError
+from cuihop.graph import Direction, checked_direction
+from cuihop.measures.nn_iou import checked_lam, checked_n
+from cuihop.measures.resolution import Unknown
+
+__all__ = ["Nearness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """When two concepts are near, and the weight of a near concept (Wei, Kurtz, Cloppet 2025, equation 2).
+
+    Attributes:
+        n: hop threshold, 0 or more; 0 gives IoU.
+        lam: λ, the weight of a near concept, from 0 to 1; 0 gives IoU.
+        direction: direction of the hops, from a concept of the query to one of the image.
+        unknown: ``error`` refuses identifiers that the graph does not hold; ``isolated`` keeps each as a concept near
+            nothing but itself.
+
+    Raises:
+        InputError: a value is out of its range.
+
+    >>> Nearness(n=2).lam
+    0.5
+    """
+
+    n: int = 1
+    lam: float = 0.5
+    direction: Direction = "any"
+    unknown: Unknown = "error"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checked_n(self.n))
+        object.__setattr__(self, "lam", checked_lam(self.lam))
+        object.__setattr__(self, "direction", checked_direction(self.direction))
+        if self.unknown not in get_args(Unknown):
+            raise InputError(
+                "not a treatment of unknown identifiers", column="unknown", found=repr(self.unknown),
+                expected=" or ".join(get_args(Unknown)),
+            )  # fmt: skip

@@ -1,0 +1,42 @@
+"""The resources of a long computation, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
+from cuihop.resources.progress import Progress
+
+__all__ = ["Resources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Threads, memory, progress and checkpoint of a long computation. No result depends on them.
+
+    Attributes:
+        threads: number of threads; ``None`` is one for each core of the process.
+        memory: allowance beside the inputs: bytes, or a text such as ``500MB``.
+        progress: called with the number of finished queries and of all queries.
+        checkpoint: file of finished blocks. Where it exists, from an interrupted run on the same inputs, its blocks are
+            not computed again. Removed at the end.
+        keep_checkpoint: keep that file at the end.
+
+    >>> Resources(memory="500MB").budget().allowed
+    500000000
+    """
+
+    threads: int | None = None
+    memory: int | str = DEFAULT_MEMORY
+    progress: Progress | None = None
+    checkpoint: str | Path | None = None
+    keep_checkpoint: bool = False
+
+    def budget(self) -> MemoryBudget:
+        """A fresh account of the memory allowed.
+
+        Raises:
+            InputError: `memory` is not an amount.
+        """
+        return MemoryBudget.of(self.memory)
