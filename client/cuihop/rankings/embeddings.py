@@ -109,7 +109,7 @@ class Embeddings:
             asked: some of these vectors.
             which: places among ``asked``; rows: places in ``corpus``. Pairs, same shape.
         """
-        from cuihop._kernels.nearest import inner_products
+        from cuihop._kernels.inner_products import inner_products
 
         ours = self._scaled(asked)
         found = np.empty(len(which), dtype=np.float64)
