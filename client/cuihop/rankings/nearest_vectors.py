@@ -73,7 +73,7 @@ class NearestVectors:
         images, dimensions = len(corpus), corpus.dimensions
         self._whole = wanted * _SHARE > images
         self._dtype: type[np.floating] = np.float64 if self._whole else np.float32
-        most = min(_MOST_QUERIES, _LISTS // (wanted * BYTES_OF_A_BLOCK))
+        most = min(_MOST_QUERIES, _LISTS // (max(1, wanted) * BYTES_OF_A_BLOCK))
         self.step = max(1, min(most, _OPERATIONS // max(1, images * dimensions)))
         # Of vectors no longer than 1, a sum of d products of numbers rounded once or twice errs by at most about d + 3
         # units of rounding. Both sums of a comparison may err.
