@@ -224,7 +224,7 @@ def test_codes_that_do_not_fit_the_memory_are_refused() -> None:
 def test_embeddings_are_ranked_alike_with_little_memory(k: int) -> None:
     table = np.random.default_rng(4).standard_normal((700, 8)).astype(np.float32)
     names = [f"i{n:04}" for n in range(700)]
-    assert ranked_rows(table, names, k, memory="16MB") == ranked_rows(table, names, k)
+    assert ranked_rows(table, names, k, memory="20MB") == ranked_rows(table, names, k)
     with pytest.raises(LimitExceeded, match="--memory"):
         ranked_rows(table, names, k, memory="20kB")
 
