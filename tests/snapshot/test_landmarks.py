@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cuihop import SnapshotGraph, distance_engines
+from cuihop import SnapshotGraph
+from cuihop.snapshot import distance_engines
+from cuihop.snapshot.distance_engines import Landmarks, landmarks_of
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.landmarks import Landmarks, landmarks_of
 from cuihop.snapshot.scratch import ScratchPool
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop._kernels import bfs, labels, landmarks, lookup
+from cuihop.snapshot.distance_engines import landmarks_of
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.landmarks import landmarks_of
 from cuihop.snapshot.scratch import ScratchPool
 
 PAIRS = 200
