@@ -1,4 +1,4 @@
-"""The largest of many products: candidates by single precision, values in double precision, and their order."""
+"""The largest of many products: candidates in single precision, values in double precision, and their order."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def gather(
     products: Float32, first: int, own: Int32, wanted: int, room: np.float32, floors: Float32, counts: Int64,
     values: Float32, rows: Int32,
 ) -> None:  # fmt: skip
-    """Keep what may be among the ``wanted`` largest products of each query: no less than their least less the room.
+    """Collect candidates for the ``wanted`` largest products of each query: all within ``room`` of the least of them.
 
     Args:
         products: shape (queries, images of a tile).
         first: the place of the tile's first image in the corpus.
-        own: the place of each query in the corpus, which is left out.
-        floors: what is smaller is passed over; raised as more is seen.
-        counts: how many are kept of each query; `TOO_MANY` where that is more than there is room for.
-        values, rows: what is kept, shape (queries, capacity), the capacity larger than ``wanted``.
+        own: the position of each query in the corpus, which is left out.
+        floors: smaller products are skipped; raised as candidates accumulate.
+        counts: number of candidates of each query; `TOO_MANY` where they exceed the capacity.
+        values, rows: the candidates, shape (queries, capacity), the capacity larger than ``wanted``.
     """
     capacity = values.shape[1]
     scratch = np.empty(capacity, dtype=np.float32)
@@ -60,7 +60,7 @@ def gather(
 
 @compiled
 def _any_reaches(numbers: Float32, floor: np.float32) -> bool:
-    """Of exactly so many: a loop of fixed length becomes vector instructions."""
+    """Compare exactly 64 numbers: a loop of fixed length becomes vector instructions."""
     hits = np.int32(0)
     for place in range(_AT_ONCE):
         hits += np.int32(numbers[place] >= floor)
@@ -69,7 +69,7 @@ def _any_reaches(numbers: Float32, floor: np.float32) -> bool:
 
 @compiled
 def tighten(wanted: int, room: np.float32, floors: Float32, counts: Int64, values: Float32, rows: Int32) -> None:
-    """Leave out what has turned out too small since it was kept: see `gather`."""
+    """Drop candidates that have turned out too small: see `gather`."""
     scratch = np.empty(values.shape[1], dtype=np.float32)
     for query in range(len(counts)):
         if counts[query] > wanted:
@@ -82,21 +82,21 @@ def tighten(wanted: int, room: np.float32, floors: Float32, counts: Int64, value
 def tightened(
     values: Float32, rows: Int32, count: int, wanted: int, room: np.float32, floor: np.float32, scratch: Float32
 ) -> tuple[int, np.float32]:
-    """How many of the values may still be among the largest, which are moved to the front; and the new floor."""
+    """Move the values that may still be among the largest to the front; return their number and the new floor."""
     scratch[:count] = values[:count]
     floor = max(floor, np.float32(_largest(scratch, count, wanted) - room))
-    kept = 0
+    filled = 0
     for place in range(count):
         if values[place] >= floor:
-            values[kept] = values[place]
-            rows[kept] = rows[place]
-            kept += 1
-    return kept, floor
+            values[filled] = values[place]
+            rows[filled] = rows[place]
+            filled += 1
+    return filled, floor
 
 
 @compiled
 def _largest(numbers: Float32, count: int, rank: int) -> np.float32:
-    """The number that ``rank`` - 1 others come before, descending; the numbers are put in another order (Hoare)."""
+    """The number at ``rank`` from 1 on, descending, by quickselect (Hoare); the numbers are reordered."""
     low, high, target = 0, count - 1, rank - 1
     while low < high:
         pivot = numbers[(low + high) // 2]
@@ -146,7 +146,7 @@ def inner_products(ours: Float64, theirs: Float64, which: Int64, where: Int64, p
     Args:
         ours, theirs: vectors of one length.
         which, where: the places of the pairs' vectors in ``ours`` and ``theirs``.
-        pairs: where each answer goes in ``found``.
+        pairs: position of each answer in ``found``.
     """
     for number in range(len(pairs)):
         found[pairs[number]] = inner_product(ours[which[number]], theirs[where[number]])
@@ -154,7 +154,7 @@ def inner_products(ours: Float64, theirs: Float64, which: Int64, where: Int64, p
 
 @compiled
 def put_in_order(starts: Int64, values: Float64, ranks: Int32, found: Int32) -> None:
-    """The images of each query by value, descending, and of equal ones by rank, ascending; the first ones of them.
+    """The first images of each query by value, descending, equal ones by rank, ascending.
 
     Args:
         starts: query → its candidates, shape (queries + 1,).
@@ -182,11 +182,11 @@ def put_in_order(starts: Int64, values: Float64, ranks: Int32, found: Int32) -> 
 
 @compiled
 def order_all(products: Float64, wanted: int, order: Int32, close: Bool) -> None:
-    """The places of each query's products by their first 32 binary digits, descending (radix sort).
+    """The positions of each query's products by their first 32 binary digits, descending (radix sort).
 
     Args:
         products: from -1 to 1, a little more for rounding; shape (queries, images).
-        wanted: neighbours behind so many are not looked at.
+        wanted: the ranks beyond are not compared.
         order: receives the places, shape (queries, images).
         close: receives whether a place differs from the one before it by no more than the last digit; same shape.
     """
@@ -222,11 +222,11 @@ def order_all(products: Float64, wanted: int, order: Int32, close: Bool) -> None
 
 
 @compiled
-def settle(order: Int32, close: Bool, values: Float64, by_name: Int32) -> None:
-    """Put runs of close neighbours in the order of their values, descending, and of their names.
+def sort_close_runs(order: Int32, close: Bool, values: Float64, by_name: Int32) -> None:
+    """Sort runs of close neighbours by value, descending, then by name.
 
     Args:
-        order, close: as `order_all` gives them.
+        order, close: the results of `order_all`.
         values: of all members of runs, query after query, in their order.
         by_name: image → its place in the order of the names.
     """
@@ -249,7 +249,7 @@ def settle(order: Int32, close: Bool, values: Float64, by_name: Int32) -> None:
 
 @compiled
 def others(order: Int32, own: Int32, found: Int32) -> None:
-    """The first places of each query's order without its own; -1 beyond the end.
+    """The first positions of each query's order, without the query's own; -1 beyond the end.
 
     Args:
         order: shape (queries, images). own: the place of each query, -1 where it is not in the corpus.

@@ -149,7 +149,7 @@ class NearestVectors:
             rows = order[first:last][which, ranks].astype(np.int64)
             some = slice(block.start + first, block.start + last)
             values = self._queries.products(some, which, self._corpus, rows, self._by)
-            nearest.settle(order[first:last], close[first:last], values, self._by_name)
+            nearest.sort_close_runs(order[first:last], close[first:last], values, self._by_name)
             first = last
         found = np.empty((len(own), self._wanted), dtype=np.int32)
         nearest.others(order, own, found)
