@@ -1,4 +1,4 @@
-"""Which concepts there are, and their numbers in the graph."""
+"""The concepts of a load, and their numbers in the graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ConceptPlaces", "ConceptSet"]
 
 
 class ConceptSet:
-    """The codes of the concepts seen so far."""
+    """Codes of the concepts found so far."""
 
     def __init__(self) -> None:
         self._present = np.zeros(1 << 24, dtype=np.bool_)
@@ -27,7 +27,7 @@ class ConceptSet:
             self._present[codes] = True
 
     def codes(self) -> npt.NDArray[np.int32]:
-        """The codes, ascending."""
+        """The codes in ascending order."""
         return np.flatnonzero(self._present).astype(np.int32)
 
 
@@ -48,6 +48,6 @@ class ConceptPlaces:
         return len(self.identifiers)
 
     def of(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """The place of each code's concept; -1 for what is no concept of the graph."""
+        """The number of each code's concept; -1 for a code without a concept in the graph."""
         places: npt.NDArray[np.int32] = self._places[codes]
         return places

@@ -1,4 +1,4 @@
-"""What a reader of files hands over: a graph, and the facts for the load report."""
+"""Result of reading files: a graph, and the facts for the load report."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["ReadGraph"]
 
 @dataclass(frozen=True, eq=False)
 class ReadGraph:
-    """A graph as the files tell it.
+    """A graph read from files.
 
     Attributes:
         tables: the graph.
-        release: what the files call their release; ``None`` if they do not tell.
-        self_loops: concepts that are called their own parent.
+        release: name of the release in the files; ``None`` without one.
+        self_loops: concepts asserted as their own parent.
         mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, obo: as in
             `LoadReport`.
     """

@@ -280,7 +280,7 @@ def test_skipped_rows_are_counted_and_written_aside(
     loaded = load([folder], LoadOptions(on_bad_row="skip", rejects=rejects))
     assert edges(loaded) == {(f"C000000{i + 1}", f"C000000{i}") for i in (1, 2, 3)}
     (report,) = loaded.report.files
-    assert (report.rows, report.kept, report.bad, report.skipped) == (8, 3, 5, {"bad row": 5})
+    assert (report.rows, report.used, report.bad, report.skipped) == (8, 3, 5, {"bad row": 5})
     assert any("bad rows were left out: 5" in warning for warning in loaded.report.warnings)
     lines = rejects.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "file\tline\tcolumn\tproblem\trow"

@@ -49,7 +49,7 @@ def test_rows_that_are_active_and_in_a_language_asked_for_count_once(tmp_path: P
     assert vessels.definitions == (Definition("MSH", "Any of the tubular vessels conveying the blood."),)
     assert loaded.report.definitions == 4
     report = next(file for file in loaded.report.files if file.role == "MRDEF")
-    assert (report.rows, report.kept) == (12, 4)
+    assert (report.rows, report.used) == (12, 4)
     assert report.skipped == {
         "suppressed": 3,
         "other language": 1,

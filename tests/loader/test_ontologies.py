@@ -105,7 +105,7 @@ def test_names_are_the_terms_and_their_exact_synonyms(tmp_path: Path) -> None:
 
 def test_alternatives_and_obsolete_terms_are_retired(tmp_path: Path) -> None:
     graph = SnapshotGraph(loaded(tmp_path, HEADER + ANATOMY).sections)
-    found = {r.asked: (r.status, r.cui, r.candidates) for r in graph.resolve(["T:33", "T:5", "T:55", "T:6", "T:7"])}
+    found = {r.requested: (r.status, r.cui, r.candidates) for r in graph.resolve(["T:33", "T:5", "T:55", "T:6", "T:7"])}
     assert found == {
         "T:33": ("merged", "C0018787", ()),
         "T:5": ("merged", "C0018787", ()),

@@ -29,7 +29,7 @@ def test_what_became_of_a_retired_concept(tmp_path: Path) -> None:
     )
     loaded = load([folder])
     graph = SnapshotGraph(loaded.sections)
-    found = {r.asked: (r.status, r.cui, r.candidates) for r in graph.resolve([f"C00000{i}" for i in range(11, 18)])}
+    found = {r.requested: (r.status, r.cui, r.candidates) for r in graph.resolve([f"C00000{i}" for i in range(11, 18)])}
     assert found == {
         "C0000011": ("merged", "C0000001", ()),
         "C0000012": ("retired", None, (("RB", "C0000002"), ("RN", "C0000001"))),
