@@ -184,7 +184,7 @@ class ConceptGraphContract:
     def test_resolutions(self, example: ConceptGraph) -> None:
         asked = ["C0006121", "C9000901", "C9000902", "C9000903", "C9000906", UNKNOWN, "x"]
         answers = example.resolve(asked)
-        assert [r.asked for r in answers] == asked
+        assert [r.requested for r in answers] == asked
         assert [r.status for r in answers] == [
             "current", "merged", "retired", "retired", "unknown", "unknown", "invalid",
         ]  # fmt: skip

@@ -31,7 +31,7 @@ def path_html(
     """The path: broader concepts higher, beside each arrow the source vocabularies that assert it.
 
     Args:
-        cuis: the concepts, both ends included. upwards: for each hop, whether it goes to a parent.
+        cuis: the concepts, both ends included. upwards: for each hop, true where it goes to a parent.
         sabs: the vocabularies of each hop. direction, merged: as in `cuihop.graph.Path`.
     """
     title = f"{_count(len(upwards), 'hop')} from {cuis[0]} to {cuis[-1]}, {_DIRECTIONS[direction]}"
@@ -40,7 +40,7 @@ def path_html(
         edge: textwrap.shorten(", ".join(vocabularies), _LETTERS, placeholder=" …")
         for edge, vocabularies in zip(edges, sabs, strict=True)
     }
-    svg = boxes_svg(title, path_places(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), told=beside)
+    svg = boxes_svg(title, path_places(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), labels=beside)
     return f'<div style="overflow-x:auto">{svg}</div>{_merged(merged)}'
 
 
@@ -74,8 +74,8 @@ def neighbourhood_html(
             `cuihop.graph.Neighbourhood`.
     """
     bound = "" if hops is None else f" within {_count(hops, 'hop')}"
-    shown = f"; the nearest {len(neighbours):,} are listed" if total > len(neighbours) else ""
-    title = f"{_count(total, 'concept')}{bound} of {cui}, {_DIRECTIONS[direction]}{shown}"
+    listed = f"; the nearest {len(neighbours):,} are listed" if total > len(neighbours) else ""
+    title = f"{_count(total, 'concept')}{bound} of {cui}, {_DIRECTIONS[direction]}{listed}"
     at: dict[int, list[str]] = {}
     for distance, neighbour in neighbours:
         at.setdefault(distance, []).append(neighbour)

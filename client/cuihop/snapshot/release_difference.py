@@ -80,8 +80,8 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
         old=old.meta["release"]["name"],
         new=new.meta["release"]["name"],
         concepts_added=np.setdiff1d(new_cuis, old_cuis, assume_unique=True).tolist(),
-        concepts_merged=[(a.asked, a.cui) for a in answers if a.cui is not None],
-        concepts_removed=[a.asked for a in answers if a.cui is None],
+        concepts_merged=[(a.requested, a.cui) for a in answers if a.cui is not None],
+        concepts_removed=[a.requested for a in answers if a.cui is None],
         edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
         edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
     )
