@@ -140,7 +140,7 @@ def test_two_terms_of_one_cui_are_one_concept(tmp_path: Path) -> None:
     assert SnapshotGraph(graph.sections).concepts(["C0018787"])[0].synonyms == ("cor", "heart again")
 
 
-def test_cross_references_that_are_no_cuis_are_told(tmp_path: Path) -> None:
+def test_cross_references_that_are_no_cuis_are_reported(tmp_path: Path) -> None:
     text = HEADER + ANATOMY + "\n[Term]\nid: T:8\nxref: UMLS:CN517202\nis_a: T:1\n"
     graph = loaded(tmp_path, text)
     assert ("T:8", "C0178784") in edges(graph)

@@ -124,7 +124,7 @@ def test_a_random_release_is_read_as_written(
 
 
 def statements_of(sections: Any, old: str) -> set[tuple[str, str]]:
-    """What a snapshot says of a retired identifier, straight from its sections."""
+    """Statements of a snapshot on a retired identifier, straight from its sections."""
     from cuihop.snapshot.identifier_table import IdentifierTable
     from cuihop.snapshot.writer import RETIRED_RELATIONS
 

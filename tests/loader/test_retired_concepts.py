@@ -66,5 +66,5 @@ def test_retired_identifiers_of_other_vocabularies_are_kept_only_where_such_coun
     assert [r.cui for r in graph.resolve(["CL99", "a-long-identifier"])] == ["C0000001", "C0000001"]
 
 
-def test_without_change_files_the_user_is_told(tmp_path: Path) -> None:
+def test_without_change_files_there_is_a_warning(tmp_path: Path) -> None:
     assert any("retired CUIs" in warning for warning in load([written(tmp_path, {"MRREL": EDGE})]).report.warnings)

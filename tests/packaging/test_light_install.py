@@ -1,4 +1,4 @@
-"""What a user gets: the wheel, installed in an environment of its own, without extras."""
+"""The wheel, installed in an environment of its own, without extras."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path:
 
 
 def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_path: Path) -> None:
-    """Machine code that cannot be kept is compiled anew."""
+    """Machine code that cannot be cached is compiled anew."""
     snapshot = tmp_path / "example.cuihop"
     example_graph().save(snapshot)
     code = (

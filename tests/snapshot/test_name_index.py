@@ -54,7 +54,7 @@ def test_the_index_gives_what_reading_every_name_gives(
 
 
 def typed(names: list[str], count: int) -> list[str]:
-    """What people type who look for these names: their beginnings, and beginnings of their words in any order."""
+    """Search texts for these names: their beginnings, and beginnings of their words in any order."""
     rng = random.Random(7)
     texts = []
     for name in rng.sample(names, count):
@@ -132,7 +132,7 @@ def test_a_damaged_index_is_told_and_the_graph_still_answers(tmp_path: Path) -> 
 
 
 def test_a_search_from_a_file_loads_no_compiler_and_finds_the_same(tmp_path: Path) -> None:
-    """Without numba, numpy answers: a command that is asked once does not wait for a compiler."""
+    """Without numba, NumPy searches: a command with one search does not wait for a compiler."""
     path = tmp_path / "graph.cuihop"
     graph = open_release()
     graph.save(path)
