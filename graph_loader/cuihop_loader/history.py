@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable
-from cuihop_loader.concepts import ConceptPlaces
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sorted_numbers import ascending

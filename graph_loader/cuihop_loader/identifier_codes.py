@@ -1,4 +1,7 @@
-"""Codes of identifiers while files are read: the digits of a CUI, and a number for each other identifier."""
+"""Codes of identifiers while files are read, and the concepts of the graph by their codes.
+
+The code of a CUI is made of its digits; each other identifier gets a number.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from cuihop.errors import LimitExceeded
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop_loader.row_scanner import Rows
 
-__all__ = ["CODE_BITS", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned"]
+__all__ = [
+    "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned",
+]  # fmt: skip
 
 CODE_BITS = 26
 """Codes are below 2 to the power of this."""
@@ -184,3 +189,46 @@ class IdentifierCodes:
         if code >= 1 << CODE_BITS:
             raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS:,} identifiers that are not CUIs")
         return code
+
+
+class ConceptSet:
+    """Codes of the concepts found so far."""
+
+    def __init__(self) -> None:
+        self._present = np.zeros(1 << 24, dtype=np.bool_)
+
+    def add(self, codes: npt.NDArray[np.integer]) -> None:
+        """Add concepts."""
+        if len(codes):
+            largest = int(codes.max())
+            if largest >= len(self._present):
+                wider = np.zeros(2 * largest, dtype=np.bool_)
+                wider[: len(self._present)] = self._present
+                self._present = wider
+            self._present[codes] = True
+
+    def codes(self) -> npt.NDArray[np.int32]:
+        """The codes in ascending order."""
+        return np.flatnonzero(self._present).astype(np.int32)
+
+
+class ConceptPlaces:
+    """The concepts of the graph in the order of their identifiers.
+
+    Attributes:
+        identifiers: dtype ``S``, ascending.
+    """
+
+    def __init__(self, concepts: ConceptSet, codes: IdentifierCodes) -> None:
+        present = concepts.codes()
+        self.identifiers, places = codes.in_order(present)
+        self._places = np.full(codes.count, -1, dtype=np.int32)
+        self._places[present] = places
+
+    def __len__(self) -> int:
+        return len(self.identifiers)
+
+    def of(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """The number of each code's concept; -1 for a code without a concept in the graph."""
+        places: npt.NDArray[np.int32] = self._places[codes]
+        return places

@@ -18,9 +18,8 @@ from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.obo_terms import OboFile, Term
 from cuihop_loader.options import LoadOptions
-from cuihop_loader.read_graph import ReadGraph
 from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.report import FileReport, OboReport, SabReport
+from cuihop_loader.report import FileReport, OboReport, ReadGraph, SabReport
 from cuihop_loader.sources import OBO, SourceFile
 
 __all__ = ["read_ontology"]

@@ -12,17 +12,15 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.concept_names import ConceptNames, names_of, read_names
-from cuihop_loader.concepts import ConceptPlaces, ConceptSet
 from cuihop_loader.definitions import Definitions, definitions_of, read_definitions
 from cuihop_loader.edge_table import EdgeTable
 from cuihop_loader.history import read_history, retired_concepts
-from cuihop_loader.identifier_codes import IdentifierCodes
+from cuihop_loader.identifier_codes import ConceptPlaces, ConceptSet, IdentifierCodes
 from cuihop_loader.is_a_rows import IsARows, read_is_a_rows
 from cuihop_loader.options import LoadOptions, RelationFilter
-from cuihop_loader.read_graph import ReadGraph
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.release_facts import Vocabularies, read_ranks, read_vocabularies
-from cuihop_loader.report import SabReport
+from cuihop_loader.report import ReadGraph, SabReport
 from cuihop_loader.semantic_types import SemanticTypes, read_types, types_of
 from cuihop_loader.sources import SourceFile
 

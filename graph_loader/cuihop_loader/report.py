@@ -1,4 +1,4 @@
-"""The load report: files, rows used and left out, and the structure of the graph."""
+"""The load report: files, rows used and left out, and the structure of the graph; and the result of reading files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Cycles", "FileReport", "Hub", "LoadReport", "OboReport", "Retired", "SabReport"]
+from cuihop.snapshot.writer import GraphTables
+
+__all__ = ["Cycles", "FileReport", "Hub", "LoadReport", "OboReport", "ReadGraph", "Retired", "SabReport"]
 
 
 @dataclass(frozen=True)
@@ -164,3 +166,28 @@ class LoadReport:
         if not timing:
             del values["seconds"]
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class ReadGraph:
+    """A graph read from files.
+
+    Attributes:
+        tables: the graph.
+        release: name of the release in the files; ``None`` without one.
+        self_loops: concepts asserted as their own parent.
+        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, obo: as in
+            `LoadReport`.
+    """
+
+    tables: GraphTables
+    release: str | None
+    self_loops: int
+    mirrored: int
+    relation_rows: Mapping[str, int]
+    sabs: Mapping[str, SabReport]
+    files: Sequence[FileReport]
+    warnings: Sequence[str]
+    other_identifiers: Mapping[str, int] = field(default_factory=dict)
+    other_identifier_samples: Sequence[str] = ()
+    obo: OboReport | None = None

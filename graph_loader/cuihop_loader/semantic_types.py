@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.progress import StepProgress
-from cuihop_loader.concepts import ConceptPlaces
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
