@@ -99,7 +99,7 @@ def neighbourhoods(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, h
     """Concept → concepts within n hops that occur, itself included."""
     concepts = sorted(set().union(*images.values()))
     near = {concept: {concept} for concept in concepts}
-    known = [answer.asked for answer in graph.resolve(concepts) if answer.cui]
+    known = [answer.requested for answer in graph.resolve(concepts) if answer.cui]
     pack = graph.pack(known, hops=hops)
     for row, concept in enumerate(known):
         near[concept].update(known[place] for place in pack.indices[pack.indptr[row] : pack.indptr[row + 1]].tolist())

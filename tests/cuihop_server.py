@@ -25,7 +25,7 @@ from cuihop_service.servers import Servers
 
 @dataclass
 class RunningService:
-    """Where the service answers, and its parts for a look inside."""
+    """Addresses of the service, and its parts for inspection."""
 
     http_port: int
     grpc_port: int

@@ -347,7 +347,7 @@ def _check_upper_case(concepts: Sequence[str]) -> None:
 
 
 def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:
-    return {r.asked: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
+    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
 
 
 def _joined(parts: Sequence[Distances], way: Direction, bound: int | None, merged: Mapping[str, str]) -> Distances:

@@ -172,7 +172,7 @@ def test_a_query_is_left_out_of_its_own_list_of_images_and_stays_among_documents
     assert scored_ranking(scores)["a"] == ("a", "b")
 
 
-def test_queries_without_judgements_are_told() -> None:
+def test_queries_without_judgements_are_reported() -> None:
     ranking = dictionaries.from_run({"x": {"d": 1.0}, "q": {"d": 1.0}}, qrels={"q": {"d": 1}, "r": {"d": 1}})
     assert (ranking.queries, ranking.unasked, ranking.missing) == (("q", "r"), ("x",), ("r",))
     assert evaluate_judged(ranking, "P@1", qrels={"q": {"d": 1}, "r": {"d": 1}}, missing="zero").mean("P@1") == 0.5

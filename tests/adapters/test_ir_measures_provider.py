@@ -106,7 +106,7 @@ def test_one_evaluator_takes_several_runs(provider: ConceptProvider) -> None:
     assert provider.calc_aggregate([nnCUI @ 1], ALL, best) == {nnCUI @ 1: 2 / 3}
 
 
-def test_ties_and_empty_ideals_as_told() -> None:
+def test_ties_and_empty_ideals_follow_the_options() -> None:
     run = {"vein": {"vessel": 0.5, "head": 0.5}}
     found = {
         ties: ConceptProvider(IMAGES, GRAPH, ties=ties, empty_ideal="skip").calc(

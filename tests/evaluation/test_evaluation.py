@@ -197,7 +197,7 @@ def test_a_sample_of_rocov2_scores_as_the_literal_algorithms_say(
     images = some(rocov2, 80)
     ranking = {image: random.Random(image).sample(sorted(images), 40) for image in images}
     concepts = sorted({concept for held in images.values() for concept in held})
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
+    known = [answer.requested for answer in open_graph.resolve(concepts) if answer.cui]
     pairs = [(a, b) for a in known for b in known]
     hops = dict(zip(pairs, open_graph.distances(pairs, direction=direction), strict=True))  # type: ignore[arg-type]
     result = evaluate(
@@ -226,7 +226,7 @@ def test_gains_are_those_of_the_matrix_form(
     for row, name in enumerate(names):
         X[row, [place[concept] for concept in images[name]]] = 1
     X = X.tocsr()
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
+    known = [answer.requested for answer in open_graph.resolve(concepts) if answer.cui]
     N = sparse.lil_matrix((len(concepts), len(concepts)), dtype=np.int64)
     N.setdiag(1)
     for hood in open_graph.neighbours(known, hops=n, direction=direction):  # type: ignore[arg-type]

@@ -41,7 +41,7 @@ def published(name: str) -> dict[tuple[str, str], str]:
 
 
 def counted(name: str) -> dict[str, int]:
-    """How many documents of all queries were retrieved, are relevant, and both."""
+    """Numbers of documents of all queries that were retrieved, are relevant, and both."""
     rows = [line.split() for line in gzip.decompress(shared(f"trec_eval/{name}").read_bytes()).decode().splitlines()]
     return {row[0]: int(row[2]) for row in rows if row[1] == "all" and row[0] in ("num_ret", "num_rel", "num_rel_ret")}
 
@@ -95,13 +95,13 @@ def test_the_published_outputs(
     if output != "out.test.meas_params.gz":  # which lists no counts
         source = "judgements" if threshold == 1 else f"judgements, rel={threshold}"
         counts = result.counts.relevance[source]
-        told = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
-        assert told == counted(output)
+        ours = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
+        assert ours == counted(output)
 
 
 documents = st.sampled_from([f"d{i}" for i in range(12)])
 grades = st.dictionaries(documents, st.sampled_from([-2, -1, 0, 0, 1, 2, 3, 4]), min_size=1)
-# Scores that single precision cannot tell apart are ties of trec_eval. An empty list, and none at all, are worth 0.
+# Scores that are equal in single precision are ties of trec_eval. An empty list, and none at all, are worth 0.
 scores = st.none() | st.dictionaries(documents, st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-12, 1e30]))
 
 BY_NAME = {
@@ -130,9 +130,9 @@ def test_trec_eval_itself_on_random_runs(
     judged = {query: {d: grade for d, grade in of.items() if grade >= 0} for query, of in qrels.items()}
     raised = {query: {d: 2**grade - 1 for d, grade in of.items()} for query, of in judged.items()}
     listed = {query: found for query, found in run.items() if found}
-    for theirs, asked, own in ((judged, ASKED, names), (raised, {"ndcg", "ndcg_cut.3"}, exponential)):
-        known = {query: of for query, of in theirs.items() if of}
-        expected = pytrec_eval.RelevanceEvaluator(known, asked, relevance_level=threshold).evaluate(listed)
+    for theirs, requested, own in ((judged, ASKED, names), (raised, {"ndcg", "ndcg_cut.3"}, exponential)):
+        judged_queries = {query: of for query, of in theirs.items() if of}
+        expected = pytrec_eval.RelevanceEvaluator(judged_queries, requested, relevance_level=threshold).evaluate(listed)
         for name, measure in own.items():
             column = result.values[:, [str(m) for m in result.measures].index(str(measures_named(measure)[0]))]
             values = [expected.get(query, {}).get(name, 0.0) for query in result.queries]

@@ -1,4 +1,4 @@
-"""The memory allowed: told, kept to, refused in words; and the numbers do not depend on it."""
+"""The memory budget: parsed, respected, refused with a message; and numbers do not depend on it."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_counters_hold_sets_of_any_size(largest: int, seed: int) -> None:
     assert gain("first", "second") == 0.5
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 def test_memory_stays_within_what_is_allowed() -> None:
     """The peak of a process grows by no more than it was allowed, with neighbourhoods that reach nearly everything."""
     program = textwrap.dedent("""

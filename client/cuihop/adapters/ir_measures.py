@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from cuihop.adapters import pytrec_eval
-from cuihop.adapters.optional_package import not_installed
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
@@ -31,13 +30,12 @@ from cuihop.measures.measure import Measure
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties, checked_ties
+from cuihop.resources.optional_packages import installed_by
 
-try:
+with installed_by("ir_measures"):
     import ir_measures
     from ir_measures import measures as _measures
     from ir_measures import providers as _providers
-except ModuleNotFoundError as error:
-    raise not_installed(error, "ir_measures") from None
 
 __all__ = ["CUI", "ConceptProvider", "from_qrels", "from_run", "nnCUI", "to_qrels", "to_run"]
 
@@ -83,7 +81,7 @@ class _NnCUI(_ConceptMeasure):
     SHORT_DESC = "nDCG@k with the overlap of the images' concepts as gain, near concepts counted (nn-IoU)."
     SUPPORTED_PARAMS = {  # noqa: RUF012
         "cutoff": _measures.ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
-        "n": _measures.ParamInfo(dtype=int, desc="a concept is near within so many hops; the provider's unless given"),
+        "n": _measures.ParamInfo(dtype=int, desc="most hops to a near concept; the provider's unless given"),
         "λ": _measures.ParamInfo(dtype=float, desc="weight of a near concept (or lam); the provider's unless given"),
     }
 
@@ -104,22 +102,22 @@ _measures.register(nnCUI)
 
 
 class ConceptProvider(_providers.Provider):
-    """Computes `nnCUI` and `CUI` for ir_measures, as `cuihop.evaluate` does.
+    """Provider of `nnCUI` and `CUI` for ir_measures, computed by `cuihop.evaluate`.
 
-    These measures take relevance from the concepts given here. Of ir_measures' judgements only the queries are
-    used: they say over which queries to measure, as for any other measure; grades are not looked at. No judgements
-    at all (``{}``) stand for every query given here. A query without documents in the run scores 0, and queries of the
-    run without judgements are passed over, as everywhere in ir_measures.
+    These measures take relevance from the concepts given here. Of ir_measures' judgements only the queries are used,
+    as the queries to measure; grades are ignored. Empty judgements (``{}``) select every query given here. A query
+    without documents in the run scores 0, and queries of the run without judgements are skipped, as everywhere in
+    ir_measures.
 
-    Within ``with provider:``, or after `register`, ``ir_measures.calc_aggregate`` and the like find it.
+    Within ``with provider:``, or after `register`, ``ir_measures.calc_aggregate`` and the like use it.
 
     Args:
         queries, corpus, graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`. ``skip`` gives NaN
             to a query whose ideal is 0, and leaves it out of the mean.
-        ties: the order of equal scores; by default that of trec_eval, which is ir_measures' own first choice.
+        ties: the order of equal scores; by default that of trec_eval, ir_measures' own default.
 
     Raises:
-        InputError: the images are none.
+        InputError: as `ImageConcepts.of`.
     """
 
     NAME = "cuihop"
@@ -151,7 +149,7 @@ class ConceptProvider(_providers.Provider):
         }  # fmt: skip
 
     def register(self) -> Self:
-        """Put it first among the providers of ``ir_measures.calc_aggregate`` and the like, in place of an earlier one.
+        """Put it first in the providers of ``ir_measures.calc_aggregate`` and the like, replacing an earlier one.
 
         There is one such list for the whole process.
         """
@@ -160,7 +158,7 @@ class ConceptProvider(_providers.Provider):
         return self
 
     def unregister(self) -> None:
-        """Take it out of the list again."""
+        """Remove it from that list."""
         found = ir_measures.DefaultPipeline.providers
         found[:] = [provider for provider in found if provider is not self]
 
@@ -175,7 +173,7 @@ class ConceptProvider(_providers.Provider):
     def _evaluator(self, measures: Iterable[ir_measures.Measure], qrels: Any) -> _ConceptEvaluator:
         named = dict.fromkeys(item.query_id for item in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter())
         if isinstance(qrels, Mapping):
-            named = dict.fromkeys(qrels)  # a query whose judgements are empty is one all the same
+            named = dict.fromkeys(qrels)  # includes queries with empty judgements
         for query in named:
             if query not in self._queries:
                 raise InputError(
@@ -187,12 +185,14 @@ class ConceptProvider(_providers.Provider):
     def evaluation(
         self, measures: Iterable[ir_measures.Measure], queries: Iterable[str], scores: Mapping[str, Any]
     ) -> Evaluation:
-        """What `cuihop.evaluate` finds for these queries and scores."""
-        asked = tuple(queries)
-        images = self._queries if asked == tuple(self._queries) else {query: self._queries[query] for query in asked}
+        """The result of `cuihop.evaluate` for these queries and scores."""
+        requested = tuple(queries)
+        images = (
+            self._queries if requested == tuple(self._queries) else {query: self._queries[query] for query in requested}
+        )
         corpus = None if images is self._corpus else self._corpus
         ranking = scored_ranking(
-            {query: scores[query] for query in asked if query in scores}, asked, self._corpus, ties=self._ties
+            {query: scores[query] for query in requested if query in scores}, requested, self._corpus, ties=self._ties
         )
         named = [_own_measure(measure) for measure in measures]
         return evaluate(images, ranking, self._graph, corpus=corpus, measures=named, missing="zero", **self._options)
@@ -237,7 +237,7 @@ def from_run(
 ) -> Ranking:
     """The ranking of a run in any form that ir_measures takes: ScoredDoc, DataFrame or dictionaries.
 
-    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`; a document twice for a query, of which
+    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`; a repeated document of a query, of which
     ir_measures would take the last, is an error.
     """
     return scored_ranking(_scores(run), queries, corpus, qrels=qrels, depth=depth, ties=ties)
@@ -254,7 +254,7 @@ def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> list[ir_measures
 
 
 def from_qrels(qrels: Any) -> Qrels:
-    """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is not kept.
+    """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is dropped.
 
     Raises:
         InputError: as `Qrels.of`, or a document is judged twice for a query.

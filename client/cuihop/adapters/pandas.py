@@ -1,9 +1,9 @@
-"""DataFrames of rankings, judgements and concepts, in and out.
+"""DataFrames of rankings, judgements and concepts, in and out. Needs the extra ``frames``.
 
-Concepts and labels of images need nothing from here: `cuihop.evaluate` takes DataFrames of them. Values of each query
+Concepts and labels of images need no conversion: `cuihop.evaluate` takes DataFrames of them. Values of each query
 come out by `MeasuredQueries.to_pandas`, compared systems by `Comparison.to_pandas`.
 
-Columns are known by name, and others are passed over:
+Columns are identified by name; others are ignored:
 
 ========  ==================================================
 query     ``query``, ``query_id``, ``q_id``, ``qid``
@@ -25,6 +25,7 @@ from cuihop.errors import InputError
 from cuihop.files.text_lines import shown
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,8 @@ def to_run(ranking: Ranking) -> pd.DataFrame:
 
     The score is that of `cuihop.adapters.pytrec_eval.to_run`.
     """
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
     rows = [
         (query, name, rank, score)
@@ -63,14 +65,14 @@ def from_run(
     depth: int | None = None,
     ties: Ties = "name",
 ) -> Ranking:
-    """The ranking of a DataFrame: larger scores first or, where there is no score, smaller ranks.
+    """The ranking of a DataFrame: larger scores first or, without a column of scores, smaller ranks.
 
     Args:
-        frame: its rows may stand in any order.
+        frame: rows in any order.
         queries, corpus, qrels, depth, ties: as in `cuihop.rankings.in_memory.scored_ranking`.
 
     Raises:
-        InputError: as there; a column is missing; or a document stands twice for a query.
+        InputError: as there; a column is missing; or a query has a document twice.
     """
     ranked = not set(_SCORE) & set(frame.columns)
     scores = _by_query(frame, _RANK if ranked else _SCORE)
@@ -83,7 +85,8 @@ def from_run(
 
 def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
     """One row for each judgement: ``query``, ``document``, ``grade``."""
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
     rows = [(query, name, grade) for query, of in Qrels.of(qrels).items() for name, grade in of.items()]
     frame = pd.DataFrame(rows, columns=["query", "document", "grade"])
@@ -105,7 +108,8 @@ def to_concepts(images: object) -> pd.DataFrame:
     Args:
         images: as in `cuihop.evaluate`, which takes the DataFrame back.
     """
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
     rows = [(image, ";".join(sorted(concepts))) for image, concepts in ImageConcepts.of(images).items()]
     return pd.DataFrame(rows, columns=["image", "concepts"]).astype("str")

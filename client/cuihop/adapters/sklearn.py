@@ -1,4 +1,4 @@
-"""A scorer for scikit-learn: nn-CUI@K of what an estimator finds. scikit-learn itself is not needed."""
+"""A scorer for scikit-learn: nn-CUI@K of an estimator's retrieval. scikit-learn itself is not needed."""
 # ruff: noqa: N803 - X and y are scikit-learn's names
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cuihop.rankings.ranking import Similarity
 __all__ = ["ConceptScorer", "Finding"]
 
 Finding: TypeAlias = Literal["transform", "kneighbors"]
-"""How an estimator finds images: it gives their embeddings, or their neighbours in what it was fitted on."""
+"""Retrieval by an estimator: by embeddings of the images, or by neighbours among the images it was fitted on."""
 
 
 class ConceptScorer:
@@ -27,21 +27,21 @@ class ConceptScorer:
     Called with an estimator, X and y. ``y`` holds the concepts of each row of X, as ``"C1;C2"`` or as collections.
 
     ``by="transform"``: the rows of ``estimator.transform(X)`` are embeddings of images; each is a query to the others.
-    ``by="kneighbors"``: each row is a query to the images that the estimator was fitted on. Their concepts do not come
-    to a scorer, so they are given here as ``corpus``, in the order of the rows: for an estimator that is fitted
-    already, or a search with one split (``PredefinedSplit``).
+    ``by="kneighbors"``: each row is a query to the images that the estimator was fitted on. scikit-learn does not pass
+    their concepts to a scorer, so they are given here as ``corpus``, in the order of the rows: for a fitted estimator,
+    or a search with one split (``PredefinedSplit``).
 
-    A scorer can go to other processes (``n_jobs``) if its graph can: one that was opened from a file.
+    A scorer works in other processes (``n_jobs``) if its graph was opened from a file.
 
     Args:
         graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`.
         measure: one of ``nn-CUI@K`` and ``CUI@K``.
-        by: how the estimator finds images.
-        similarity: of embeddings.
+        by: retrieval by the estimator.
+        similarity: similarity of embeddings.
         corpus: concepts of each row that the estimator was fitted on, for ``kneighbors``.
 
     Raises:
-        InputError: the measure is another, or ``corpus`` and ``by`` do not go together.
+        InputError: another measure, or ``corpus`` and ``by`` do not match.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class ConceptScorer:
         return f"ConceptScorer({self._measure}, by={self._by!r})"
 
     def __call__(self, estimator: Any, X: Any, y: Iterable[object]) -> float:
-        """The mean over the rows of X; NaN where all were skipped."""
+        """The mean over the rows of X; NaN where all are skipped."""
         return self.evaluation(estimator, X, y).mean(self._measure)
 
     def evaluation(self, estimator: Any, X: Any, y: Iterable[object]) -> Evaluation:
         """The evaluation behind the score: values of each row, counts.
 
         Raises:
-            InputError, ConceptError: as `cuihop.evaluate`; or the estimator cannot do what ``by`` asks.
+            InputError, ConceptError: as `cuihop.evaluate`; or the estimator lacks the method of ``by``.
         """
         if not hasattr(estimator, self._by):
             raise InputError(
                 f"the estimator has no {self._by}", column="estimator", found=type(estimator).__name__,
-                expected=" or ".join(get_args(Finding)) + ", as the scorer was told",
+                expected=" or ".join(get_args(Finding)) + ", as in by= of the scorer",
             )  # fmt: skip
         k = self._measure.k or 1
         if self._corpus is None:

@@ -102,7 +102,7 @@ def distances_of_file(
         faulty = {line for line, _, _ in faults}
         read = [(line, raw) for line, raw in block if line not in faulty]
         unusable = {
-            r.asked: r.status for r in graph.resolve(list({cui for pair in pairs for cui in pair})) if r.cui is None
+            r.requested: r.status for r in graph.resolve(list({cui for pair in pairs for cui in pair})) if r.cui is None
         }
         usable = []
         for (line, raw), pair in zip(read, pairs, strict=True):

@@ -28,6 +28,7 @@ from cuihop.files.text_lines import shown
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 from cuihop.notebooks.html_table import html_table
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +160,8 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each difference, its columns those of `Difference`."""
-        import pandas as pd
+        with installed_by("cuihop[frames]"):
+            import pandas as pd
 
         return pd.DataFrame([asdict(difference) for difference in self.differences])
 
@@ -170,14 +172,14 @@ class Comparison:
             ModuleNotFoundError: matplotlib is not installed; says what to do.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.picture_file import saved_figure
         from cuihop.notebooks.result_figures import DifferenceRow, comparison_figure
 
         rows = [
             DifferenceRow(str(d.measure), d.system, d.baseline, d.low, d.difference, d.high, d.p_holm)
             for d in self.differences
         ]
-        return written_if_asked(comparison_figure(rows, self.confidence), path)
+        return saved_figure(comparison_figure(rows, self.confidence), path)
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each query, as plain values, ready for JSON."""

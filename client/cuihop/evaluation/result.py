@@ -20,6 +20,7 @@ from cuihop.files.csv_text import write_csv
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.html_table import html_table
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,8 @@ class MeasuredQueries:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each query, in the order of their file; the columns are those of `to_csv`."""
-        import pandas as pd
+        with installed_by("cuihop[frames]"):
+            import pandas as pd
 
         return pd.DataFrame(dict(self._columns()))
 
@@ -209,10 +211,10 @@ class MeasuredQueries:
             ModuleNotFoundError: matplotlib is not installed; says what to do.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.picture_file import saved_figure
         from cuihop.notebooks.result_figures import evaluation_figure
 
-        return written_if_asked(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
+        return saved_figure(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""

@@ -200,7 +200,7 @@ class GrpcTransport:
             _same_length(answer.resolutions, cuis, "resolutions")
             found = [
                 Resolution(
-                    asked=resolution.asked,
+                    requested=resolution.asked,
                     status=_STATUSES[resolution.status],  # type: ignore[arg-type]
                     cui=resolution.cui if resolution.HasField("cui") else None,
                     candidates=candidates_of(resolution.candidates),

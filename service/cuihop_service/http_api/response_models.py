@@ -148,7 +148,7 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
 def resolution_fields(resolution: Resolution) -> dict[str, Any]:
     """What became of one identifier."""
     return {
-        "asked": resolution.asked,
+        "asked": resolution.requested,
         "status": resolution.status,
         "cui": resolution.cui,
         "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],
