@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from cuihop.graph import Concept
 
-__all__ = ["Answer", "KnownConcepts", "RelevanceRow", "Tier"]
+__all__ = ["Answer", "ConceptDescriptions", "RelevanceRow", "Tier"]
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
 """Which part of the service gave an answer: a cache, the index in memory, or the database by Cypher."""
@@ -36,7 +36,7 @@ class Answer(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownConcepts:
+class ConceptDescriptions:
     """What the release knows of concepts.
 
     Attributes:

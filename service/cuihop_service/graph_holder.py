@@ -30,7 +30,7 @@ class ServedGraph:
         release: what was loaded.
         index: the release in memory; None where it is switched off, or not made yet.
         database: the release in Neo4j; None where the store is a snapshot.
-        cached: the graph that distances are asked of through a cache; None for no cache.
+        cached: the database behind a cache, for distances; None for no cache. An index needs none.
     """
 
     release: Release
@@ -41,6 +41,8 @@ class ServedGraph:
     def __post_init__(self) -> None:
         if self.index is None and self.database is None:
             raise ValueError("a served graph needs an index or a database")
+        if self.cached is not None and self.database is None:
+            raise ValueError("a cache stands in front of a database")
         for graph in (self.index, self.database, self.cached):
             if graph is not None and graph.release.digest != self.release.digest:
                 raise ReleaseMismatch(
@@ -152,11 +154,11 @@ class GraphHolder:
         if before is not None:
             before.close()
 
-    def when_settled(self, tell: Callable[[State], None]) -> None:
+    def on_state_change(self, tell: Callable[[State], None]) -> None:
         """Call this on each change of the state, in whatever thread it happens."""
         self._told.append(tell)
 
-    def settle(self, state: State, trouble: str = "") -> None:
+    def set_state(self, state: State, trouble: str = "") -> None:
         """The state from now on. What is stopping stays so."""
         if self.state == "stopping":
             return
@@ -167,5 +169,5 @@ class GraphHolder:
 
     def close(self) -> None:
         """Serve nothing any more."""
-        self.settle("stopping")
+        self.set_state("stopping")
         self.serve(None)

@@ -82,17 +82,17 @@ class ReleaseWatch:
         served = self._holder.current
         if served is not None and not self._over:
             if self._holder.state in ("starting", "unavailable"):
-                self._settle("ready", "")  # the index may take minutes, and answers do not wait for it
+                self._set_state("ready", "")  # the index may take minutes, and answers do not wait for it
             try:
                 complete = self._store.completed(served)
             except GraphUnavailable:
                 raise
             except CuihopError as error:
-                self._settle("degraded", f"no index; answers come by Cypher: {error}")
+                self._set_state("degraded", f"no index; answers come by Cypher: {error}")
                 return
             if complete is not None:
                 self._serve(complete)
-        self._settle("ready", "")
+        self._set_state("ready", "")
 
     def _serve(self, found: ServedGraph) -> None:
         """Answer from this release as soon as its first answer would not be a slow one."""
@@ -114,13 +114,13 @@ class ReleaseWatch:
 
     def _tell(self, trouble: str) -> None:
         served = self._holder.current
-        self._settle("degraded" if served is not None and served.index is not None else "unavailable", trouble)
+        self._set_state("degraded" if served is not None and served.index is not None else "unavailable", trouble)
 
-    def _settle(self, state: State, trouble: str) -> None:
+    def _set_state(self, state: State, trouble: str) -> None:
         if self._over:
             return
         changed = state != self._holder.state
         if changed or (trouble != self._holder.trouble and time.monotonic() >= self._next_line):
             (_log.warning if trouble else _log.info)("%s%s", state, f": {trouble}" if trouble else "")
             self._next_line = time.monotonic() + _LINE_SECONDS
-        self._holder.settle(state, trouble)
+        self._holder.set_state(state, trouble)

@@ -24,8 +24,8 @@ from cuihop.graph import ConceptGraph
 from cuihop.neo4j_graph.connection import Neo4jSettings
 from cuihop.neo4j_graph.login import share_refusals
 from cuihop_service.addresses import Addresses
-from cuihop_service.admission import Front, Observers
-from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs
+from cuihop_service.admission import Admission, Observers
+from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
@@ -34,7 +34,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.metrics_route import metrics_route
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
@@ -91,7 +91,7 @@ async def _answer(
         share_refusals(Path(folder))
     holder = GraphHolder()
     counts = PairCounts()
-    shared = shared_pairs(settings)
+    shared = redis_cache(settings)
     store = store_at(
         settings.store,
         index=settings.index == "on",
@@ -103,12 +103,12 @@ async def _answer(
     watch = ReleaseWatch(holder, store, settings.watch_seconds)
     try:
         watch.open_first()
-        holder.settle("ready")
+        holder.set_state("ready")
     except SnapshotError:  # a path with a slip in it: whoever starts the service is there to see
         raise
     except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
-        holder.settle("unavailable", str(error))
+        holder.set_state("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
     observation = Observation(
         holder,
@@ -121,11 +121,11 @@ async def _answer(
     guard = settings.guard.guard(settings.address_limits)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
-    front = Front(settings.limits, guard, observer)
+    admission = Admission(settings.limits, guard, observer)
     tls = tls_files(settings)
     servers = Servers(
         core,
-        front,
+        admission,
         http=http,
         grpc_address=(settings.host, grpc_port),
         tls=tls,
@@ -135,7 +135,7 @@ async def _answer(
         more_routes=[
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
-            *curators_routes(settings, core, front),
+            *curators_routes(settings, core, admission),
         ],
     )
 
@@ -154,14 +154,14 @@ async def _answer(
     loop.add_signal_handler(signal.SIGHUP, watch.look_now)
     await servers.start()
     await servers.tell_health(holder.state in ("ready", "degraded"))
-    holder.when_settled(settled)
+    holder.on_state_change(settled)
     watch.start()
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
     tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
-    holder.settle("stopping")
+    holder.set_state("stopping")
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(hurry.wait(), settings.drain_delay)
     watch.stop()
@@ -172,8 +172,8 @@ async def _answer(
         await servers.stop(0.0)
     hurried.cancel()
     refreshing.cancel()
-    front.close()
-    await front.idle(0.0 if hurry.is_set() else _LAST_SECONDS)
+    admission.close()
+    await admission.idle(0.0 if hurry.is_set() else _LAST_SECONDS)
     await guard.close()
     observation.close()
     if audit is not None:
@@ -213,7 +213,7 @@ def spare_collector() -> None:
     gc.freeze()
 
 
-def curators_routes(settings: ServiceSettings, core: ConceptService, front: Front) -> list[BaseRoute]:
+def curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
     """The route for curators' Cypher; none where it is off.
 
     Raises:
@@ -229,7 +229,7 @@ def curators_routes(settings: ServiceSettings, core: ConceptService, front: Fron
         )
     guard = settings.guard
     return cypher_routes(
-        Exchange(core, front),
+        Responder(core, admission),
         cypher_connection(guard, Neo4jSettings.from_environment(settings.store)),
         names=not settings.hide_names,
         seconds=guard.cypher_seconds,
@@ -254,7 +254,7 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
 
 
-def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
+def redis_cache(settings: ServiceSettings) -> RedisCache | None:
     """The cache's level that replicas share; None where there is none.
 
     Raises:
@@ -262,11 +262,11 @@ def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
     """
     if settings.redis is None or not settings.cache_entries:
         return None
-    return SharedPairs(settings.redis.get_secret_value())
+    return RedisCache(settings.redis.get_secret_value())
 
 
 def caching(
-    settings: ServiceSettings, counts: PairCounts, shared: SharedPairs | None
+    settings: ServiceSettings, counts: PairCounts, shared: RedisCache | None
 ) -> Callable[[ConceptGraph], CachedGraph | None]:
     """Factory of the cache before a graph that answers by Cypher."""
     if not settings.cache_entries:

@@ -12,7 +12,7 @@ from cuihop import SnapshotGraph
 from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_server import RunningService, running_service
-from cuihop_service.cache import CachedGraph, SharedPairs
+from cuihop_service.cache import CachedGraph, RedisCache
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer
@@ -26,7 +26,7 @@ PAIR = ("C0006121", "C0018670")
 
 def cached_service(server: LocalServer, graph: SnapshotGraph, redis: RedisServer | None) -> ServedGraph:
     stored = stored_graph(server, graph, switch=True)
-    shared = None if redis is None else SharedPairs(redis.address)
+    shared = None if redis is None else RedisCache(redis.address)
     return ServedGraph(stored.release, database=stored, cached=CachedGraph(stored, shared=shared))
 
 

@@ -25,7 +25,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
@@ -131,7 +131,7 @@ def watched(database: LocalServer, tmp_path: Path) -> Iterator[tuple[GraphHolder
 
 
 def hops(holder: GraphHolder) -> tuple[int | None, str]:
-    answer = ConceptService(holder, Limits()).distance(*PAIR, call=Call())
+    answer = ConceptService(holder, Limits()).distance(*PAIR, context=RequestContext())
     return answer.value, answer.tier
 
 
@@ -167,7 +167,7 @@ def test_on_a_full_disk_answers_come_by_cypher_until_there_is_room(
 
     monkeypatch.setattr(stores, "write_snapshot", write)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(path)._replace(free=0) if full else usage(path))
-    holder.settle("unavailable", "as after a start without the database")
+    holder.set_state("unavailable", "as after a start without the database")
     watch.start()
     wait_for(lambda: holder.state == "degraded")
     assert hops(holder) == (3, "cypher")

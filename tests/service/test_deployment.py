@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
@@ -119,7 +119,7 @@ def probe(service: RunningService, **environment: str) -> subprocess.CompletedPr
 def test_the_probe_of_the_image_tells_ready_from_not_ready_and_says_why() -> None:
     with running_service(example_graph()) as service:
         assert probe(service).returncode == 0
-        service.holder.settle("unavailable", "the database is away")
+        service.holder.set_state("unavailable", "the database is away")
         done = probe(service)
         assert done.returncode == 1
         assert done.stdout.startswith("503: ")
@@ -377,7 +377,9 @@ def told() -> dict[str, set[str]]:
     holder.serve(ServedGraph(graph.release, index=graph))
     metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "entries": 1.0})
     answer = Answer(1, graph.release.digest, "index", {})
-    metrics.finished(Finished(Asked("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None)
+    metrics.finished(
+        RequestOutcome(RequestInfo("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None
+    )
     families = text_string_to_metric_families(metrics.text()[0].decode())
     found: dict[str, set[str]] = {"up": {"job", "instance"}}
     for family in families:

@@ -13,7 +13,7 @@ from cuihop.measures.nn_iou import nn_iou
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from service_askers import ASKERS, Asker, CoreAsker, GrpcAsker, HttpAsker, Refused
 
@@ -281,14 +281,14 @@ def test_the_core_stops_when_the_answer_is_overdue(service: RunningService) -> N
     from cuihop.errors import QueryTimedOut
 
     with pytest.raises(QueryTimedOut):
-        service.core.distances([("C0006121", "C0018670")], call=Call(ends=0.0))
+        service.core.distances([("C0006121", "C0018670")], context=RequestContext(ends=0.0))
 
 
 def test_the_core_stops_when_the_caller_has_gone(service: RunningService) -> None:
     from cuihop_service.request_context import Cancelled
 
     with pytest.raises(Cancelled):
-        service.core.distances([("C0006121", "C0018670")], call=Call(cancelled=True))
+        service.core.distances([("C0006121", "C0018670")], context=RequestContext(cancelled=True))
 
 
 def test_the_three_ways_in_are_three() -> None:

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.connection_sweep import ConnectionSweep
 from cuihop_service.grpc_api.guarded_handlers import GuardedRegistration
@@ -63,7 +63,7 @@ class GrpcServer:
 
     Args:
         core: who answers.
-        front: what every question passes.
+        admission: what every question passes.
         limits: bounds for each address.
         connections: the most at a time on each address that it listens on.
         shared_port: whether several processes listen on the port.
@@ -72,7 +72,7 @@ class GrpcServer:
     def __init__(
         self,
         core: ConceptService,
-        front: Front,
+        admission: Admission,
         limits: AddressLimits,
         connections: int,
         *,
@@ -97,7 +97,7 @@ class GrpcServer:
         self._limits = limits
         self._connections = connections
         self._sweep: ConnectionSweep | None = None
-        handlers: Any = ConceptGraphHandlers(core, front)
+        handlers: Any = ConceptGraphHandlers(core, admission)
         guarded: Any = GuardedRegistration(self._server, handlers.begin)
         concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
             handlers, guarded

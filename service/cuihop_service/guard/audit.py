@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from cuihop.errors import InputError
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 
 __all__ = ["AuditLog"]
 
@@ -51,32 +51,32 @@ class AuditLog:
         except OSError as error:
             raise InputError("the audit cannot be written", file=target, found=error.strerror) from None
 
-    def started(self, asked: Asked) -> None:
+    def started(self, info: RequestInfo) -> None:
         """Nothing: the line is written at the end."""
 
     def waiting(self, running: int, waiting: int) -> None:
         """Nothing."""
 
-    def finished(self, finished: Finished, token: Any) -> None:
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Write the line."""
-        asked, caller = finished.asked, finished.caller
+        info, caller = outcome.info, outcome.caller
         told: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "request_id": asked.request_id,
+            "request_id": info.request_id,
             "caller": None if caller is None else caller.name,
-            "peer": asked.peer,
-            "transport": asked.transport,
-            "operation": asked.operation,
-            "size": asked.size,
-            "outcome": finished.reason,
-            "tier": finished.tier,
-            "release": finished.digest,
-            "milliseconds": round(finished.seconds * 1000, 3),
+            "peer": info.peer,
+            "transport": info.transport,
+            "operation": info.operation,
+            "size": info.size,
+            "outcome": outcome.reason,
+            "tier": outcome.tier,
+            "release": outcome.digest,
+            "milliseconds": round(outcome.seconds * 1000, 3),
         }
-        if asked.question is not None and (self._concepts or asked.operation == _CONTENT):
-            told["question"] = asked.question()
-            if finished.detail:  # an error's message may name concepts
-                told["detail"] = finished.detail[:_LONGEST_DETAIL]
+        if info.question is not None and (self._concepts or info.operation == _CONTENT):
+            told["question"] = info.question()
+            if outcome.detail:  # an error's message may name concepts
+                told["detail"] = outcome.detail[:_LONGEST_DETAIL]
         try:
             line = orjson.dumps(told)
         except TypeError:  # a number of many digits, half of a character: whatever a question may hold

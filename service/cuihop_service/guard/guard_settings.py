@@ -9,8 +9,7 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_service.callers import SCOPES, Rate
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.certificates import Certificates
-from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates, SharedRates
 from cuihop_service.guard.signing_keys import SigningKeys

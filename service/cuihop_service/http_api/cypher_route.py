@@ -21,17 +21,17 @@ from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.http_api.problems import problem_responses
-from cuihop_service.http_api.responder import Exchange, until_gone
-from cuihop_service.request_context import Call
+from cuihop_service.http_api.responder import Responder, until_gone
+from cuihop_service.request_context import RequestContext
 
-__all__ = ["CypherAnswer", "CypherNotification", "CypherQuestion", "cypher_connection", "cypher_routes"]
+__all__ = ["CypherAnswer", "CypherNotification", "CypherRequest", "cypher_connection", "cypher_routes"]
 
 _DEEPEST = 10
 _OVERDUE_SECONDS = 5.0
 _LARGEST_INTEGER = 2**63
 
 
-class CypherQuestion(BaseModel):
+class CypherRequest(BaseModel):
     """A query and its parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -128,7 +128,7 @@ def _busy(why: str, ends: list[float], now: float) -> RateLimited:
 
 
 def cypher_routes(
-    exchange: Exchange,
+    responder: Responder,
     connection: Neo4jConnection,
     *,
     names: bool,
@@ -139,7 +139,7 @@ def cypher_routes(
     """The route, for `more_routes` of the application.
 
     Args:
-        exchange: turns requests into questions.
+        responder: turns requests into questions.
         connection: to the database, best as a user that may only read.
         names: whether the service shows names; a query could read them, so that without there are no queries.
         seconds: the most that one query may take.
@@ -166,25 +166,25 @@ def cypher_routes(
             }
         ),
     )
-    async def cypher(request: Request, question: CypherQuestion) -> Response:
+    async def cypher(request: Request, question: CypherRequest) -> Response:
         """Run Cypher that only reads, on the graph of record."""
         limit = rows if question.limit is None else min(question.limit, rows)
 
-        def work(call: Call) -> bytes:
+        def work(context: RequestContext) -> bytes:
             if not names:
                 raise NotAllowed("this service shows no names, so that it takes no queries")
-            call.caller.check("names")
-            call.check()
+            context.caller.check("names")
+            context.check()
             _check_parameters(question.parameters)
-            time_left = max(0.001, min(seconds, call.remaining))
-            leave = room.take(call.caller.name, time_left)
+            time_left = max(0.001, min(seconds, context.remaining))
+            leave = room.take(context.caller.name, time_left)
             answer = curator_query(
                 connection,
                 question.query,
                 question.parameters,
                 limit=limit,
                 timeout=time_left,
-                abandoned=lambda: call.cancelled,
+                abandoned=lambda: context.cancelled,
                 released=leave,
             )
             fields = {
@@ -196,9 +196,9 @@ def cypher_routes(
             }
             return orjson.dumps(fields, default=str, option=orjson.OPT_NON_STR_KEYS)
 
-        asked = exchange.asked(request, "cypher", scope="cypher", question=question.model_dump)
-        body = await until_gone(request, exchange.front.answer(asked, work))
-        headers = {"Cache-Control": "no-store", "X-Request-Id": asked.request_id}
+        info = responder.request_info(request, "cypher", scope="cypher", question=question.model_dump)
+        body = await until_gone(request, responder.admission.answer(info, work))
+        headers = {"Cache-Control": "no-store", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
 
     return list(router.routes)

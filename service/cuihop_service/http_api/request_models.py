@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, mod
 from cuihop.graph import Direction
 
 __all__ = [
-    "ConceptsQuestion",
-    "DistancesQuestion",
-    "NeighbourhoodsQuestion",
-    "PackQuestion",
-    "RelevanceQuestion",
-    "RelevancesQuestion",
-    "ResolutionsQuestion",
-    "StreamedQuestion",
+    "ConceptsRequest",
+    "DistancesRequest",
+    "NeighbourhoodsRequest",
+    "PackRequest",
+    "RelevanceRequest",
+    "RelevancesRequest",
+    "ResolutionsRequest",
+    "StreamedRequest",
 ]
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
@@ -56,7 +56,7 @@ Unknown = Annotated[
 ]
 
 
-class Question(BaseModel):
+class RequestBody(BaseModel):
     """A body without surprises: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,7 +70,7 @@ class Question(BaseModel):
         return value
 
 
-class DistancesQuestion(Question):
+class DistancesRequest(RequestBody):
     """A batch of pairs."""
 
     pairs: Annotated[
@@ -82,13 +82,13 @@ class DistancesQuestion(Question):
     max_hops: MaxHops = None
 
 
-class StreamedQuestion(DistancesQuestion):
+class StreamedRequest(DistancesRequest):
     """One line of a stream of batches."""
 
     sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
 
 
-class NeighbourhoodsQuestion(Question):
+class NeighbourhoodsRequest(RequestBody):
     """Centres, and how far around them."""
 
     cuis: Cuis
@@ -100,7 +100,7 @@ class NeighbourhoodsQuestion(Question):
     ] = None
 
 
-class RuleQuestion(Question):
+class RuleRequest(RequestBody):
     """How near counts."""
 
     n: N = 1
@@ -114,14 +114,14 @@ class RuleQuestion(Question):
         return {"n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown}
 
 
-class RelevanceQuestion(RuleQuestion):
+class RelevanceRequest(RuleRequest):
     """The concept sets of two images."""
 
     a: Annotated[CuiList, Field(description="The concepts of one image.", examples=[["C0042449"]])]
     b: Annotated[CuiList, Field(description="The concepts of the other.", examples=[["C0005847"]])]
 
 
-class RelevancesQuestion(RuleQuestion):
+class RelevancesRequest(RuleRequest):
     """The concept set of a query image, and those of many others."""
 
     query: Annotated[CuiList, Field(description="The concepts of the query image.", examples=[["C0042449"]])]
@@ -132,20 +132,20 @@ class RelevancesQuestion(RuleQuestion):
     ]
 
 
-class ConceptsQuestion(Question):
+class ConceptsRequest(RequestBody):
     """Concepts to describe."""
 
     cuis: Cuis
     names_only: Annotated[bool, Field(strict=True, description="Leave all but names out.")] = False
 
 
-class ResolutionsQuestion(Question):
+class ResolutionsRequest(RequestBody):
     """Texts that may be identifiers."""
 
     cuis: Cuis
 
 
-class PackQuestion(Question):
+class PackRequest(RequestBody):
     """Distinct concepts, and how far."""
 
     cuis: Cuis

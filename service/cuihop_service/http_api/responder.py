@@ -1,4 +1,4 @@
-"""One request and its answer: headers in, the question through the front, bytes and headers out."""
+"""One request and its answer: headers in, the question through the admission, bytes and headers out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from starlette.responses import Response
 
 import cuihop
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
-from cuihop_service.admission import Asked, Front
+from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.answers import Answer
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.response_models import written
-from cuihop_service.request_context import Call, Cancelled
+from cuihop_service.request_context import Cancelled, RequestContext
 
 __all__ = [
     "CALLER",
     "PRIVATE_HEADERS",
     "SUBJECT",
-    "Exchange",
-    "asked_of",
+    "Responder",
     "request_id_of",
+    "request_info",
     "until_gone",
     "usable_request_id",
 ]
@@ -46,23 +46,23 @@ _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
 
 
-class Exchange:
+class Responder:
     """Turns requests into questions and answers into responses.
 
     Args:
         core: who answers.
-        front: what every question passes.
+        admission: what every question passes.
     """
 
-    def __init__(self, core: ConceptService, front: Front) -> None:
+    def __init__(self, core: ConceptService, admission: Admission) -> None:
         self.core = core
-        self.front = front
+        self.admission = admission
 
     async def answer(
         self,
         request: Request,
         operation: str,
-        work: Callable[[Call], Answer[T]],
+        work: Callable[[RequestContext], Answer[T]],
         fields: Callable[[Answer[T]], Mapping[str, Any]],
         *,
         size: int = 1,
@@ -86,22 +86,22 @@ class Exchange:
         """
         known = request.headers.get("if-none-match") if request.method == "GET" else None
 
-        def made(call: Call) -> tuple[bytes | None, str]:
+        def made(context: RequestContext) -> tuple[bytes | None, str]:
             served = self.core.holder.current
             if served is not None:
                 _check_release(release, served.digest)
-                if known is not None and (tag := self._tag(request, served.digest, call)) in known:
+                if known is not None and (tag := self._tag(request, served.digest, context)) in known:
                     return None, tag
-            answer = call.answer = work(call)
+            answer = context.answer = work(context)
             _check_release(release, answer.digest)  # another one may have taken its place meanwhile
-            return written(answer, fields(answer)), self._tag(request, answer.digest, call)
+            return written(answer, fields(answer)), self._tag(request, answer.digest, context)
 
         if question is None and request.method != "GET":
             read = await request.json()  # the framework has read it before
             question = lambda: read  # noqa: E731 - half of it would be a signature
-        asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
-        body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
-        headers = {"X-Request-Id": asked.request_id}
+        info = self.request_info(request, operation, size=size, scope=scope, quick=quick, question=question)
+        body, tag = await until_gone(request, self.admission.answer(info, made), quick=quick)
+        headers = {"X-Request-Id": info.request_id}
         if request.method == "GET":
             headers |= PRIVATE_HEADERS
             headers["ETag"] = tag
@@ -113,7 +113,7 @@ class Exchange:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=_JSON)
 
-    def asked(
+    def request_info(
         self,
         request: Request,
         operation: str,
@@ -122,14 +122,14 @@ class Exchange:
         scope: Scope = "read",
         quick: bool = False,
         question: Callable[[], Mapping[str, Any]] | None = None,
-    ) -> Asked:
+    ) -> RequestInfo:
         """What the request tells of a question. Without the question's fields, they are the query string's.
 
         Raises:
             InputError: a time limit that is no number.
         """
         seconds = request.headers.get(_TIMEOUT_HEADER)
-        return asked_of(
+        return request_info(
             request,
             operation,
             seconds=None if seconds is None else _seconds(seconds),
@@ -151,20 +151,20 @@ class Exchange:
         told = f"{digest} {path} {asked} {self.core.sees_names(caller)} {cuihop.__version__}"
         return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
 
-    def _tag(self, request: Request, digest: str, call: Call) -> str:
+    def _tag(self, request: Request, digest: str, context: RequestContext) -> str:
         scope = request.scope
-        return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, call.caller)
+        return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, context.caller)
 
 
-def asked_of(request: Request, operation: str, **others: Any) -> Asked:
+def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
     """The question as far as the head of its request goes: credentials, certificate, address, identifier.
 
     Args:
         request: as it came.
         operation: its name.
-        others: further attributes of `Asked`.
+        others: further attributes of `RequestInfo`.
     """
-    return Asked(
+    return RequestInfo(
         operation=operation,
         transport="http",
         credentials=request.headers.get("authorization"),

@@ -17,17 +17,17 @@ from cuihop.graph import Direction
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
-    ConceptsQuestion,
-    DistancesQuestion,
-    NeighbourhoodsQuestion,
-    PackQuestion,
-    RelevanceQuestion,
-    RelevancesQuestion,
-    ResolutionsQuestion,
-    StreamedQuestion,
+    ConceptsRequest,
+    DistancesRequest,
+    NeighbourhoodsRequest,
+    PackRequest,
+    RelevanceRequest,
+    RelevancesRequest,
+    ResolutionsRequest,
+    StreamedRequest,
 )
-from cuihop_service.http_api.responder import CALLER, Exchange, request_id_of
-from cuihop_service.request_context import Call
+from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
+from cuihop_service.request_context import RequestContext
 
 __all__ = ["NDJSON", "routes"]
 
@@ -68,9 +68,9 @@ _PROBLEMS = problem_responses(
 )
 
 
-def routes(exchange: Exchange) -> APIRouter:
+def routes(responder: Responder) -> APIRouter:
     """The routes of the operations."""
-    core = exchange.core
+    core = responder.core
     router = APIRouter(prefix="/v1", responses=_PROBLEMS)
 
     @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
@@ -83,23 +83,23 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """The distance of one pair, in hops. No path is an answer: ``hops`` is null."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "distance",
-            lambda call: core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda context: core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: response_models.distance_fields(answer.value, a, b, direction, max_hops),
             quick=core.is_quick(),
             release=release,
         )
 
     @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
-    async def distances(request: Request, question: DistancesQuestion) -> Response:
+    async def distances(request: Request, question: DistancesRequest) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "distances",
-            lambda call: core.distances(
-                question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+            lambda context: core.distances(
+                question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
             ),
             response_models.distances_fields,
             size=len(question.pairs),
@@ -115,7 +115,7 @@ def routes(exchange: Exchange) -> APIRouter:
             "requestBody": {
                 "required": True,
                 "description": "One batch a line.",
-                "content": {NDJSON: {"schema": StreamedQuestion.model_json_schema()}},
+                "content": {NDJSON: {"schema": StreamedRequest.model_json_schema()}},
             }
         },
     )
@@ -125,14 +125,14 @@ def routes(exchange: Exchange) -> APIRouter:
         What is wrong with the first line, or with who sends it, is the status of the answer, unless that line takes
         longer than a second to come.
         """
-        await exchange.front.allowed(exchange.asked(request, "stream_distances"))
-        lines = _streamed(exchange, request)
+        await responder.admission.allowed(responder.request_info(request, "stream_distances"))
+        lines = _streamed(responder, request)
         first = asyncio.ensure_future(anext(lines, None))
         await asyncio.wait({first}, timeout=_FIRST_LINE_SECONDS)
         if first.done():
             first.result()  # an error is the whole answer
         headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
-        return _Stream(_written(exchange, request, first, lines), headers)
+        return _Stream(_written(responder, request, first, lines), headers)
 
     @router.get("/path", response_model=response_models.PathBody, tags=["distances"])
     async def path(
@@ -144,10 +144,10 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """One shortest path: of several, the first in the order of identifiers."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "path",
-            lambda call: core.path(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: response_models.path_fields(answer.value, a, b, direction, max_hops),
             release=release,
         )
@@ -162,10 +162,10 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """The concepts within some hops of one, nearest first."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "neighbourhood",
-            lambda call: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, call=call),
+            lambda context: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context),
             lambda answer: {
                 **response_models.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
@@ -175,13 +175,13 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
-    async def neighbourhoods(request: Request, question: NeighbourhoodsQuestion) -> Response:
+    async def neighbourhoods(request: Request, question: NeighbourhoodsRequest) -> Response:
         """The concepts around each of many."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "neighbourhood",
-            lambda call: core.neighbourhoods(
-                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, call=call
+            lambda context: core.neighbourhoods(
+                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, context=context
             ),
             lambda answer: {
                 "neighbourhoods": [response_models.neighbourhood_fields(found) for found in answer.value],
@@ -192,34 +192,34 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
-    async def pack(request: Request, question: PackQuestion) -> Response:
+    async def pack(request: Request, question: PackRequest) -> Response:
         """All distances up to a bound among distinct concepts: what an evaluation needs of a graph."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "pack",
-            lambda call: core.pack(question.cuis, hops=question.hops, direction=question.direction, call=call),
+            lambda context: core.pack(question.cuis, hops=question.hops, direction=question.direction, context=context),
             lambda answer: response_models.pack_fields(answer.value),
             size=len(question.cuis),
         )
 
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
-    async def relevance(request: Request, question: RelevanceQuestion) -> Response:
+    async def relevance(request: Request, question: RelevanceRequest) -> Response:
         """IoU and nn-IoU of two concept sets, and through whom each near concept earned λ."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "set_relevance",
-            lambda call: core.set_relevance(question.a, question.b, **question.rule, call=call),
+            lambda context: core.set_relevance(question.a, question.b, **question.rule, context=context),
             lambda answer: response_models.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
 
     @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
-    async def relevances(request: Request, question: RelevancesQuestion) -> Response:
+    async def relevances(request: Request, question: RelevancesRequest) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "relevances",
-            lambda call: core.relevances(question.query, question.corpus, **question.rule, call=call),
+            lambda context: core.relevances(question.query, question.corpus, **question.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
             size=len(question.corpus),
         )
@@ -232,10 +232,10 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """Concepts by name, synonym or identifier, best first."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "search",
-            lambda call: core.search(text, limit=limit, call=call),
+            lambda context: core.search(text, limit=limit, context=context),
             lambda answer: response_models.search_fields(answer.value),
             scope="names",
             release=release,
@@ -244,10 +244,10 @@ def routes(exchange: Exchange) -> APIRouter:
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
     async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
         """What the release knows of one concept."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "get_concept",
-            lambda call: core.concepts([cui], call=call),
+            lambda context: core.concepts([cui], context=context),
             lambda answer: {
                 **response_models.concept_fields(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
@@ -256,12 +256,12 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
-    async def concepts(request: Request, question: ConceptsQuestion) -> Response:
+    async def concepts(request: Request, question: ConceptsRequest) -> Response:
         """What the release knows of each concept."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "get_concept",
-            lambda call: core.concepts(question.cuis, names_only=question.names_only, call=call),
+            lambda context: core.concepts(question.cuis, names_only=question.names_only, context=context),
             lambda answer: {
                 "concepts": [response_models.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
@@ -270,12 +270,12 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/resolutions", response_model=response_models.ResolutionsBody, tags=["concepts"])
-    async def resolutions(request: Request, question: ResolutionsQuestion) -> Response:
+    async def resolutions(request: Request, question: ResolutionsRequest) -> Response:
         """What became of identifiers. Never fails because of one."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "resolve",
-            lambda call: core.resolve(question.cuis, call=call),
+            lambda context: core.resolve(question.cuis, context=context),
             lambda answer: {"resolutions": [response_models.resolution_fields(found) for found in answer.value]},
             size=len(question.cuis),
         )
@@ -284,15 +284,15 @@ def routes(exchange: Exchange) -> APIRouter:
     async def release(request: Request) -> Response:
         """Which release is served, from where, and within which limits."""
 
-        def work(call: Call) -> bytes:
+        def work(context: RequestContext) -> bytes:
             with core.holder.lent() as served:
                 return orjson.dumps(
-                    response_models.release_fields(served, core.limits, names=core.sees_names(call.caller))
+                    response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
 
-        asked = exchange.asked(request, "get_release", quick=True)
-        body = await exchange.front.answer(asked, work)
-        headers = {"Cache-Control": "private, no-cache", "X-Request-Id": asked.request_id}
+        info = responder.request_info(request, "get_release", quick=True)
+        body = await responder.admission.answer(info, work)
+        headers = {"Cache-Control": "private, no-cache", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
 
     return router
@@ -315,16 +315,16 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes]:
+async def _streamed(responder: Responder, request: Request) -> AsyncIterator[bytes]:
     """One answer for each line. The next line is taken when the answer before has been handed on."""
     number = 0
-    async for line in _lines(request, exchange.core.limits.message_bytes):
+    async for line in _lines(request, responder.core.limits.message_bytes):
         number += 1
-        yield await _streamed_answer(exchange, request, line, number)
+        yield await _streamed_answer(responder, request, line, number)
 
 
 async def _written(
-    exchange: Exchange, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
+    responder: Responder, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The answers as they come; an error is the last line."""
     try:
@@ -336,10 +336,10 @@ async def _written(
         yield orjson.dumps(problem(error, request_id_of(request))) + b"\n"
 
 
-async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, number: int) -> bytes:
-    core = exchange.core
+async def _streamed_answer(responder: Responder, request: Request, line: bytes, number: int) -> bytes:
+    core = responder.core
     try:
-        question = StreamedQuestion.model_validate_json(line)
+        question = StreamedRequest.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(
@@ -351,9 +351,9 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         ) from None
     size = len(question.pairs)
 
-    def work(call: Call) -> bytes:
-        answer = call.answer = core.distances(
-            question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+    def work(context: RequestContext) -> bytes:
+        answer = context.answer = core.distances(
+            question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
         )
         return (
             response_models.written(answer, {"sequence": question.sequence, **response_models.distances_fields(answer)})
@@ -361,10 +361,10 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         )
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
-    asked = exchange.asked(
+    info = responder.request_info(
         request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump
     )
-    return await exchange.front.answer(asked, work)
+    return await responder.admission.answer(info, work)
 
 
 async def _lines(request: Request, longest: int) -> AsyncIterator[bytes]:

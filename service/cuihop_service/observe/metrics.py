@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 
@@ -163,28 +163,28 @@ class Metrics:
         self._last_cache: dict[str, float] = {}
         self._last_release: Gauge | None = None
 
-    def started(self, asked: Asked) -> None:
+    def started(self, info: RequestInfo) -> None:
         """See `Observer`."""
 
-    def finished(self, finished: Finished, token: object) -> None:
+    def finished(self, outcome: RequestOutcome, token: object) -> None:
         """See `Observer`."""
-        asked = finished.asked
-        operation, transport, outcome = asked.operation, asked.transport, finished.reason
-        counted = self._questions_of.get((operation, transport, outcome))
+        info = outcome.info
+        operation, transport, reason = info.operation, info.transport, outcome.reason
+        counted = self._questions_of.get((operation, transport, reason))
         if counted is None:
-            counted = self._questions.labels(operation, transport, outcome)
-            self._questions_of[operation, transport, outcome] = counted
+            counted = self._questions.labels(operation, transport, reason)
+            self._questions_of[operation, transport, reason] = counted
         counted.inc()
-        if outcome != "OK":
+        if reason != "OK":
             return
-        tier = finished.tier
+        tier = outcome.tier
         timed = self._seconds_of.get((operation, transport, tier))
         if timed is None:
             timed = self._seconds.labels(operation, transport, tier or "none")
             self._seconds_of[operation, transport, tier] = timed
-        timed.observe(finished.seconds)
+        timed.observe(outcome.seconds)
         if operation in _DISTANCES:
-            self._answered[transport] = self._answered.get(transport, 0) + asked.size
+            self._answered[transport] = self._answered.get(transport, 0) + info.size
 
     def waiting(self, running: int, waiting: int) -> None:
         """See `Observer`."""

@@ -17,7 +17,7 @@ from cuihop_service.observe.request_log import RequestLog
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-    from cuihop_service.cache import PairCounts, SharedPairs
+    from cuihop_service.cache import PairCounts, RedisCache
 
 __all__ = ["Observation"]
 
@@ -48,7 +48,7 @@ class Observation:
         log_requests: bool = False,
         slow_seconds: float = 1.0,
         counts: PairCounts | None = None,
-        shared: SharedPairs | None = None,
+        shared: RedisCache | None = None,
         traces: bool = False,
     ) -> None:
         self.metrics = Metrics(holder, None if counts is None else lambda: _cache_numbers(holder, counts, shared))
@@ -76,7 +76,7 @@ class Observation:
             self._provider.shutdown()
 
 
-def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: SharedPairs | None) -> Mapping[str, float]:
+def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: RedisCache | None) -> Mapping[str, float]:
     """What the caches of the served releases have done; there is none while the index answers."""
     served = holder.current
     entries = 0 if served is None or served.cached is None else served.cached.statistics.entries

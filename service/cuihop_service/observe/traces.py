@@ -16,8 +16,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import cuihop
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop_service.admission import Asked, Finished
-from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
+from cuihop_service.admission import RequestInfo, RequestOutcome
+from cuihop_service.observe.request_log import FAULTS_OF_THE_SERVICE
 
 if TYPE_CHECKING:
     import neo4j
@@ -57,32 +57,32 @@ class Tracing:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def started(self, asked: Asked) -> Opened:
+    def started(self, info: RequestInfo) -> Opened:
         """See `Observer`. The span is the current one for whatever the question has done, in threads too."""
         span = self._tracer.start_span(
-            f"cuihop {asked.operation}",
-            contexts.Context() if asked.trace is None else _PROPAGATOR.extract({"traceparent": asked.trace}),
+            f"cuihop {info.operation}",
+            contexts.Context() if info.trace is None else _PROPAGATOR.extract({"traceparent": info.trace}),
             kind=SpanKind.SERVER,
             attributes={
-                "cuihop.operation": asked.operation,
-                "cuihop.transport": asked.transport,
-                "cuihop.size": asked.size,
+                "cuihop.operation": info.operation,
+                "cuihop.transport": info.transport,
+                "cuihop.size": info.size,
             },
         )
         context = contexts.set_value(_TRACER, self._tracer, trace.set_span_in_context(span))
         return span, contexts.attach(context)
 
-    def finished(self, finished: Finished, token: Opened) -> None:
+    def finished(self, outcome: RequestOutcome, token: Opened) -> None:
         """See `Observer`."""
         span, attached = token
         contexts.detach(attached)
-        span.set_attribute("cuihop.outcome", finished.reason)
-        if finished.tier is not None:
-            span.set_attribute("cuihop.tier", finished.tier)
-        if finished.digest is not None:
-            span.set_attribute("cuihop.release", finished.digest)
-        if finished.reason in FAULTS_OF_THE_SERVICE:
-            span.set_status(Status(StatusCode.ERROR, finished.reason))
+        span.set_attribute("cuihop.outcome", outcome.reason)
+        if outcome.tier is not None:
+            span.set_attribute("cuihop.tier", outcome.tier)
+        if outcome.digest is not None:
+            span.set_attribute("cuihop.release", outcome.digest)
+        if outcome.reason in FAULTS_OF_THE_SERVICE:
+            span.set_status(Status(StatusCode.ERROR, outcome.reason))
         span.end()
 
     def waiting(self, running: int, waiting: int) -> None:

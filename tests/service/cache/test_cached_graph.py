@@ -12,8 +12,8 @@ from concept_graph_contract import small_graphs
 from cuihop import Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS
-from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs, warm
-from cuihop_service.cache.entries import (
+from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
+from cuihop_service.cache.local_cache import (
     NO_PATH,
     answers,
     better_entry,
@@ -24,6 +24,7 @@ from cuihop_service.cache.entries import (
 )
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.observe.observation import Observation
+from cuihop_service.warm_command import warm_pairs
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from redis_server import RedisServer
 
@@ -197,7 +198,7 @@ def test_a_cache_without_room_is_refused() -> None:
 
 
 def test_the_numbers_add_up_to_the_pairs_asked(redis_server: RedisServer) -> None:
-    shared = SharedPairs(redis_server.address, timeout=5.0)
+    shared = RedisCache(redis_server.address, timeout=5.0)
     snapshot = SnapshotGraph.of([("C1", "C2"), ("C2", "C3")], name="for the numbers")
     CachedGraph(snapshot, shared=shared).distance("C1", "C3")
     graph = CachedGraph(snapshot, entries=10, shared=shared)
@@ -246,18 +247,18 @@ def test_warming_asks_every_pair_once_and_tells_how_far_it_is() -> None:
     graph = CachedGraph(example_graph())
     cuis = [AORTA, HEART_SYSTEM, "C9000901", "C0042449", AORTA]
     told: list[tuple[int, int]] = []
-    warmed = warm(graph, cuis, progress=lambda done, total: told.append((done, total)))
-    assert (warmed.concepts, warmed.pairs, warmed.known) == (3, 3, 0)
+    warmed = warm_pairs(graph, cuis, progress=lambda done, total: told.append((done, total)))
+    assert (warmed.concepts, warmed.pairs, warmed.cached) == (3, 3, 0)
     assert told == [(0, 3), (3, 3)]
-    assert warm(graph, cuis, max_hops=2).known == 3
-    assert warm(graph, cuis, direction="up").pairs == 6
-    assert warm(graph, [cuis[0]]).pairs == 0
+    assert warm_pairs(graph, cuis, max_hops=2).cached == 3
+    assert warm_pairs(graph, cuis, direction="up").pairs == 6
+    assert warm_pairs(graph, [cuis[0]]).pairs == 0
 
 
 def test_warming_names_every_concept_that_is_not_there_and_asks_nothing() -> None:
     graph = CachedGraph(example_graph())
     with pytest.raises(ConceptNotFound, match=f"{UNKNOWN}, C9999998"):
-        warm(graph, [AORTA, UNKNOWN, HEART_SYSTEM, "C9999998"])
+        warm_pairs(graph, [AORTA, UNKNOWN, HEART_SYSTEM, "C9999998"])
     assert graph.statistics.entries == 0
 
 
@@ -271,8 +272,8 @@ def test_warming_that_is_interrupted_keeps_what_it_did() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        warm(graph, cuis, progress=interrupt)
+        warm_pairs(graph, cuis, progress=interrupt)
     done = graph.statistics.entries
     assert 0 < done < count * (count - 1) // 2
-    assert warm(graph, cuis).known == done
+    assert warm_pairs(graph, cuis).cached == done
     assert graph.statistics.entries == count * (count - 1) // 2

@@ -33,7 +33,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     keys = tmp_path_factory.mktemp("keys") / "keys.json"
     new_key_in(keys, "somebody")
     with running_service(
-        example_graph(), guard=GuardSettings(keys_file=keys).guard(), routes=lambda core, front: explorer_routes()
+        example_graph(), guard=GuardSettings(keys_file=keys).guard(), routes=lambda core, admission: explorer_routes()
     ) as running:
         yield running
 

@@ -40,14 +40,14 @@ def keys(key_file: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def open_service() -> Iterator[RunningService]:
-    with running_service(example_graph(), routes=lambda core, front: explorer_routes()) as running:
+    with running_service(example_graph(), routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def guarded(keys: dict[str, str], key_file: Path) -> Iterator[RunningService]:
     guard = GuardSettings(keys_file=key_file).guard()
-    with running_service(example_graph(), guard=guard, routes=lambda core, front: explorer_routes()) as running:
+    with running_service(example_graph(), guard=guard, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
@@ -59,7 +59,7 @@ def explorer(browser: Browser, open_service: RunningService) -> Iterator[Explore
 
 def test_a_service_that_is_gone_is_told_and_the_page_stays(browser: Browser) -> None:
     with opened(browser, "") as explorer:
-        with running_service(example_graph(), routes=lambda core, front: explorer_routes()) as service:
+        with running_service(example_graph(), routes=lambda core, admission: explorer_routes()) as service:
             explorer.base = service.http + "/"
             explorer.open(f"#/path?a={STEM}&b={HEAD}")
             expect(explorer["#hops"]).to_have_text("3 hops either way")

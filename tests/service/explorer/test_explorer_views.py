@@ -33,7 +33,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
 
 @pytest.fixture(scope="module")
 def service(graph: SnapshotGraph) -> Iterator[RunningService]:
-    with running_service(graph, routes=lambda core, front: explorer_routes()) as running:
+    with running_service(graph, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
@@ -240,7 +240,7 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
 def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
     with (
-        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open(f"#/concept?cui={HEAD}")
@@ -398,7 +398,7 @@ def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
 def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     limits = Limits(neighbours=100, pack_concepts=50, concepts=40)
     with (
-        running_service(graph, limits=limits, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, limits=limits, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
@@ -485,7 +485,7 @@ def test_unknown_concepts_are_an_error_or_near_nothing_as_asked(explorer: Explor
 def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
     graph = SnapshotGraph.of([("X:1", "X:0"), ("X:2", "X:0"), ("it's\\", "X:2")], name="opaque")
     with (
-        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open()

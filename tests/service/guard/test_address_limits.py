@@ -25,7 +25,7 @@ from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.address_limits import AddressCount, AddressLimits, FailureCount, LineBudget
-from cuihop_service.guard.descriptors import connections_each
+from cuihop_service.servers import connections_each
 from example_graph import example_graph
 from guarded_service import A, B
 from served_program import wait_for
@@ -103,7 +103,7 @@ def test_the_limit_of_descriptors_is_raised_and_divided() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     program = """
 import resource
-from cuihop_service.guard.descriptors import connections_each
+from cuihop_service.servers import connections_each
 from cuihop.errors import InputError
 print(connections_each(None), resource.getrlimit(resource.RLIMIT_NOFILE)[0], connections_each(50))
 try:

@@ -17,9 +17,9 @@ import urllib3
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
 from cuihop_service.grpc_api.server import TlsFiles
-from cuihop_service.guard.certificates import Certificates, subject_of
-from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.http_api.bounded_protocol import subject_of
 from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.observe.metrics import Metrics
 from example_graph import example_graph

@@ -16,7 +16,7 @@ import pytest
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished, Observers
+from cuihop_service.admission import Observers, RequestInfo, RequestOutcome
 from cuihop_service.callers import Rate
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
@@ -319,7 +319,7 @@ def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Pa
 def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "audit.jsonl"
     audit = AuditLog(str(path))
-    told = Finished(Asked("distance", "http"), None, 0.001, "OK")
+    told = RequestOutcome(RequestInfo("distance", "http"), None, 0.001, "OK")
     audit.finished(told, None)
     path.rename(tmp_path / "audit.1")
     audit._look_again = 0.0
@@ -337,7 +337,7 @@ def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog
 
 def test_an_observer_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
     class Failing:
-        def started(self, asked: Asked) -> None:
+        def started(self, asked: RequestInfo) -> None:
             raise ZeroDivisionError
 
         finished = waiting = started

@@ -22,7 +22,7 @@ from jwt.algorithms import get_default_algorithms
 
 from cuihop.errors import GraphUnavailable, InputError, NotAuthenticated
 from cuihop_server import running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.configured_guard import ConfiguredGuard
@@ -162,13 +162,13 @@ def test_the_provider_is_asked_once_and_a_verified_token_is_remembered(
 
 def test_a_guard_waits_only_for_tokens_that_are_new(verifier: TokenVerifier) -> None:
     guard, token = ConfiguredGuard(tokens=verifier), signed()
-    question = Asked("distance", "http", credentials=f"Bearer {token}")
+    question = RequestInfo("distance", "http", credentials=f"Bearer {token}")
     assert guard.waits(question)
     for _ in range(2):  # the first fetches the provider's keys, and what was verified before them is forgotten
         caller(verifier, token)
     assert not guard.waits(question)
-    assert not guard.waits(Asked("distance", "http"))
-    assert not guard.waits(Asked("distance", "http", credentials=f"Bearer {PREFIX}x"))
+    assert not guard.waits(RequestInfo("distance", "http"))
+    assert not guard.waits(RequestInfo("distance", "http", credentials=f"Bearer {PREFIX}x"))
 
 
 def tampered(token: str) -> str:

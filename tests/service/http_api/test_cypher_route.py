@@ -19,14 +19,14 @@ from starlette.routing import BaseRoute
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop_loader.neo4j_online import load_online
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from guarded_service import Reply, http, new_key_in
@@ -73,9 +73,9 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
             audit = folder / f"audit-{secrets.token_hex(4)}.jsonl"
             with cypher_connection(settings, settings_of(neo4j_server)) as connection:
 
-                def routes(core: ConceptService, front: Front) -> list[BaseRoute]:
+                def routes(core: ConceptService, admission: Admission) -> list[BaseRoute]:
                     return cypher_routes(
-                        Exchange(core, front),
+                        Responder(core, admission),
                         connection,
                         names=names,
                         seconds=settings.cypher_seconds,

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from cuihop_server import RunningService, running_service
-from cuihop_service.http_api.quick_distance import plain_head, plain_question
+from cuihop_service.http_api.quick_distance import plain_head, plain_query
 from cuihop_service.http_api.responder import until_gone
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Cancelled
@@ -107,8 +107,8 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
     ["a=C1&a=C2&b=C3", "a=C1", "a=C1&b=C2&c=3", "a=C1&b=", "a=C1&b=C2&max_hops=x", "a=C%31&b=C2", "a=C1&b=C2&release=0",
      "a=C1&b=C2&max_hops=9999999999", "a=C1&b=C2&direction=sideways", "", "&", "a=C1&b=C2&", "a=C1&b=C\u00b2"],
 )  # fmt: skip
-def test_only_plain_questions_take_the_short_way(query: str) -> None:
-    assert plain_question(query) is None
+def test_only_plain_querys_take_the_short_way(query: str) -> None:
+    assert plain_query(query) is None
 
 
 @pytest.mark.parametrize(
@@ -404,13 +404,13 @@ def test_headers_that_every_answer_has(call: Caller) -> None:
 def test_states_of_health(service: RunningService, call: Caller) -> None:
     try:
         for state, status in (("ready", 200), ("degraded", 200), ("unavailable", 503), ("starting", 503)):
-            service.holder.settle(state, "a reason")  # type: ignore[arg-type]
+            service.holder.set_state(state, "a reason")  # type: ignore[arg-type]
             response = call.get("/health/ready")
             told = json.loads(response.data)
             assert (response.status, told["status"], told["trouble"]) == (status, state, "a reason")
             assert call.get("/health/live").status == 200
     finally:
-        service.holder.settle("ready")
+        service.holder.set_state("ready")
 
 
 def test_a_caller_who_hangs_up_is_no_fault_of_the_service() -> None:

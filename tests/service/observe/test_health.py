@@ -45,7 +45,7 @@ def health(channel: grpc.Channel, service: str = "") -> int:
 def test_ready_is_who_can_answer_and_alive_is_everybody(state: State, status: int) -> None:
     graph = example_graph()
     with running_service(graph) as service:
-        service.holder.settle(state, "the reason")
+        service.holder.set_state(state, "the reason")
         code, told = asked(f"{service.http}/health/ready")
         assert code == status
         assert told["status"] == state

@@ -22,7 +22,7 @@ from cuihop.errors import ConceptNotFound, GraphUnavailable
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service
-from cuihop_service.admission import Asked, Finished, OpenGuard
+from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, configure_logs
@@ -67,10 +67,10 @@ def log(root: None) -> Log:
     return log_to()
 
 
-def finished(reason: str = "OK", seconds: float = 0.002, **others: Any) -> Finished:
-    asked = Asked("distances", "grpc", CREDENTIALS, others.pop("request_id", "r-1"), size=12)
+def finished(reason: str = "OK", seconds: float = 0.002, **others: Any) -> RequestOutcome:
+    asked = RequestInfo("distances", "grpc", CREDENTIALS, others.pop("request_id", "r-1"), size=12)
     caller = Caller(others.pop("caller", "ward 3"), frozenset({"read"}))
-    return Finished(asked, caller, seconds, reason, "index", "d" * 64, **others)
+    return RequestOutcome(asked, caller, seconds, reason, "index", "d" * 64, **others)
 
 
 def test_by_default_only_faults_and_slow_answers_leave_a_line(log: Log) -> None:

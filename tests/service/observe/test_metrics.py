@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.errors import NotAuthenticated
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished, OpenGuard
+from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
 from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
 from cuihop_service.core import ConceptService
@@ -31,7 +31,7 @@ from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
 from cuihop_service.observe.observation import Observation
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from example_graph import example_graph
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
@@ -115,9 +115,11 @@ def test_no_caller_makes_a_series(asked: list[tuple[str, str, str]]) -> None:
     metrics = Metrics()
     outcomes = [status.reason for status in STATUSES]
     for place, (request_id, credentials, trace) in enumerate(asked):
-        question = Asked("distance", "http", credentials, request_id, size=place, trace=trace, subject=credentials)
+        question = RequestInfo(
+            "distance", "http", credentials, request_id, size=place, trace=trace, subject=credentials
+        )
         caller = Caller(credentials, frozenset({request_id}))
-        metrics.finished(Finished(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
+        metrics.finished(RequestOutcome(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
     found = {labels for name, labels in samples(metrics.text()[0].decode()) if name == "cuihop_questions_total"}
     assert len(found) == min(3, len(asked))
 
@@ -174,7 +176,7 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
 class KeyGuard(OpenGuard):
     """Knows two keys."""
 
-    def caller(self, asked: Asked) -> Caller:
+    def caller(self, asked: RequestInfo) -> Caller:
         credentials = asked.credentials
         if credentials == "Bearer scraper":
             return Caller("scraper", frozenset({"metrics"}))
@@ -215,7 +217,7 @@ def test_state_and_release_are_told_and_change() -> None:
     first, second = example_graph(), typed_graph()
     for graph in (first, second):
         holder.serve(ServedGraph(graph.release, index=graph))
-        holder.settle("ready")
+        holder.set_state("ready")
         text = metrics.text()[0].decode()
         of = {"digest": graph.release.digest, "name": graph.release.name}
         assert value(text, "cuihop_release_workers", **of) == 1
@@ -224,7 +226,7 @@ def test_state_and_release_are_told_and_change() -> None:
         assert value(text, "cuihop_indexed_workers") == 1
     old = {"digest": first.release.digest, "name": first.release.name}
     assert value(text, "cuihop_release_workers", **old) == 0
-    holder.settle("degraded", "the database is away")
+    holder.set_state("degraded", "the database is away")
     text = metrics.text()[0].decode()
     assert value(text, "cuihop_workers", state="degraded") == 1
     assert value(text, "cuihop_workers", state="ready") == 0
@@ -257,11 +259,11 @@ def test_the_process_tells_what_it_uses() -> None:
 
 WORKER = """
 import sys, time
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.observe.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):
-    metrics.finished(Finished(Asked("distance", "grpc"), None, 0.002, "OK", "index"), None)
+    metrics.finished(RequestOutcome(RequestInfo("distance", "grpc"), None, 0.002, "OK", "index"), None)
 metrics.waiting(int(sys.argv[2]), 1)
 metrics.refresh()
 print("counted", flush=True)
@@ -366,14 +368,14 @@ def test_a_pair_answered_just_before_the_index_takes_over_is_counted() -> None:
     cached = CachedGraph(graph, counts=counts)
     holder.serve(ServedGraph(graph.release, database=graph, cached=cached))
     observation.metrics.refresh()
-    core.distance("C0006121", "C0018670", call=Call())  # no refresh between this answer and the exchange
+    core.distance("C0006121", "C0018670", context=RequestContext())  # no refresh between this answer and the exchange
     holder.serve(ServedGraph(graph.release, index=example_graph()))
     text = observation.metrics.text()[0].decode()
     assert value(text, "cuihop_cache_pairs_total", source="computed") == 1
     assert value(text, "cuihop_cache_entries") == 0
     again = CachedGraph(example_graph(), counts=counts)
     holder.serve(ServedGraph(graph.release, database=graph, cached=again))
-    core.distance("C0006121", "C0018670", call=Call())
+    core.distance("C0006121", "C0018670", context=RequestContext())
     text = observation.metrics.text()[0].decode()
     assert value(text, "cuihop_cache_pairs_total", source="computed") == 2
     observation.close()

@@ -27,7 +27,7 @@ from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.traces import TracedConnection, Tracing
 from cuihop_tools.neo4j_server import LocalServer
@@ -157,8 +157,8 @@ def test_questions_at_the_same_time_keep_to_their_traces(traces: Traces) -> None
 )
 def test_only_a_fault_of_the_service_is_an_error_of_the_span(reason: str, error: bool, traces: Traces) -> None:
     tracing = Tracing(traces.tracer)
-    asked = Asked("search", "http", size=3)
-    tracing.finished(Finished(asked, None, 0.1, reason, detail=A), tracing.started(asked))
+    asked = RequestInfo("search", "http", size=3)
+    tracing.finished(RequestOutcome(asked, None, 0.1, reason, detail=A), tracing.started(asked))
     span = traces.one("cuihop search")
     assert span.status.is_ok is not error
     assert (span.attributes or {})["cuihop.outcome"] == reason
@@ -169,7 +169,7 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
     traces: Traces, neo4j_server: LocalServer
 ) -> None:
     settings = settings_of(neo4j_server)
-    tracing, asked = Tracing(traces.tracer), Asked("path", "grpc")
+    tracing, asked = Tracing(traces.tracer), RequestInfo("path", "grpc")
     with TracedConnection(settings) as connection:
         connection.read(lambda tx: tx.run("RETURN 1").consume())
         assert traces.named("neo4j read") == []
@@ -180,7 +180,7 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
         token = tracing.started(asked)
         with pytest.raises(GraphUnavailable):
             connection.read(fails)
-        tracing.finished(Finished(asked, None, 0.1, "GRAPH_UNAVAILABLE"), token)
+        tracing.finished(RequestOutcome(asked, None, 0.1, "GRAPH_UNAVAILABLE"), token)
     span = traces.one("neo4j read")
     assert not span.status.is_ok
     assert "C0006121" not in str(span.to_json())
