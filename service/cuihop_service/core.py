@@ -1,4 +1,4 @@
-"""The operations of the service. Every transport calls these, and none of them knows a transport."""
+"""The operations of the service, independent of any transport."""
 # ruff: noqa: N806 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ConceptService:
     its place meanwhile. All raise the errors of `ConceptGraph`, `LimitExceeded`, `QueryTimedOut`, and `Cancelled`.
 
     Args:
-        holder: who has the graph.
-        limits: how large a question may be.
-        names: whether anybody may see names, scope or not: a UMLS licence may forbid it.
+        holder: lends the graph.
+        limits: on the size of a request.
+        names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
     """
 
     def __init__(self, holder: GraphHolder, limits: Limits, *, names: bool = True) -> None:
@@ -61,11 +61,11 @@ class ConceptService:
         self._names = names
 
     def is_quick(self, pairs: int = 1) -> bool:
-        """Whether so many distances take so short a time that handing them to a thread would take longer."""
+        """True where this number of distances takes less time than to hand them to a thread."""
         return pairs <= _QUICK_PAIRS and self.holder.indexed
 
     def sees_names(self, caller: Caller) -> bool:
-        """Whether the caller may see names."""
+        """True where the caller may see names."""
         return self._names and caller.may("names")
 
     # Distances and paths
@@ -193,7 +193,7 @@ class ConceptService:
         with self.holder.lent() as served:
             graph, tier = served.quickest
             pack = graph.pack(cuis, hops=bound, direction=way)
-            merged = {asked: cui for asked, cui in zip(cuis, pack.cuis, strict=True) if asked != cui}
+            merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
             return Answer(pack, served.digest, tier, merged)
 
     # Relevance
@@ -209,7 +209,7 @@ class ConceptService:
         unknown: Unknown = "error",
         context: RequestContext,
     ) -> Answer[ConceptOverlap]:
-        """How two concept sets overlap, and why: see `cuihop.measures.nn_iou.concept_overlap`."""
+        """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
         for concepts in (a, b):
             self.limits.check("set_concepts", len(concepts))
@@ -270,7 +270,7 @@ class ConceptService:
             row = RelevanceRow(tuple(iou), tuple(nn_iou), tuple(sorted(resolution.isolated)))
             return Answer(row, served.digest, tier, resolution.merged)
 
-    # What is known of concepts
+    # Concepts
 
     def search(self, text: str, *, limit: int | None = None, context: RequestContext) -> Answer[list[SearchHit]]:
         """Concepts by name, synonym or identifier."""
@@ -288,7 +288,7 @@ class ConceptService:
     def concepts(
         self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
     ) -> Answer[ConceptDescriptions]:
-        """What the release knows of concepts; names, synonyms and definitions only for callers who may see them."""
+        """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         named = self.sees_names(context.caller)
@@ -306,11 +306,11 @@ class ConceptService:
                     found += graph.concepts(part)
             if not named:
                 found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children, sabs=c.sabs) for c in found]
-            known = ConceptDescriptions(tuple(found), names_hidden=not named)
-            return Answer(known, served.digest, tier, _merged(resolutions))
+            described = ConceptDescriptions(tuple(found), names_hidden=not named)
+            return Answer(described, served.digest, tier, _merged(resolutions))
 
     def resolve(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
-        """What became of identifiers."""
+        """Resolution of each identifier."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
         context.check()
@@ -319,7 +319,7 @@ class ConceptService:
             found = graph.resolve(cuis)
             return Answer(found, served.digest, tier, _merged(found))
 
-    # What a question may hold
+    # Checks of a request
 
     def _checked_bound(self, hops: int | None, name: str = "max_hops") -> int | None:
         bound = checked_hops(hops, name)
@@ -343,7 +343,7 @@ _NOTHING: set[str] = set()
 
 
 def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items by so many at a time."""
+    """The items in parts of this size."""
     for first in range(0, len(items), size):
         yield items[first : first + size]
 
@@ -351,14 +351,14 @@ def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 def _keyed(
     index: SnapshotGraph | None, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None
 ) -> Distances | None:
-    """The distances, where no text need be made of the pairs; None where `ConceptGraph.distances` has to be asked."""
+    """The distances of keys; None where the identifiers need `ConceptGraph.distances`."""
     if index is None or not isinstance(pairs, KeyedPairs):
         return None
     return index.distances_of_keys(pairs.keys, direction=way, max_hops=bound)
 
 
 def _check_upper_case(concepts: Sequence[str]) -> None:
-    """Refuse CUIs in lower case, which files may hold: an answer has no place to say how they were read."""
+    """Refuse CUIs in lower case, which files may hold: an answer has no field for how they were read."""
     if lower := [cui for cui in concepts if in_upper_case(cui) != cui]:
         raise InvalidCui(lower, expected=EXPECTED["cui"])
 

@@ -47,18 +47,18 @@ class Servers:
     """HTTP on a socket, gRPC on a port.
 
     Args:
-        core: who answers.
-        admission: what every question passes.
+        core: the operations.
+        admission: of every request.
         http: a listening socket; None for no HTTP.
         grpc_address: host and port; None for no gRPC.
         tls: the certificate; None for plain text.
-        shared_port: whether other processes listen on the port for gRPC too.
+        shared_port: True where other processes listen on the port for gRPC too.
         more_routes: further HTTP routes.
-        hosts: the ``Host`` headers that are answered.
+        hosts: the values of ``Host`` that are answered.
         limits: bounds for each address, and in all.
 
     Raises:
-        InputError: a certificate that is none, a port that is taken, or too few file descriptors.
+        InputError: an invalid certificate, a port that is taken, or too few file descriptors.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Servers:
         """Answer from now on."""
         if self._grpc is not None:
             await self._grpc.start()
-            await self._grpc.tell_health(True)
+            await self._grpc.set_health(True)
         if self._http is not None and self._http_socket is not None:
             sockets = [self._http_socket] if self._tls is None else []
             self._http_task = asyncio.create_task(self._http.serve(sockets))
@@ -126,13 +126,13 @@ class Servers:
             if self._tls is not None:
                 self._tls.start()
 
-    async def tell_health(self, serving: bool) -> None:
-        """What the standard gRPC health service says."""
+    async def set_health(self, serving: bool) -> None:
+        """Set the status of the standard gRPC health service."""
         if self._grpc is not None:
-            await self._grpc.tell_health(serving)
+            await self._grpc.set_health(serving)
 
     async def stop(self, seconds: float) -> None:
-        """Accept nothing new, and end when the last answer is made, or after so many seconds."""
+        """Accept nothing new, and end after the last answer, or after these seconds."""
         ends = []
         if self._grpc is not None:
             ends.append(self._grpc.stop(seconds))
@@ -178,12 +178,12 @@ def _used() -> int:
 
 
 def _addresses_of(host: str) -> int:
-    """How many addresses a name has: gRPC listens on all of them, and bounds the connections of each."""
+    """Number of addresses of a name: gRPC listens on all of them, and bounds the connections of each."""
     if host.rstrip(".").lower() == "localhost":
-        return 2  # of IPv4 and of IPv6, whatever the system's table of hosts says
+        return 2  # of IPv4 and of IPv6, whatever the system's table of hosts has
     try:
         return len({found[4][0] for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}) or 1
-    except OSError:  # to listen will fail, with words of its own
+    except OSError:  # listening will fail, with a message of its own
         return 1
 
 

@@ -38,7 +38,7 @@ _OF_ADDRESSES = AddressLimits()
 
 
 class ServiceSettings(BaseSettings):
-    """How the service runs."""
+    """Settings of the service."""
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
@@ -192,7 +192,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def limits(self) -> Limits:
-        """How large a question may be."""
+        """Limits on the size of a request."""
         prefix = "limit_"
         return Limits(
             **{name.removeprefix(prefix): getattr(self, name) for name in type(self).model_fields if prefix in name}
@@ -209,7 +209,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def guard(self) -> GuardSettings:
-        """Who may ask.
+        """Settings of authentication, rates and audit.
 
         Raises:
             InputError: two settings do not go together.

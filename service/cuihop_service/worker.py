@@ -47,7 +47,7 @@ __all__ = ["Addresses", "run_worker"]
 _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
-"""For threads to notice, between two blocks of their work, that nobody waits for it."""
+"""For threads to notice, between two blocks of their work, that it has been abandoned."""
 
 
 def run_worker(
@@ -56,7 +56,7 @@ def run_worker(
     grpc_port: int,
     *,
     shared_port: bool,
-    tell: Callable[[Addresses], None],
+    on_ready: Callable[[Addresses], None],
 ) -> None:
     """Answer until SIGTERM or SIGINT.
 
@@ -64,17 +64,17 @@ def run_worker(
     computes when the time to drain is over is not waited for: the process ends without it.
 
     Args:
-        settings: how.
+        settings: of the service.
         http: the listening socket, perhaps shared with other workers.
         grpc_port: the port for gRPC.
-        shared_port: whether others listen on it too.
-        tell: called when both ports answer.
+        shared_port: True where others listen on it too.
+        on_ready: called when both ports answer.
 
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
     others = set(threading.enumerate())
-    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, tell=tell))
+    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, on_ready=on_ready))
     _end_without(others)
 
 
@@ -84,7 +84,7 @@ async def _answer(
     grpc_port: int,
     *,
     shared_port: bool,
-    tell: Callable[[Addresses], None],
+    on_ready: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
     if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
@@ -104,7 +104,7 @@ async def _answer(
     try:
         watch.open_first()
         holder.set_state("ready")
-    except SnapshotError:  # a path with a slip in it: whoever starts the service is there to see
+    except SnapshotError:  # a mistyped path: the operator is there to see it
         raise
     except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
@@ -139,9 +139,9 @@ async def _answer(
         ],
     )
 
-    def settled(state: State) -> None:
-        told = servers.tell_health(state in ("ready", "degraded"))
-        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(told))
+    def report_health(state: State) -> None:
+        setting = servers.set_health(state in ("ready", "degraded"))
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(setting))
 
     over = asyncio.Event()
     hurry = asyncio.Event()
@@ -153,12 +153,12 @@ async def _answer(
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, watch.look_now)
     await servers.start()
-    await servers.tell_health(holder.state in ("ready", "degraded"))
-    holder.on_state_change(settled)
+    await servers.set_health(holder.state in ("ready", "degraded"))
+    holder.on_state_change(report_health)
     watch.start()
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
-    tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
     holder.set_state("stopping")
@@ -185,7 +185,7 @@ def _end_without(others: set[threading.Thread]) -> None:
     """End the process now where one of its threads is still at work, which the interpreter would wait for.
 
     Args:
-        others: threads that were there before.
+        others: threads from before.
     """
     deadline = time.monotonic() + _LAST_SECONDS / 2
 
@@ -204,10 +204,10 @@ def _end_without(others: set[threading.Thread]) -> None:
 
 
 def spare_collector() -> None:
-    """Keep what is there by now from the garbage collector.
+    """Exempt all present objects from garbage collection.
 
-    It would look at hundreds of thousands of objects of compiled code and of frameworks again and again, and let
-    every caller wait for a tenth of a second. They live as long as the process.
+    The collector would visit hundreds of thousands of objects of compiled code and frameworks again and again, a tenth
+    of a second each time, while callers wait. They live as long as the process.
     """
     gc.collect()
     gc.freeze()
@@ -217,7 +217,7 @@ def curators_routes(settings: ServiceSettings, core: ConceptService, admission: 
     """The route for curators' Cypher; none where it is off.
 
     Raises:
-        InputError: the store is no database, or nobody could be known to be a curator.
+        InputError: the store is no database, or there is no authentication.
     """
     if not settings.cypher:
         return []
@@ -255,7 +255,7 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
 
 
 def redis_cache(settings: ServiceSettings) -> RedisCache | None:
-    """The cache's level that replicas share; None where there is none.
+    """The cache that replicas share; None without one.
 
     Raises:
         InputError: the address of Redis is not one.

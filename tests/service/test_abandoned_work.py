@@ -62,8 +62,8 @@ def test_an_overdue_pack_stops(service: RunningService, hops: int) -> None:
 
 
 def test_an_overdue_pack_over_grpc_stops(service: RunningService) -> None:
-    with stub(service) as asked, pytest.raises(grpc.RpcError) as caught:
-        list(asked.GetDistancePack(message(), timeout=0.5))
+    with stub(service) as grpc_stub, pytest.raises(grpc.RpcError) as caught:
+        list(grpc_stub.GetDistancePack(message(), timeout=0.5))
     assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     wait_for(lambda: service.admission.running == 0, SOON)
 
@@ -81,8 +81,8 @@ def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], None]) -> None:
 
 
 def test_a_pack_that_its_caller_cancels_stops(service: RunningService) -> None:
-    with stub(service) as asked:
-        call = asked.GetDistancePack(message(), timeout=60)
+    with stub(service) as grpc_stub:
+        call = grpc_stub.GetDistancePack(message(), timeout=60)
         wait_for(lambda: service.admission.running == 1)
         call.cancel()
     wait_for(lambda: service.admission.running == 0, SOON)

@@ -1,4 +1,4 @@
-"""What every question passes: room, time, and callers who hang up."""
+"""Admission of requests: room, time, and callers who hang up."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 def test_a_quick_answer_and_a_slow_one_are_accounted_for() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     async def ask() -> None:
-        admission = Admission(Limits(), observer=kept)
+        admission = Admission(Limits(), observer=outcomes)
         answer = Answer(3, "d" * 64, "index", {})
         assert await admission.answer(RequestInfo("distance", "test", quick=True), lambda context: answer) is answer
         assert await admission.answer(QUESTION, lambda context: answer) is answer
         admission.close()
 
     run(ask)
-    assert [(f.reason, f.tier, f.caller) for f in kept.all] == [("OK", "index", ANONYMOUS)] * 2
-    assert all(f.seconds > 0 for f in kept.all)
+    assert [(f.reason, f.tier, f.caller) for f in outcomes.all] == [("OK", "index", ANONYMOUS)] * 2
+    assert all(f.seconds > 0 for f in outcomes.all)
 
 
 def test_an_error_is_accounted_for_by_its_reason() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     def fail(context: RequestContext) -> None:
         raise ConceptNotFound(["C1234567"], release="r")
@@ -79,7 +79,7 @@ def test_an_error_is_accounted_for_by_its_reason() -> None:
         raise ZeroDivisionError
 
     async def ask() -> None:
-        admission = Admission(Limits(), observer=kept)
+        admission = Admission(Limits(), observer=outcomes)
         with pytest.raises(ConceptNotFound):
             await admission.answer(QUESTION, fail)
         with pytest.raises(ZeroDivisionError):
@@ -87,29 +87,29 @@ def test_an_error_is_accounted_for_by_its_reason() -> None:
         admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["CONCEPT_NOT_FOUND", "INTERNAL"]
+    assert [f.reason for f in outcomes.all] == ["CONCEPT_NOT_FOUND", "INTERNAL"]
 
 
 def test_who_may_not_is_refused_before_the_work() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class NobodyKnown:
-        def caller(self, asked: RequestInfo) -> Caller:
-            if asked.credentials is None:
+        def caller(self, info: RequestInfo) -> Caller:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        def admit(self, caller: Caller, asked: RequestInfo) -> None:
+        def admit(self, caller: Caller, info: RequestInfo) -> None:
             raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: RequestInfo) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return False
 
     def never(context: RequestContext) -> None:
         raise AssertionError("worked for somebody who may not")
 
     async def ask() -> None:
-        admission = Admission(Limits(), NobodyKnown(), kept)
+        admission = Admission(Limits(), NobodyKnown(), outcomes)
         with pytest.raises(NotAuthenticated):
             await admission.answer(QUESTION, never)
         with pytest.raises(NotAllowed, match="'ann' lacks the scope 'names'"):
@@ -119,29 +119,29 @@ def test_who_may_not_is_refused_before_the_work() -> None:
         admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
+    assert [f.reason for f in outcomes.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
 
 
 def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class Elsewhere:
-        async def caller(self, asked: RequestInfo) -> Caller:
+        async def caller(self, info: RequestInfo) -> Caller:
             await asyncio.sleep(0)
-            if asked.credentials is None:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        async def admit(self, caller: Caller, asked: RequestInfo) -> None:
+        async def admit(self, caller: Caller, info: RequestInfo) -> None:
             await asyncio.sleep(0)
-            if asked.size > 1:
+            if info.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: RequestInfo) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return True
 
     async def ask() -> None:
-        admission = Admission(Limits(), Elsewhere(), kept)
+        admission = Admission(Limits(), Elsewhere(), outcomes)
         with pytest.raises(NotAuthenticated):
             await admission.identified(QUESTION)
         assert (
@@ -152,38 +152,40 @@ def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
         )
         with pytest.raises(RateLimited):
             await admission.answer(RequestInfo("distance", "test", credentials="x", size=2), lambda context: None)
-        known = Caller("bob", frozenset({"read"}))
+        authenticated = Caller("bob", frozenset({"read"}))
         assert (
-            await admission.answer(RequestInfo("distance", "test", caller=known), lambda context: context.caller.name)
+            await admission.answer(
+                RequestInfo("distance", "test", caller=authenticated), lambda context: context.caller.name
+            )
             == "bob"
         )
         admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
+    assert [f.reason for f in outcomes.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
 
 
 def test_what_needs_no_turn_of_the_loop_is_refused_and_accounted_for_alike() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class Readers:
-        def caller(self, asked: RequestInfo) -> Caller:
-            if asked.credentials is None:
+        def caller(self, info: RequestInfo) -> Caller:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        def admit(self, caller: Caller, asked: RequestInfo) -> None:
-            if asked.size > 1:
+        def admit(self, caller: Caller, info: RequestInfo) -> None:
+            if info.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: RequestInfo) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return False
 
     def fail(context: RequestContext) -> None:
         raise ValueError("a fault")
 
     async def ask() -> None:
-        admission = Admission(Limits(), Readers(), kept)
+        admission = Admission(Limits(), Readers(), outcomes)
         assert (
             admission.at_once(RequestInfo("distance", "test", credentials="x"), lambda context: context.caller.name)
             == "ann"
@@ -194,14 +196,14 @@ def test_what_needs_no_turn_of_the_loop_is_refused_and_accounted_for_alike() -> 
             (RateLimited, RequestInfo("distance", "test", credentials="x", size=2)),
             (ValueError, RequestInfo("distance", "test", credentials="x")),
         ]
-        for error, asked in refusals:
+        for error, info in refusals:
             with pytest.raises(error):
-                admission.at_once(asked, fail)
+                admission.at_once(info, fail)
         admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
-    assert kept.all[0].caller == Caller("ann", frozenset({"read"}))
+    assert [f.reason for f in outcomes.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
+    assert outcomes.all[0].caller == Caller("ann", frozenset({"read"}))
 
 
 def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
@@ -233,7 +235,7 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
     assert most == 2
 
 
-def test_who_waits_for_room_too_long_is_told() -> None:
+def test_a_request_that_waits_for_room_too_long_times_out() -> None:
     release = threading.Event()
 
     async def ask() -> None:
@@ -321,10 +323,10 @@ class SlowGraph(SnapshotGraph):
 @pytest.fixture(scope="module")
 def slow() -> Iterator[tuple[RunningService, Kept]]:
     graph: ConceptGraph = SlowGraph(example_graph().sections)
-    kept = Kept()
+    outcomes = Kept()
     assert isinstance(graph, SlowGraph)
-    with running_service(ServedGraph(graph.release, index=graph), observer=kept) as service:
-        yield service, kept
+    with running_service(ServedGraph(graph.release, index=graph), observer=outcomes) as service:
+        yield service, outcomes
 
 
 def wait_for(true: Callable[[], bool]) -> None:
@@ -335,22 +337,22 @@ def wait_for(true: Callable[[], bool]) -> None:
 
 
 def test_a_deadline_of_grpc_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     stub = GrpcAsker(service).stub
     batch = pb.DistancesRequest(packed=pb.PackedPairs(a=[6121] * 90_000, b=[18670] * 90_000))
     with pytest.raises(grpc.RpcError) as refused:
         stub.Distances(batch, timeout=0.25)
     assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    wait_for(lambda: bool(kept.all) and service.admission.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10  # of 22
-    assert kept.all[0].reason in ("CANCELLED", "TIMED_OUT")
+    assert outcomes.all[0].reason in ("CANCELLED", "TIMED_OUT")
 
 
 def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     SlowGraph.begun.clear()
     stub = GrpcAsker(service).stub
@@ -358,14 +360,14 @@ def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept
     future = stub.Distances.future(batch)
     SlowGraph.begun.wait(10)
     future.cancel()
-    wait_for(lambda: bool(kept.all) and service.admission.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10
-    assert kept.all[0].reason == "CANCELLED"
+    assert outcomes.all[0].reason == "CANCELLED"
 
 
 def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     SlowGraph.begun.clear()
     pair = b'["C0006121","C0018670"]'
@@ -376,9 +378,9 @@ def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService,
             b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
         )
         SlowGraph.begun.wait(10)
-    wait_for(lambda: bool(kept.all) and service.admission.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10
-    assert kept.all[0].reason == "CANCELLED"
+    assert outcomes.all[0].reason == "CANCELLED"
 
 
 def test_a_time_limit_of_http(slow: tuple[RunningService, Kept]) -> None:

@@ -62,7 +62,7 @@ def test_directions(ask: Asker) -> None:
     assert ask.distance("C0926510", "C0006121", direction="down")["hops"] == 2
 
 
-def test_a_retired_concept_is_taken_for_its_successor_and_told(ask: Asker) -> None:
+def test_a_retired_concept_is_replaced_by_its_successor_visibly(ask: Asker) -> None:
     assert ask.distance("C9000901", "C0005847")["merged"] == {"C9000901": "C0042449"}
     assert ask.distance("C9000901", ISOLATED)["merged"] == {"C9000901": "C0042449"}
     assert ask.path("C9000901", ISOLATED) == {**ask.path("C9000901", ISOLATED), "path": None}
@@ -219,8 +219,8 @@ def test_limits_are_named(ask: Asker) -> None:
         (lambda: ask.search("brain", limit=4), "too many hits: found 4; this service allows 3"),
         (lambda: ask.pack([cui] * 4, 1), "too many pack concepts: found 4"),
     ]
-    for call, told in refusals:
-        with pytest.raises(Refused, match=told) as refused:
+    for call, pattern in refusals:
+        with pytest.raises(Refused, match=pattern) as refused:
             call()
         assert refused.value.reason == "LIMIT_EXCEEDED"
         assert refused.value.status in ("413", "RESOURCE_EXHAUSTED")

@@ -1,4 +1,4 @@
-"""Which release is served: opened, exchanged under load, closed when nobody uses it; and what a dead store does."""
+"""The release that is served: opened, exchanged under load, closed after its last use; and a store that is down."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wait_for(true: Callable[[], bool]) -> None:
 
 
 class Closable(SnapshotGraph):
-    """Tells whether it was closed."""
+    """Records its closing."""
 
     closed = False
 
@@ -89,14 +89,14 @@ def test_what_is_served_must_be_one_release() -> None:
 
 def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
     holder = GraphHolder()
-    told: list[str] = []
-    holder.on_state_change(told.append)
+    reported: list[str] = []
+    holder.on_state_change(reported.append)
     states: list[State] = ["ready", "ready", "degraded", "ready"]
     for state in states:
         holder.set_state(state)
     holder.close()
     holder.set_state("ready")
-    assert told == ["ready", "degraded", "ready", "stopping"]
+    assert reported == ["ready", "degraded", "ready", "stopping"]
 
 
 # Snapshots

@@ -141,7 +141,7 @@ class CachedGraph(ConceptGraph):
 
     @property
     def release(self) -> Release:
-        """What was loaded."""
+        """The loaded release."""
         return self._release
 
     @property

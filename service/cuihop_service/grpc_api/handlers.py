@@ -1,5 +1,5 @@
-"""The RPCs of the contract: each turns its message into a question for the core, and the answer into a message."""
-# ruff: noqa: N802, D102 - the names are the contract's, which says what each does
+"""The RPCs of the contract: from a message to a call of the core, and from its answer to a message."""
+# ruff: noqa: N802, D102 - the names are the contract's, which documents each
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Rpc:
 
     Attributes:
         context: gRPC's own.
-        head: the question so far: caller and metadata; the rest comes with the message.
+        head: the request as far as its metadata goes; the rest comes with the message.
     """
 
     context: Context
@@ -65,8 +65,8 @@ class ConceptGraphHandlers:
     """The service of the contract. Its handlers get an `Rpc` in the place of gRPC's context: see `begin`.
 
     Args:
-        core: who answers.
-        admission: what every question passes.
+        core: the operations.
+        admission: of every request.
     """
 
     def __init__(self, core: ConceptService, admission: Admission) -> None:
@@ -134,7 +134,7 @@ class ConceptGraphHandlers:
         def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
             with core.holder.lent() as served:
-                pairs = messages.asked_pairs(request, core.limits, served.release.identifiers)
+                pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
             context.answer = core.distances(pairs, **bounds, context=context)
             return messages.distances_message(context.answer)
 
@@ -222,7 +222,7 @@ class ConceptGraphHandlers:
                     semantic_types=[pb.SemanticType(tui=tui, name=name) for tui, name in concept.semantic_types],
                     parents=concept.parents,
                     children=concept.children,
-                    definitions=[pb.Definition(sab=told.sab, text=told.text) for told in concept.definitions],
+                    definitions=[pb.Definition(sab=d.sab, text=d.text) for d in concept.definitions],
                     sabs=concept.sabs,
                 )
                 for concept in answer.value.concepts
@@ -275,10 +275,10 @@ class ConceptGraphHandlers:
 
 
 def _subject(context: Context) -> str | None:
-    """The name in the certificate that the caller has shown, its common name first; None without one."""
-    shown = context.auth_context()
+    """The name in the caller's certificate, its common name first; None without one."""
+    properties = context.auth_context()
     for kind in ("x509_common_name", "x509_subject_alternative_name"):
-        for name in shown.get(kind, ()):
+        for name in properties.get(kind, ()):
             if name:  # a certificate without a common name has an empty one here
                 return name.decode("utf-8", "replace")
     return None

@@ -1,4 +1,4 @@
-"""``/v1/cypher``: a curator's own query, read-only, bounded, and written down."""
+"""``/v1/cypher``: a curator's own query, read-only, bounded, and in the audit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CypherRequest(BaseModel):
         dict[str, Any],
         Field(max_length=100, description="Values for its $names.", examples=[{"cui": "C0006121"}]),
     ] = {}
-    limit: Annotated[int | None, Field(ge=1, le=2**31 - 1, strict=True, description="At most so many rows.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=2**31 - 1, strict=True, description="At most this many rows.")] = None
 
 
 class CypherNotification(BaseModel):
@@ -70,11 +70,11 @@ class CypherNotification(BaseModel):
 
 
 class CypherAnswer(BaseModel):
-    """What the query returned."""
+    """Rows of a query."""
 
     columns: Annotated[list[str], Field(description="Names of the columns.", examples=[["parent"]])]
     rows: Annotated[list[list[Any]], Field(description="One list a row.", examples=[[["C0006104"]]])]
-    truncated: Annotated[bool, Field(description="Whether there are more rows.", examples=[False])]
+    truncated: Annotated[bool, Field(description="True where there are more rows.", examples=[False])]
     limit: Annotated[int, Field(description="The most rows that could have come.", examples=[1000])]
     notifications: Annotated[
         list[CypherNotification],
@@ -139,13 +139,13 @@ def cypher_routes(
     """The route, for `more_routes` of the application.
 
     Args:
-        responder: turns requests into questions.
+        responder: of the service.
         connection: to the database, best as a user that may only read.
-        names: whether the service shows names; a query could read them, so that without there are no queries.
+        names: False refuses queries: the service hides names, and a query could read them.
         seconds: the most that one query may take.
         rows: the most that one query may return.
         running: queries at a time, and half of them of one caller; more are refused. A query counts until the
-            database has stopped working on it, also where nobody waits for it any more.
+            database has stopped working on it, also after its caller has gone.
     """
     router = APIRouter(prefix="/v1")
     room = _Room(running)
@@ -205,7 +205,7 @@ def cypher_routes(
 
 
 def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jConnection:
-    """A connection for curators' queries: apart from the service's own, and as another user where one is given."""
+    """A connection for curators' queries, separate from the service's own, as another user where one is given."""
     own = replace(
         service,
         timeout=settings.cypher_seconds,
@@ -219,7 +219,7 @@ def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jC
 
 
 def _check_parameters(value: Any, name: str = "parameters", depth: int = 0) -> None:
-    """Refuse what the database's protocol cannot carry."""
+    """Refuse values that the database's protocol cannot carry."""
     if depth > _DEEPEST:
         raise InputError("too deep", column=name, expected=f"at most {_DEEPEST} lists or objects within one another")
     if isinstance(value, dict):

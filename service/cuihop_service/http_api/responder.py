@@ -1,4 +1,4 @@
-"""One request and its answer: headers in, the question through the admission, bytes and headers out."""
+"""One HTTP request and its response: headers in, admission, bytes and headers out."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ __all__ = [
 T = TypeVar("T")
 
 CALLER = "cuihop_caller"
-"""Key of the ASGI scope: who asks, where that was learnt before the body was read."""
+"""Key of the ASGI scope: the caller, authenticated before the body was read."""
 
 SUBJECT = "cuihop_subject"
-"""Key of the ASGI scope: the name in the certificate that the caller has shown."""
+"""Key of the ASGI scope: the name in the caller's certificate."""
 
 PRIVATE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Accept-Encoding"}
-"""Headers of an answer to ``GET``: whoever keeps it asks before using it again."""
+"""Headers of an answer to ``GET``: a cache revalidates it before each use."""
 
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
 
 
 class Responder:
-    """Turns requests into questions and answers into responses.
+    """From HTTP requests to calls of the core, and from its answers to responses.
 
     Args:
-        core: who answers.
-        admission: what every question passes.
+        core: the operations.
+        admission: of every request.
     """
 
     def __init__(self, core: ConceptService, admission: Admission) -> None:
@@ -69,38 +69,37 @@ class Responder:
         scope: Scope = "read",
         quick: bool = False,
         release: str | None = None,
-        question: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Response:
-        """The response to a question.
+        """The response to a request.
 
         Args:
-            request: as it came.
+            request: the framework's.
             operation: its name.
-            work: gives the answer.
-            fields: turns the answer into what is written.
-            size: pairs, concepts or sets in the question.
-            scope: what the caller must have.
-            quick: whether it is answered without a thread.
-            release: the digest that the caller wants the answer from; None for whichever is served.
-            question: gives the body's fields; None where the framework has read them, or where there is none.
+            work: computes the answer.
+            fields: of the JSON, from the answer.
+            size: number of pairs, concepts or sets.
+            scope: that the caller needs.
+            quick: True for an answer without a thread.
+            release: digest of the release that the caller demands; None for any.
         """
-        known = request.headers.get("if-none-match") if request.method == "GET" else None
+        tags = request.headers.get("if-none-match") if request.method == "GET" else None
 
-        def made(context: RequestContext) -> tuple[bytes | None, str]:
+        def body_and_tag(context: RequestContext) -> tuple[bytes | None, str]:
             served = self.core.holder.current
             if served is not None:
                 _check_release(release, served.digest)
-                if known is not None and (tag := self._tag(request, served.digest, context)) in known:
+                if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
                     return None, tag
             answer = context.answer = work(context)
-            _check_release(release, answer.digest)  # another one may have taken its place meanwhile
+            _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, context)
 
-        if question is None and request.method != "GET":
-            read = await request.json()  # the framework has read it before
-            question = lambda: read  # noqa: E731 - half of it would be a signature
+        question = None
+        if request.method != "GET":
+            content = await request.json()  # parsed before
+            question = lambda: content  # noqa: E731 - half of it would be a signature
         info = self.request_info(request, operation, size=size, scope=scope, quick=quick, question=question)
-        body, tag = await until_gone(request, self.admission.answer(info, made), quick=quick)
+        body, tag = await until_gone(request, self.admission.answer(info, body_and_tag), quick=quick)
         headers = {"X-Request-Id": info.request_id}
         if request.method == "GET":
             headers |= PRIVATE_HEADERS
@@ -123,10 +122,10 @@ class Responder:
         quick: bool = False,
         question: Callable[[], Mapping[str, Any]] | None = None,
     ) -> RequestInfo:
-        """What the request tells of a question. Without the question's fields, they are the query string's.
+        """The request's description. Without ``question`` its content is that of the query string.
 
         Raises:
-            InputError: a time limit that is no number.
+            InputError: a time limit that is not a number.
         """
         seconds = request.headers.get(_TIMEOUT_HEADER)
         return request_info(
@@ -139,17 +138,17 @@ class Responder:
             question=question or (lambda: dict(request.query_params)),
         )
 
-    def tag(self, path: str, asked: str, digest: str, caller: Caller) -> str:
-        """The ETag, which changes whenever another answer may come of the same request.
+    def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:
+        """The ETag, which changes whenever the same request may have another answer.
 
         Args:
             path: of the request.
-            asked: its query string.
+            query: its query string.
             digest: of the release that answers.
-            caller: who asks.
+            caller: of the request.
         """
-        told = f"{digest} {path} {asked} {self.core.sees_names(caller)} {cuihop.__version__}"
-        return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+        content = f"{digest} {path} {query} {self.core.sees_names(caller)} {cuihop.__version__}"
+        return f'W/"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
 
     def _tag(self, request: Request, digest: str, context: RequestContext) -> str:
         scope = request.scope
@@ -157,10 +156,10 @@ class Responder:
 
 
 def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
-    """The question as far as the head of its request goes: credentials, certificate, address, identifier.
+    """The description of a request by its head: credentials, certificate, address, identifier.
 
     Args:
-        request: as it came.
+        request: the framework's.
         operation: its name.
         others: further attributes of `RequestInfo`.
     """
@@ -177,9 +176,9 @@ def request_info(request: Request, operation: str, **others: Any) -> RequestInfo
     )
 
 
-def _check_release(asked: str | None, served: str) -> None:
-    if asked is not None and asked != served:
-        raise ReleaseMismatch(f"asked for release {asked}, and release {served} is served")
+def _check_release(demanded: str | None, served: str) -> None:
+    if demanded is not None and demanded != served:
+        raise ReleaseMismatch(f"asked for release {demanded}, and release {served} is served")
 
 
 def _seconds(text: str) -> float:
@@ -194,23 +193,23 @@ def _seconds(text: str) -> float:
 
 def request_id_of(request: Request) -> str:
     """The caller's own identifier of the request, or a new one. Always the same for one request."""
-    known: str | None = request.scope.get("cuihop_request_id")
-    if known is None:
-        known = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
-    return known
+    request_id: str | None = request.scope.get("cuihop_request_id")
+    if request_id is None:
+        request_id = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
+    return request_id
 
 
 def usable_request_id(given: str) -> str:
-    """The caller's identifier of a request where it is short and printable, or a new one."""
+    """The caller's identifier of a request if it is short and printable, else a new one."""
     usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
     return given if usable else os.urandom(16).hex()
 
 
 async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:
-    """The answer; where the caller hangs up before it is made, the work is cancelled.
+    """The answer; the work is cancelled if the caller hangs up before.
 
     Raises:
-        Cancelled: nobody reads it.
+        Cancelled: the caller hung up.
         GraphUnavailable: the service stops.
         CuihopError: as the answer does.
     """
@@ -236,6 +235,6 @@ async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = Fa
 
 
 async def _hung_up(request: Request) -> None:
-    """Returns when the connection ends. The body has been read before."""
+    """Wait for the end of the connection. The body has been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

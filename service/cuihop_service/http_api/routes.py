@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from typing import Annotated
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -36,7 +38,7 @@ NDJSON = "application/x-ndjson"
 CuiParameter = Annotated[str, Query(description="An identifier.", examples=["C0006121"])]
 OtherParameter = Annotated[str, Query(description="An identifier.", examples=["C0018670"])]
 DirectionParameter = Annotated[
-    Direction, Query(description="Which way hops go: either way, from child to parent, from parent to child.")
+    Direction, Query(description="Direction of hops: either way, from child to parent, from parent to child.")
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
@@ -44,8 +46,8 @@ BoundParameter = Annotated[
 ReleaseParameter = Annotated[
     str | None,
     Query(
-        description="Digest of the release to answer from. With it the answer may be kept for ever; if another release "
-        "is served, the request fails.",
+        description="Digest of the release to answer from. With it the answer may be cached for ever; if another "
+        "release is served, the request fails.",
         pattern="^[0-9a-f]{64}$",
     ),
 ]
@@ -60,8 +62,8 @@ _PROBLEMS = problem_responses(
         404: "A concept is unknown.",
         409: "Another release is served.",
         410: "A concept is retired without one exact successor.",
-        413: "The question is larger than the service allows.",
-        429: "Too many questions; see Retry-After.",
+        413: "The request is larger than the service allows.",
+        429: "Too many requests; see Retry-After.",
         503: "The store cannot be reached: try again.",
         504: "The answer took longer than allowed.",
     }
@@ -71,7 +73,7 @@ _PROBLEMS = problem_responses(
 def routes(responder: Responder) -> APIRouter:
     """The routes of the operations."""
     core = responder.core
-    router = APIRouter(prefix="/v1", responses=_PROBLEMS)
+    router = APIRouter(prefix="/v1", responses=_PROBLEMS, route_class=_OrjsonRoute)
 
     @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
     async def distance(
@@ -122,8 +124,8 @@ def routes(responder: Responder) -> APIRouter:
     async def stream_distances(request: Request) -> Response:
         """Batches without end: a line is answered before the next one is read. An error ends the stream.
 
-        What is wrong with the first line, or with who sends it, is the status of the answer, unless that line takes
-        longer than a second to come.
+        A fault of the first line, or of the credentials, is the status of the answer, unless that line takes longer
+        than a second to come.
         """
         await responder.admission.allowed(responder.request_info(request, "stream_distances"))
         lines = _streamed(responder, request)
@@ -156,9 +158,9 @@ def routes(responder: Responder) -> APIRouter:
     async def neighbourhood(
         request: Request,
         cui: CuiParameter,
-        hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within so many hops.")] = 1,
+        hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within this many hops.")] = 1,
         direction: DirectionParameter = "any",
-        limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most so many.")] = None,
+        limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most this many.")] = None,
         release: ReleaseParameter = None,
     ) -> Response:
         """The concepts within some hops of one, nearest first."""
@@ -193,7 +195,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
     async def pack(request: Request, question: PackRequest) -> Response:
-        """All distances up to a bound among distinct concepts: what an evaluation needs of a graph."""
+        """All distances up to a bound among distinct concepts, all that an evaluation needs of a graph."""
         return await responder.answer(
             request,
             "pack",
@@ -204,7 +206,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
     async def relevance(request: Request, question: RelevanceRequest) -> Response:
-        """IoU and nn-IoU of two concept sets, and through whom each near concept earned λ."""
+        """IoU and nn-IoU of two concept sets, with the witnesses of each near concept."""
         return await responder.answer(
             request,
             "set_relevance",
@@ -228,7 +230,7 @@ def routes(responder: Responder) -> APIRouter:
     async def search(
         request: Request,
         text: Annotated[str, Query(description="Words, each the beginning of one of a name; or an identifier.")],
-        limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most so many hits.")] = 10,
+        limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most this many hits.")] = 10,
         release: ReleaseParameter = None,
     ) -> Response:
         """Concepts by name, synonym or identifier, best first."""
@@ -243,7 +245,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
     async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
-        """What the release knows of one concept."""
+        """One concept as the release describes it."""
         return await responder.answer(
             request,
             "get_concept",
@@ -257,7 +259,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
     async def concepts(request: Request, question: ConceptsRequest) -> Response:
-        """What the release knows of each concept."""
+        """Concepts as the release describes them."""
         return await responder.answer(
             request,
             "get_concept",
@@ -271,7 +273,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.post("/resolutions", response_model=response_models.ResolutionsBody, tags=["concepts"])
     async def resolutions(request: Request, question: ResolutionsRequest) -> Response:
-        """What became of identifiers. Never fails because of one."""
+        """Resolution of each identifier. Never fails because of one."""
         return await responder.answer(
             request,
             "resolve",
@@ -282,7 +284,7 @@ def routes(responder: Responder) -> APIRouter:
 
     @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
     async def release(request: Request) -> Response:
-        """Which release is served, from where, and within which limits."""
+        """The release that is served, its source, and the limits of the service."""
 
         def work(context: RequestContext) -> bytes:
             with core.holder.lent() as served:
@@ -296,6 +298,32 @@ def routes(responder: Responder) -> APIRouter:
         return Response(body, headers=headers, media_type="application/json")
 
     return router
+
+
+class _OrjsonRequest(Request):
+    """A request whose JSON orjson reads."""
+
+    async def json(self) -> Any:
+        """The body; read by the standard library where orjson refuses it, for the same errors as the framework's."""
+        if not hasattr(self, "_json"):
+            body = await self.body()
+            try:
+                self._json = orjson.loads(body)
+            except ValueError:
+                self._json = json.loads(body)
+        return self._json
+
+
+class _OrjsonRoute(APIRoute):
+    """A route that reads JSON with orjson."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def with_orjson(request: Request) -> Response:
+            return await handler(_OrjsonRequest(request.scope, request.receive))
+
+        return with_orjson
 
 
 class _Stream(Response):
@@ -362,7 +390,7 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     info = responder.request_info(
-        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump
+        request, "stream_distances", size=size, quick=core.is_quick(size), question=lambda: orjson.loads(line)
     )
     return await responder.admission.answer(info, work)
 

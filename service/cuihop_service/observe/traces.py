@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: one for each question, one for each transaction that it needs in Neo4j.
+"""Spans of OpenTelemetry: one for each request, and one for each of its transactions in Neo4j.
 
 Needs the extra ``traces``. Nothing here is imported where traces are off.
 """
@@ -30,12 +30,12 @@ Opened: TypeAlias = tuple[Span, Token[contexts.Context]]
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _TRACER = contexts.create_key("cuihop-tracer")
-"""In the context of a question: who makes spans below it. There is no tracer for the whole process, which packages that
-trace on their own would use, and some show what was asked."""
+"""Key of the tracer in the context of a request. The process has no global tracer: packages with traces of
+their own would use it, and some record the content of requests."""
 
 
 def exporting_provider() -> TracerProvider:
-    """Sends spans by OTLP. Where to, how many and under which name: the ``OTEL_…`` variables of OpenTelemetry."""
+    """Exporter of spans by OTLP. Address, sampling and name come from the ``OTEL_…`` variables of OpenTelemetry."""
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -48,17 +48,17 @@ def exporting_provider() -> TracerProvider:
 
 
 class Tracing:
-    """An `Observer` that opens a span for each question, below the caller's own where ``traceparent`` names one.
+    """An `Observer` that opens a span for each request, below the caller's own where ``traceparent`` names one.
 
     Args:
-        tracer: makes the spans.
+        tracer: of the spans.
     """
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
     def started(self, info: RequestInfo) -> Opened:
-        """See `Observer`. The span is the current one for whatever the question has done, in threads too."""
+        """See `Observer`. The span is the current one for all work of the request, in threads too."""
         span = self._tracer.start_span(
             f"cuihop {info.operation}",
             contexts.Context() if info.trace is None else _PROPAGATOR.extract({"traceparent": info.trace}),
@@ -90,7 +90,7 @@ class Tracing:
 
 
 class TracedConnection(Neo4jConnection):
-    """A connection whose read transactions are spans, where they belong to a question.
+    """A connection whose read transactions are spans, where they belong to a request.
 
     The spans show neither statement nor parameters.
     """

@@ -54,8 +54,8 @@ def quick(server: RedisServer) -> RedisCache:
     return opened(server, pause=0.1)
 
 
-def is_used_again(shared: RedisCache) -> bool:
-    """Whether the shared level answers before long."""
+def recovers(shared: RedisCache) -> bool:
+    """True once the shared level answers again."""
     for _ in range(200):
         answer = CachedGraph(chain(), shared=shared).answered(PAIRS)
         assert answer.distances == EXPECTED
@@ -78,11 +78,11 @@ def test_replicas_share_what_one_of_them_computed(emptied: RedisServer) -> None:
 def test_a_better_answer_replaces_a_worse_one(emptied: RedisServer) -> None:
     far = [(CHAIN[0], CHAIN[10])]
     with contextlib.closing(opened(emptied)) as shared:
-        for bound, known in [(3, False), (2, True), (5, False), (4, True), (None, False), (3, True), (15, True)]:
+        for bound, cached in [(3, False), (2, True), (5, False), (4, True), (None, False), (3, True), (15, True)]:
             graph = CachedGraph(chain(), shared=shared)  # with nothing in process
             answer = graph.answered(far, max_hops=bound)
             assert answer.distances == [10 if bound is None or bound >= 10 else None]
-            assert answer.from_cache.tolist() == [known]
+            assert answer.from_cache.tolist() == [cached]
 
 
 def test_a_new_release_on_the_same_redis_never_gets_old_answers(emptied: RedisServer) -> None:
@@ -117,9 +117,9 @@ def test_a_batch_is_one_command_to_read_and_one_to_write(emptied: RedisServer) -
         graph = CachedGraph(chain(), shared=shared)
         client.config_resetstat()
         graph.distances(PAIRS)
-        told = client.info("commandstats")
-        assert (told["cmdstat_mget"]["calls"], told["cmdstat_mset"]["calls"]) == (1, 1)
-        assert "cmdstat_client|setinfo" not in told
+        commands = client.info("commandstats")
+        assert (commands["cmdstat_mget"]["calls"], commands["cmdstat_mset"]["calls"]) == (1, 1)
+        assert "cmdstat_client|setinfo" not in commands
 
 
 # Values that are not what this cache wrote
@@ -192,7 +192,7 @@ def test_a_server_that_is_killed_costs_nothing_and_is_used_again_when_it_is_back
         assert numbers.held_back >= 1
         assert not numbers.reading
         killable_redis.start()
-        assert is_used_again(shared)
+        assert recovers(shared)
         assert shared.statistics.reading
 
 
@@ -208,7 +208,7 @@ def test_a_server_that_hangs_holds_up_few_calls_and_is_used_again_when_it_goes_o
         numbers = shared.statistics
         assert 1 <= numbers.errors < 10
         assert numbers.held_back >= 40
-        assert is_used_again(shared)
+        assert recovers(shared)
 
 
 def test_a_full_server_is_still_read(
@@ -244,7 +244,7 @@ def test_a_flushed_server_is_filled_again(emptied: RedisServer) -> None:
         assert CachedGraph(chain(), shared=shared).answered(PAIRS).from_cache.all()
 
 
-def test_a_wrong_password_fails_no_request_and_is_never_told(
+def test_a_wrong_password_fails_no_request_and_is_never_logged(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
@@ -373,6 +373,6 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
     ["", "localhost:6379", "http://localhost", "redis://:hid/den@localhost:6379", "redis://h:hidden@x:99999999"],
 )
 def test_what_is_no_address_is_refused_without_telling_its_password(address: str) -> None:
-    with pytest.raises(InputError, match="not the address of a Redis server") as told:
+    with pytest.raises(InputError, match="not the address of a Redis server") as raised:
         RedisCache(address)
-    assert "hid" not in str(told.value)
+    assert "hid" not in str(raised.value)
