@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuihop.errors import CuihopError
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import ANONYMOUS, Caller
 
 __all__ = ["NotingGuard"]
@@ -21,21 +21,21 @@ class NotingGuard:
         then: called with each question.
     """
 
-    def __init__(self, then: Callable[[Asked], None] = lambda asked: None) -> None:
+    def __init__(self, then: Callable[[RequestInfo], None] = lambda asked: None) -> None:
         self.error: CuihopError | None = None
         self.credentials: list[str | None] = []
-        self.asked: list[Asked] = []
+        self.asked: list[RequestInfo] = []
         self.then = then
 
-    def caller(self, asked: Asked) -> Caller:
+    def caller(self, asked: RequestInfo) -> Caller:
         self.credentials.append(asked.credentials)
         if self.error is not None:
             raise self.error
         return ANONYMOUS
 
-    def admit(self, caller: Caller, asked: Asked) -> None:
+    def admit(self, caller: Caller, asked: RequestInfo) -> None:
         self.asked.append(asked)
         self.then(asked)
 
-    def waits(self, asked: Asked) -> bool:
+    def waits(self, asked: RequestInfo) -> bool:
         return False

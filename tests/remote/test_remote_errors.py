@@ -12,7 +12,7 @@ from cuihop.remote.problems import Fault, Problem, failure_of, refusal
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import STATUSES, Status, status_of
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from example_graph import example_graph
 from remote.noting_guard import NotingGuard
 
@@ -83,7 +83,7 @@ def test_an_error_arrives_as_it_was_raised(graph: RemoteGraph, row: Status) -> N
 
 
 def test_a_request_is_known_by_the_same_name_on_both_sides() -> None:
-    def refuse(asked: Asked) -> None:
+    def refuse(asked: RequestInfo) -> None:
         if asked.operation == "path":
             raise errors.GraphUnavailable("not now")
 

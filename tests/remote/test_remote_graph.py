@@ -37,7 +37,7 @@ from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.port import Call
 from cuihop.remote.settings import RemoteSettings
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from example_graph import EDGES, RETIRED, example_graph
@@ -252,7 +252,7 @@ def test_a_batch_is_never_of_two_releases(scheme: str, monkeypatch: pytest.Monke
         RemoteGraph.open(address(running, scheme)) as graph,
     ):
 
-        def switch(asked: Asked) -> None:
+        def switch(asked: RequestInfo) -> None:
             if len(guard.asked) == 20:
                 running.holder.serve(ServedGraph(after.release, index=after))
 
