@@ -1,4 +1,4 @@
-"""Where user and password come from."""
+"""Sources of user and password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuihop.errors import InputError
 from cuihop.neo4j_graph.connection import Neo4jSettings
 
 
-def test_addresses_of_servers_are_told_from_paths() -> None:
+def test_the_scheme_marks_the_address_of_a_server() -> None:
     for address in ("bolt://h:7687", "neo4j://h", "neo4j+s://h", "BOLT://h"):
         assert is_neo4j_address(address)
     for address in ("graph.cuihop", "bolt.cuihop", "http://h", "neo4j:/x"):
