@@ -491,10 +491,17 @@ def test_each_transport_imports_its_own_packages_only(service: RunningService, s
     assert done.stderr == ""
 
 
-def test_without_the_extra_the_error_names_it(scheme: str) -> None:
+@pytest.mark.parametrize("call", ["cuihop.connect", "cuihop.remote.graph.RemoteGraph.open"])
+def test_without_the_extra_the_error_names_it(scheme: str, call: str) -> None:
     package = "grpc" if scheme == "grpc" else "urllib3"
-    code = f"import sys; sys.modules[{package!r}] = None; import cuihop; cuihop.connect('{scheme}://127.0.0.1:1')"
-    assert "pip install 'cuihop[remote]'" in in_a_new_process(code).stderr
+    code = f"import sys; sys.modules[{package!r}] = None; import cuihop.remote.graph; {call}('{scheme}://127.0.0.1:1')"
+    done = in_a_new_process(code)
+    assert "ModuleNotFoundError" in done.stderr
+    assert "pip install 'cuihop[remote]'" in done.stderr
+
+
+def test_without_the_extra_a_command_names_it(scheme: str) -> None:
+    package = "grpc" if scheme == "grpc" else "urllib3"
     code = (
         f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['search', 'x', '-g', '{scheme}://127.0.0.1:1']\n"
         "from cuihop.cli import main; main()"

@@ -74,6 +74,7 @@ class RemoteGraph(ConceptGraph):
         GraphUnavailable: no service of cuihop can be reached there.
         NotAuthenticated, NotAllowed: it does not accept the key.
         InputError: a file of TLS cannot be read.
+        ModuleNotFoundError: the extra ``remote`` is not installed; the message names it.
     """
 
     def __init__(self, settings: RemoteSettings) -> None:
@@ -388,13 +389,17 @@ class _Connection:
 
 
 def _new_transport(settings: RemoteSettings) -> Transport:
-    if settings.scheme.startswith("grpc"):
-        from cuihop.remote.grpc_transport import GrpcTransport
+    try:
+        if settings.scheme.startswith("grpc"):
+            from cuihop.remote.grpc_transport import GrpcTransport
 
-        return GrpcTransport(settings)
-    from cuihop.remote.http_transport import HttpTransport
+            return GrpcTransport(settings)
+        from cuihop.remote.http_transport import HttpTransport
 
-    return HttpTransport(settings)
+        return HttpTransport(settings)
+    except ModuleNotFoundError as error:
+        missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[remote]'"
+        raise ModuleNotFoundError(missing, name=error.name) from None
 
 
 def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
