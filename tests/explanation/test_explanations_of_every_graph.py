@@ -33,19 +33,19 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
 @pytest.mark.xdist_group("neo4j")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_graph_explains_alike(direction: Direction, graphs: list[ConceptGraph]) -> None:
-    def told(graph: ConceptGraph) -> list[object]:
-        asked = {"direction": direction, "unknown": "isolated"}
+    def explanations(graph: ConceptGraph) -> list[object]:
+        options = {"direction": direction, "unknown": "isolated"}
         images = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
         return [
-            explain_pair(A, B, graph, 2, **asked).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_pair(A, B, graph, hubs=[0, 1, 2, 9], **asked).as_dict(),  # type: ignore[arg-type]
-            explain_query(IMAGES, "a", graph, **images, **asked).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_query(IMAGES, "a", graph, hubs=[1], **images, **asked).as_dict(),  # type: ignore[arg-type]
+            explain_pair(A, B, graph, 2, **options).as_dict(),  # type: ignore[arg-type]
+            sensitivity_of_pair(A, B, graph, hubs=[0, 1, 2, 9], **options).as_dict(),  # type: ignore[arg-type]
+            explain_query(IMAGES, "a", graph, **images, **options).as_dict(),  # type: ignore[arg-type]
+            sensitivity_of_query(IMAGES, "a", graph, hubs=[1], **images, **options).as_dict(),  # type: ignore[arg-type]
         ]
 
-    expected = told(example_graph())
+    expected = explanations(example_graph())
     for graph in graphs:
-        assert told(graph) == expected
+        assert explanations(graph) == expected
 
 
 class Counting:

@@ -1,4 +1,4 @@
-"""What depends on n, λ and hubs: against `nn_iou`, `evaluate`, and NetworkX with the hubs taken out."""
+"""Sensitivity to n, λ and hubs: against `nn_iou`, `evaluate`, and NetworkX with the hubs removed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def distance_without_hubs(case: Case, most: int | None) -> Distance:
     hops = oracle(edges, case.direction)
     hops.add_nodes_from(case.nodes)
     hops.remove_nodes_from([node for node, degree in children.out_degree() if most is not None and degree > most])
-    known = {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(hops)}
-    return lambda a, b: 0 if a == b else known.get(a, {}).get(b)
+    lengths_from = {source: dict(lengths) for source, lengths in nx.all_pairs_shortest_path_length(hops)}
+    return lambda a, b: 0 if a == b else lengths_from.get(a, {}).get(b)
 
 
 def test_hubs_as_bridge_and_as_partner_by_hand(graph: ConceptGraph) -> None:
@@ -59,13 +59,13 @@ def test_another_way_round_a_hub_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "column"),
+    ("setting", "column"),
     [({"ns": [-1]}, "n"), ({"ns": []}, "ns"), ({"lams": []}, "lams"), ({"lams": [2]}, "lam"), ({"hubs": [-1]}, "hubs"),
      ({"hubs": [1.5]}, "hubs"), ({"direction": "left"}, "direction")],
 )  # fmt: skip
-def test_a_wrong_setting_is_refused(asked: dict[str, object], column: str) -> None:
+def test_a_wrong_setting_is_refused(setting: dict[str, object], column: str) -> None:
     with pytest.raises(InputError) as refused:
-        sensitivity_of_pair(VEINS, VESSELS, example_graph(), **asked)  # type: ignore[arg-type]
+        sensitivity_of_pair(VEINS, VESSELS, example_graph(), **setting)  # type: ignore[arg-type]
     assert refused.value.column == column
 
 

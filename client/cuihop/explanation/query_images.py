@@ -1,4 +1,4 @@
-"""The images that a question about a query speaks of."""
+"""The inputs of an explanation of a query: images, collection and ranking, checked."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class QueryImages:
         images: queries and corpus, identifiers resolved.
         query, above, below: names.
         concepts: of the query.
-        row_above, row_below: places in the corpus.
-        ranked: the places in the corpus that a ranking lists for the query, best first; ``None`` without one.
-        source: the ranking.
-        inputs: what each input is → how it was read.
+        row_above, row_below: rows of the corpus.
+        ranked: int64: rows of the corpus that a ranking lists for the query, best first; ``None`` without one.
+        source: of the ranking.
+        accounts: role of each input → summary of its parsing.
     """
 
     images: ImageCollection
@@ -44,7 +44,7 @@ class QueryImages:
     row_below: int
     ranked: npt.NDArray[np.int64] | None
     source: str
-    inputs: Mapping[str, str]
+    accounts: Mapping[str, str]
 
     @classmethod
     def of(
@@ -58,7 +58,7 @@ class QueryImages:
         ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None,
         unknown: Unknown,
     ) -> QueryImages:
-        """From what users give: see `cuihop.explanation.explain_query`, also for the errors."""
+        """Check the arguments of `cuihop.explanation.explain_query`, which has the errors too."""
         images = ImageCollection.of(queries, corpus, graph, unknown)
         if query not in images.queries:
             raise _no_image(query, "query", images.queries)
@@ -71,7 +71,7 @@ class QueryImages:
             raise InputError("one image twice", column="below", found=shown(below), expected="two images to compare")
         rows = {name: row for row, name in enumerate(images.corpus_names)}
         ranked, source = None, ""
-        inputs = {"concepts": images.queries.account, **({} if images.one else {"corpus": images.corpus.account})}
+        accounts = {"concepts": images.queries.account, **({} if images.one else {"corpus": images.corpus.account})}
         if ranking is not None:
             if not isinstance(ranking, Mapping | RankingInBlocks):
                 raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
@@ -88,9 +88,9 @@ class QueryImages:
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
             ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
-            inputs["ranking"] = lists.account
+            accounts["ranking"] = lists.account
         concepts = images.resolved.concepts(images.queries[query])
-        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source, inputs)
+        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source, accounts)
 
 
 def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:

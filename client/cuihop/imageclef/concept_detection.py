@@ -97,9 +97,9 @@ class DetectedConcepts:
             raise InputError("the file holds no image", file=path, expected=_EXPECTED)
         if checks is not None:
             checks.whole(listed, lines)
-        told = "no header" if header is None else f"header {shown(header)}"
-        strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_told}"
-        return cls(listed, lines, str(path), f"{told}, {_OFFICIALLY if official else strict}")
+        first = "no header" if header is None else f"header {shown(header)}"
+        strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_case}"
+        return cls(listed, lines, str(path), f"{first}, {_OFFICIALLY if official else strict}")
 
     @property
     def digest(self) -> str:
@@ -114,7 +114,7 @@ class DetectedConcepts:
 
 @dataclass(frozen=True, slots=True)
 class DetectionCounts:
-    """What went into an evaluation of concept detection.
+    """Counts of the inputs of an evaluation of concept detection.
 
     Attributes:
         images: of the ground truth.
@@ -226,13 +226,13 @@ def _values(
 
 
 def _is_header(fields: list[str], *, official: bool) -> bool:
-    """Recognise a header. ``COVID_1,C0040405`` is none: the letters ``ID`` alone are not enough.
+    """Recognise a header. ``COVID_1,C0040405`` is not one: the letters ``ID`` alone are not enough.
 
     The second column of names holds no digit. The organisers' evaluator wants ``ID`` in the first.
     """
     names, rest = fields[0], "".join(fields[1:]).strip()
-    known = "ID" in names or bool(rest and not official and len(fields) == 2)
-    return known and not any(map(str.isdigit, rest or names))
+    likely = "ID" in names or bool(rest and not official and len(fields) == 2)
+    return likely and not any(map(str.isdigit, rest or names))
 
 
 class _Checks:
@@ -248,8 +248,8 @@ class _Checks:
         self._rows = ConceptRows(self._fault, "line")
 
     @property
-    def lower_told(self) -> str:
-        """Number of concepts written in lower case."""
+    def lower_case(self) -> str:
+        """Note on the concepts written in lower case, or nothing."""
         return f", {self._rows.lower:,} in lower case read in upper case" if self._rows.lower else ""
 
     def row(self, line: int, fields: list[str], image: str) -> None:

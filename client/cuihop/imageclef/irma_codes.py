@@ -104,7 +104,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _axes(text: str, shape: Sequence[int], path: Path, line: int, column: int | None) -> tuple[str, ...]:
-    """The axes of a code, of so many positions each; of any number where no code was read before."""
+    """The axes of a code, each of the length in ``shape``; of any length if that is empty."""
     code = tuple(text.split("-"))
     if not all(map(_POSITIONS.fullmatch, code)):
         raise InputError(
@@ -145,7 +145,7 @@ def read_code_book(path: str | Path) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class IrmaCounts:
-    """What went into an evaluation of IRMA codes.
+    """Counts of the inputs of an evaluation of IRMA codes, and the sum of errors.
 
     Attributes:
         images: of the ground truth. right: with every position right. wildcards: with a ``*`` in the prediction.
@@ -193,7 +193,7 @@ def evaluate_irma(
         InputError: a file is not as expected; images are unknown or missing; names the line.
     """
     if (codes is None) == (branching is None):
-        raise InputError("how many labels are possible is not known", expected="either codes or branching")
+        raise InputError("the number of possible labels is missing", expected="either codes or branching")
     true, predicted = IrmaCodes.read(truth), IrmaCodes.read(predictions)
     _check_images(true, predicted, missing_wrong)
     count = len(next(iter(true.axes.values())))
@@ -205,7 +205,7 @@ def evaluate_irma(
                 "the code book has other axes", file=codes, found=f"{len(book)}",
                 expected=f"{count}, as in {true.source}",
             )  # fmt: skip
-        _check_known(true, book, codes)
+        _check_code_book(true, book, codes)
         labels = [branching_of(axis) for axis in book]
     errors = np.ones((len(true.axes), count), dtype=np.float64)
     for row, (image, correct) in enumerate(true.axes.items()):
@@ -258,11 +258,11 @@ def _error(correct: str, predicted: str, labels: Branching | int, true: IrmaCode
         ) from None  # fmt: skip
 
 
-def _check_known(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str | Path) -> None:
-    """Refuse a code book without a correct code: it would tell too few possible labels."""
-    known = [frozenset(axis) for axis in book]
+def _check_code_book(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str | Path) -> None:
+    """Refuse a code book that lacks a correct code: it would have too few possible labels."""
+    labels = [frozenset(axis) for axis in book]
     for image, code in true.axes.items():
-        for own, axis in zip(code, known, strict=True):
+        for own, axis in zip(code, labels, strict=True):
             if own not in axis and WILDCARD not in own:
                 raise InputError(
                     "not in the code book", file=true.source, line=true.lines[image], column=2, found=shown(own),
@@ -278,13 +278,13 @@ def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) ->
     shape = [len(axis) for axis in next(iter(true.axes.values()))]
     for image, code in predicted.axes.items():
         if image not in true.axes or [len(axis) for axis in code] != shape:
-            known = image in true.axes
+            present = image in true.axes
             raise InputError(
-                "not a code of the axes of the ground truth" if known else "not an image of the ground truth",
-                file=predicted.source, line=predicted.lines[image], column=2 if known else 1,
-                found=shown("-".join(code) if known else image),
-                expected=f"axes of {', '.join(map(str, shape))} positions" if known else f"an image of {true.source}",
-                advice=None if known else cause_of_strange_name(image, true.axes) or _other_images(true, predicted),
+                "not a code of the axes of the ground truth" if present else "not an image of the ground truth",
+                file=predicted.source, line=predicted.lines[image], column=2 if present else 1,
+                found=shown("-".join(code) if present else image),
+                expected=f"axes of {', '.join(map(str, shape))} positions" if present else f"an image of {true.source}",
+                advice=None if present else cause_of_strange_name(image, true.axes) or _other_images(true, predicted),
             )  # fmt: skip
     absent = [image for image in true.axes if image not in predicted.axes]
     if absent and not missing_wrong:
