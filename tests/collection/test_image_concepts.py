@@ -84,7 +84,7 @@ def test_rocov2_is_read_whole() -> None:
         ("a,HP:1;HP:2\nb,HP:1\n", 1, None, ["the header is missing"]),
         ("a,HP:1\nb,HP:1\n", 1, None, ["the header is missing"]),
         ("ID\na\n", 1, None, ["wrong number of columns", "found 1 in 'ID'", "two columns separated by a comma"]),
-        ("ID;CUIs\na;C0000001\n", 1, None, ["wrong number of columns"]),
+        ("ID;CUIs\na;C0000001;C0000002\n", 2, None, ["wrong number of columns", "quote the concepts"]),
         ("ID,CUIs\na,C0000001,C0000002\n", 2, None, ["wrong number of columns", "found 3"]),
         ("ID,CUIs\na,C0000001\nb\n", 3, None, ["wrong number of columns", "found 1 in 'b'"]),
         ("ID,CUIs\na,C0000001\nb,\na,C0000002\n", 4, 1, ["stands twice", "'a', as in line 2"]),

@@ -25,6 +25,7 @@ from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.resources.checkpoint import Checkpoint
+from cuihop.resources.resources import Resources
 from vectors_ranked import ranked_blocks, ranked_rows
 
 MEASURES = ["AP(kind)", "Rprec(kind)", "bpref(kind)", "nDCG(kind)", "mAP@7(kind)", "P@5(kind)", "AP(kind, side)"]
@@ -173,12 +174,13 @@ EMBEDDINGS = textwrap.dedent("""
     import sys
     import numpy as np
     from cuihop import embedding_ranking
+    from cuihop.resources.resources import Resources
     from cuihop.rankings import nearest_vectors
     nearest_vectors._OPERATIONS = 40 * 600 * 16
     table = np.random.default_rng(2).standard_normal((600, 16))
     images = {f"i{n}": "" for n in range(600)}
     def make(**options):
-        return embedding_ranking(images, table, 9, **options)
+        return embedding_ranking(images, table, 9, resources=Resources(**options))
 """)
 BM = textwrap.dedent("""
     import random, sys
@@ -240,11 +242,11 @@ def test_a_killed_ranking_goes_on_where_it_was(program: str, tmp_path: Path) -> 
 )
 def test_a_checkpoint_of_other_vectors_is_refused(tmp_path: Path, field: str, change: dict[str, object]) -> None:
     table = np.random.default_rng(2).standard_normal((50, 5))
-    path = tmp_path / "blocks"
+    kept = Resources(checkpoint=tmp_path / "blocks", keep_checkpoint=True)
 
     def ranked(table: npt.NDArray[np.float64] = table, k: int = 3, names: str = "i", **options: str) -> Ranking:
         images = {f"{names}{n}": "" for n in range(50)}
-        return embedding_ranking(images, table, k, checkpoint=path, keep_checkpoint=True, **options)  # type: ignore[arg-type]
+        return embedding_ranking(images, table, k, resources=kept, **options)  # type: ignore[arg-type]
 
     ranked()
     given = {**change, "table": table + 1.0} if "table" in change else change
@@ -271,7 +273,7 @@ def test_a_checkpoint_of_judged_blocks_depends_on_the_labels(collection: Path, t
 def test_a_ranking_that_was_read_has_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a Q0 b 1 1 r\n")
     with pytest.raises(InputError, match="a checkpoint goes with vectors"):
-        read_ranking(tmp_path / "run", ("a", "b"), checkpoint=tmp_path / "blocks")
+        read_ranking(tmp_path / "run", ("a", "b"), resources=Resources(checkpoint=tmp_path / "blocks"))
     with pytest.raises(InputError, match="made in blocks"):
         evaluate_judged({"a": ["b"]}, "AP", qrels={"a": {"b": 1}}, checkpoint=tmp_path / "blocks")
 
@@ -309,12 +311,13 @@ def test_blocks_stay_within_the_memory_allowed(
         import sys
         from pathlib import Path
         from cuihop.rankings.reading import read_ranking_in_blocks
+        from cuihop.resources.resources import Resources
         similarity, k, allowed = sys.argv[1], None if sys.argv[2] == "None" else int(sys.argv[2]), sys.argv[3]
         images = int(sys.argv[4])
         def work(file, images):
             names = [f"i{n:05}" for n in range(images)]
             made = read_ranking_in_blocks(f"{file}_{similarity}.npy", names, depth=k, similarity=similarity,
-                                          memory=allowed)
+                                          resources=Resources(memory=allowed))
             for found in made.in_order(lambda number, block: made.ranking_of(block).rows.sum()):
                 pass
         def peak():

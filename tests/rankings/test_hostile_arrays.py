@@ -182,11 +182,12 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_crash(tmp_path:
         import numpy as np, os, sys
         from cuihop.errors import InputError
         from cuihop.rankings.reading import read_ranking_in_blocks
+        from cuihop.resources.resources import Resources
         names = [f"i{n:05}" for n in range(20_000)]
         table = np.random.default_rng(1).standard_normal((20_000, 16))
         for change in (lambda: os.truncate("t.npy", 5_000), lambda: np.save("t.npy", table + 1)):
             np.save("t.npy", table)
-            ranking = read_ranking_in_blocks("t.npy", names, depth=5, memory="60MB")
+            ranking = read_ranking_in_blocks("t.npy", names, depth=5, resources=Resources(memory="60MB"))
             ranking.ranking_of(ranking.blocks[0])
             change()
             try:

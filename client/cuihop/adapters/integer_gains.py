@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cuihop.collection.judgements import Qrels
-from cuihop.collection.tables import LARGEST_GRADE
+from cuihop.collection.judgements import LARGEST_GRADE, Qrels
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n

@@ -36,6 +36,7 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.result import Evaluation
+from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
@@ -130,7 +131,7 @@ def compare_systems(
     if report is not None and report.suffix not in (".md", ".tex"):
         raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
     given = systems_named(systems)
-    rankings = {name: system for name, system in given.items() if isinstance(system, Path)}
+    rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)

@@ -52,6 +52,7 @@ from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["evaluate_ranking"]
 
@@ -186,7 +187,7 @@ def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | N
     check_without_concepts(asked.measures)
     ranked = judged_ranking(
         ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
-        memory=work.memory, threads=work.threads,
+        resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
     if isinstance(ranked, Ranking):
@@ -237,8 +238,8 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
-            threads=work.threads,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")

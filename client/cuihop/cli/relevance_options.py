@@ -11,10 +11,12 @@ from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_labels import ImageLabels
 from cuihop.collection.judgements import Qrels
 from cuihop.errors import InputError
+from cuihop.files.input_file import Readable
 from cuihop.measures import Measure
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
+from cuihop.resources.resources import Resources
 
 __all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given"]
 
@@ -43,21 +45,20 @@ def check_without_concepts(measures: Iterable[Measure]) -> None:
 
 
 def judged_ranking(
-    path: Path,
+    path: Readable,
     qrels: Qrels | None,
     labels: ImageLabels | None,
     *,
     depth: int | None,
     ties: Ties,
     similarity: Similarity | None,
-    memory: str,
-    threads: int | None,
+    resources: Resources,
 ) -> Ranking | RankingInBlocks:
-    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.ranking.read_ranking_in_blocks`."""
+    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.reading.read_ranking_in_blocks`."""
     if qrels is not None:
         return read_run(path, tuple(qrels), depth=depth, ties=ties)
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, similarity=similarity, memory=memory, threads=threads
+        path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
     )

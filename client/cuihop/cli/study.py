@@ -24,6 +24,7 @@ from cuihop.cli.print_evaluation import account_of
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import WORK_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import Table
@@ -180,9 +181,9 @@ def study(
     screen.print(f"Report, tables, figures and numbers: {out}")
 
 
-def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
-    """From NAME=FILE."""
-    found: dict[str, Path] = {}
+def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:
+    """Name → open file, from NAME=FILE."""
+    found: dict[str, InputFile] = {}
     for text in given:
         name, equals, path = (part.strip() for part in text.partition("="))
         if not (name and equals and path) or not name.isprintable():
@@ -191,7 +192,7 @@ def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
             raise typer.BadParameter(f"--embeddings: {name} is a ranking of the study itself; give it another name")
         if name in found:
             raise typer.BadParameter(f"--embeddings names {name!r} twice")
-        found[name] = Path(path)
+        found[name] = InputFile(path)
     return found
 
 

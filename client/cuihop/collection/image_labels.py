@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.concept_rows import check_image, fault_in_file
+from cuihop.collection.columns import place_of_column
+from cuihop.collection.concept_rows import RowFault, check_image, fault_in_file, fault_in_table
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import ArrowTable, is_table_file, is_table_object
+from cuihop.files.arrow_tables import ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
+from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, decoded_lines, shown
+from cuihop.files.text_lines import (
+    DELIMITERS,
+    counted,
+    csv_records,
+    decoded_lines,
+    delimiter_of,
+    first_line,
+    json_records,
+    shown,
+)
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "ImageLabels"]
 
@@ -36,7 +45,7 @@ MANUAL_LABELS: Mapping[str, frozenset[str]] = {
         {"C0000726", "C0006141", "C0023216", "C0030797", "C0037303", "C0037949", "C0817096", "C1140618"}
     ),
 }
-"""The manually annotated concepts of ImageCLEFmedical and ROCOv2, by what they tell.
+"""The manually annotated concepts of ImageCLEFmedical and ROCOv2 as labels of images.
 
 Modality: angiography, MRI, PET, CT, ultrasound, plain X-ray, optical coherence tomography. Organ: abdomen, breast,
 lower extremity, pelvis, skull, spine, chest, upper extremity.
@@ -49,13 +58,15 @@ class ImageLabels:
 
     Attributes:
         columns: the labels. Every column has the same images.
-        source: the file, or how else they came.
-        images_account: of concepts that are labels: how they were read.
+        source: the file, or another origin.
+        images_account: of labels from concepts, the account of these.
+        form: compression, delimiter and column of images, where the input was not plain CSV with the images first.
     """
 
     columns: Mapping[str, Mapping[str, str]]
     source: str = "memory"
     images_account: str | None = None
+    form: str = ""
 
     @property
     def images(self) -> tuple[str, ...]:
@@ -69,12 +80,12 @@ class ImageLabels:
 
     @cached_property
     def _codes(self) -> dict[tuple[str, ...], Int32]:
-        """What `codes` found."""
+        """Results of `codes`."""
         return {}
 
     @cached_property
-    def _rows_found(self) -> list[tuple[tuple[str, ...], Int64]]:
-        """What `rows` found last. A ranking is judged in parts, all of one corpus."""
+    def _last_rows(self) -> list[tuple[tuple[str, ...], Int64]]:
+        """The last results of `rows`. A ranking is judged in parts, all of one corpus."""
         return []
 
     @cached_property
@@ -86,62 +97,49 @@ class ImageLabels:
     def account(self) -> str:
         """Summary of the parsed input, in one line."""
         images, labels = counted(len(self.images), "image"), counted(len(self.columns), "label")
-        return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}"
+        form = f"; {self.form}" if self.form else ""
+        return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}{form}"
 
     @classmethod
-    def read(cls, path: str | Path) -> ImageLabels:
-        """Read a CSV or tab-separated file with a header: the image, then one column for each label.
+    def read(cls, path: Readable, *, image_column: str | None = None) -> ImageLabels:
+        """Read labels from a file, a pipe, or with ``-`` from standard input: the image, and a column for each label.
 
-        UTF-8, plain or gzipped; fields may be quoted. White space around values is not part of them; empty lines are
-        passed over. Parquet, Arrow and Feather files have the same columns, of text; a missing value is no label.
+        CSV with a header: UTF-8; columns separated by commas, tabs or semicolons; fields may be quoted. White space
+        around values is not part of them; empty lines are passed over. JSON Lines have an object in each line, Parquet,
+        Arrow and Feather files a row, of texts; a missing value is no label. Text may be compressed by gzip or zstd.
+
+        Args:
+            path: the input.
+            image_column: name of the column of images; the first without it.
 
         Raises:
             InputError: names the file, the line or row, what was found and what was expected.
-            ModuleNotFoundError: a Parquet or Arrow file, and pyarrow is not installed.
+            ModuleNotFoundError: a Parquet, Arrow or zstd file, and pyarrow is not installed.
         """
-        path = Path(path)
-        if is_table_file(path):
-            return cls._of_table(path)
-        lines = list(decoded_lines(path))
-        first = next((line for line in lines if line.strip()), "")
-        delimiter = "\t" if "\t" in first and "," not in first else ","
-        reader = csv.reader(lines, strict=True, delimiter=delimiter)
-        header: list[str] = []
-        columns: dict[str, dict[str, str]] = {}
-        seen: dict[str, int] = {}
-        line = 1
-        try:
-            for fields in reader:
-                fields = [field.strip() for field in fields]
-                if not any(fields):
-                    pass
-                elif not header:
-                    header = _checked_header(fields, path, line, delimiter)
-                    columns = {name: {} for name in header[1:]}
-                else:
-                    _check_row(fields, header, seen, path, line, delimiter)
-                    seen[fields[0]] = line
-                    for name, value in zip(header[1:], fields[1:], strict=True):
-                        columns[name][fields[0]] = value
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
-        if not seen:
-            raise InputError("the file holds no image", file=path, expected=_EXPECTED)
-        return cls(columns, str(path))
+        file = opened_input(path)
+        if file.form == "table":
+            return cls._of_table(file, image_column)
+        return _labels_of_text(file, image_column).labels()
 
     @classmethod
-    def _of_table(cls, given: object) -> ImageLabels:
-        from cuihop.collection.tables import labels_of_table
-
+    def _of_table(cls, given: object, image_column: str | None) -> ImageLabels:
         table = ArrowTable.of(given)
-        return cls(labels_of_table(table), table.source)
+        rows = _LabelRows(table.names, image_column, table.source, "row", fault_in_table(table), form=table.form)
+        for first, batch in table.batches():
+            texts = [
+                table.texts(first, batch, place, null=None if place == rows.image else "")
+                for place in range(len(table.names))
+            ]
+            columns = [[names[code] for code in codes.tolist()] for names, codes in texts]
+            for row, fields in enumerate(zip(*columns, strict=True), start=first):
+                rows.add(row, fields)
+        return rows.labels()
 
     @classmethod
-    def of(cls, labels: object) -> ImageLabels:
-        """From name of a label → image → value, or a table or DataFrame: first the images, then a column for each.
+    def of(cls, labels: object, *, image_column: str | None = None) -> ImageLabels:
+        """From name of a label → image → value, or a table or DataFrame: the images, and a column for each label.
 
-        ``None`` and NaN are no label.
+        ``None`` and NaN are no label. The images stand in the first column, or in the one that is named.
 
         Raises:
             InputError: it is neither, an image stands twice, or columns have different images.
@@ -150,23 +148,13 @@ class ImageLabels:
             return labels
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(labels, pandas.DataFrame):
-            images = [str(image) for image in labels.iloc[:, 0]]
-            names = list(map(str, labels.columns))
-            if len(names) < 2 or names[0].startswith("Unnamed:"):
-                raise InputError(
-                    "not labels of images", found=f"a DataFrame with the columns {', '.join(names)}",
-                    expected="the images, then a column for each label",
-                    advice=cause_of_columns(names, 1, ",") if len(names) > 1 else None,
-                )  # fmt: skip
-            if len(set(images)) < len(images):
-                twice = next(image for place, image in enumerate(images) if image in images[:place])
-                raise InputError(
-                    "an image stands twice in the DataFrame", found=shown(twice), expected="each image once"
-                )
-            texts = labels.iloc[:, 1:].astype(object).where(labels.iloc[:, 1:].notna(), "").astype(str)
-            return cls({str(name): dict(zip(images, texts[name], strict=True)) for name in texts}, "DataFrame")
+            rows = _LabelRows(list(map(str, labels.columns)), image_column, "DataFrame", "row", _fault_in_frame)
+            texts = labels.astype(object).where(labels.notna(), "").astype(str)
+            for row, fields in enumerate(texts.itertuples(index=False, name=None), start=1):
+                rows.add(row, fields)
+            return rows.labels()
         if is_table_object(labels):
-            return cls._of_table(labels)
+            return cls._of_table(labels, image_column)
         if not isinstance(labels, Mapping) or not labels or not all(isinstance(c, Mapping) for c in labels.values()):
             raise InputError(
                 "not labels of images", found=type(labels).__name__, expected="label → image → value, or a DataFrame"
@@ -190,7 +178,7 @@ class ImageLabels:
 
         Args:
             images: concepts of each image, such as ImageCLEF's manual ones.
-            groups: name of a label → the concepts that tell it.
+            groups: name of a label → its concepts.
         """
         return cls(
             {
@@ -208,10 +196,10 @@ class ImageLabels:
             InputError: an image has no row.
         """
         images = tuple(images)
-        for kept in self._rows_found:
-            if kept[0] is images:
-                self._rows_found.sort(key=lambda entry: entry is kept)  # the last to be forgotten
-                return kept[1]
+        for earlier in self._last_rows:
+            if earlier[0] is images:
+                self._last_rows.sort(key=lambda entry: entry is earlier)  # the last to be forgotten
+                return earlier[1]
         places = self._rows
         rows = np.fromiter((places.get(image, -1) for image in images), dtype=np.int64, count=len(images))
         if (rows < 0).any():
@@ -224,7 +212,7 @@ class ImageLabels:
                 expected="a row for every query and every image of the corpus",
                 advice=cause_of_strange_name(absent[0], places),
             )
-        self._rows_found[:] = [*self._rows_found[-1:], (images, rows)]
+        self._last_rows[:] = [*self._last_rows[-1:], (images, rows)]
         return rows
 
     def codes(self, labels: Sequence[str]) -> Int32:
@@ -265,10 +253,10 @@ class ImageLabels:
 
 def _both(ours: Int32, theirs: Int32) -> Int32:
     """Codes of two labels at once."""
-    known = (ours != UNLABELLED) & (theirs != UNLABELLED)
-    pairs = ours[known].astype(np.int64) * (int(theirs.max(initial=0)) + 1) + theirs[known]
+    labelled = (ours != UNLABELLED) & (theirs != UNLABELLED)
+    pairs = ours[labelled].astype(np.int64) * (int(theirs.max(initial=0)) + 1) + theirs[labelled]
     codes = np.full(len(ours), UNLABELLED, dtype=np.int32)
-    codes[known] = np.unique(pairs, return_inverse=True)[1]
+    codes[labelled] = np.unique(pairs, return_inverse=True)[1]
     return codes
 
 
@@ -278,30 +266,120 @@ def _text(value: object) -> str:
     return "" if missing else str(value)
 
 
-def _checked_header(fields: list[str], path: Path, line: int, delimiter: str) -> list[str]:
-    if len(fields) < 2 or not all(fields) or len(set(fields)) < len(fields):
-        raise InputError(
-            "not a header of labels",
-            file=path,
-            line=line,
-            found=shown(",".join(fields)),
-            expected="names of the image column and of each label, each once",
-            advice=cause_of_columns(fields, 2 if len(fields) < 2 else len(fields) - 1, delimiter),
-        )
-    return fields
+class _LabelRows:
+    """Rows of images and their labels, with one set of checks for every form of input.
+
+    Args:
+        names: of all columns. image_column: that of the images; the first without it.
+        source: name of the file, or type of the object. unit: line or row. fault: makes the error about a row.
+        line: of the header in a text file. delimiter: between its columns. form: see `ImageLabels`.
+
+    Raises:
+        InputError: columns are missing, without a name, or stand twice.
+    """
+
+    def __init__(
+        self, names: Sequence[str], image_column: str | None, source: str, unit: str, fault: RowFault,
+        *, line: int | None = None, delimiter: str = ",", form: str = "",
+    ) -> None:  # fmt: skip
+        def header_fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
+            return InputError(problem, file=source, line=line, found=found, expected=expected, advice=advice)
+
+        index = len(names) > 0 and names[0].startswith("Unnamed:")
+        if len(names) < 2 or not all(names) or len(set(names)) < len(names) or index:
+            raise header_fault(
+                "not a header of labels" if line is not None else "not columns of labels",
+                shown(delimiter.join(names)), "the image column and one for each label, each name once",
+                cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, delimiter),
+            )  # fmt: skip
+        self.image = 0 if image_column is None else place_of_column(names, image_column, header_fault)
+        self._labels = [place for place in range(len(names)) if place != self.image]
+        self._columns: list[dict[str, str]] = [{} for _ in self._labels]
+        self._names, self._source, self._unit, self._fault = names, source, unit, fault
+        self._form = ", ".join(filter(None, (form, f"images in {names[self.image]}" if self.image else "")))
+        self._rows: dict[str, int] = {}
+
+    def add(self, row: int, fields: Sequence[str]) -> None:
+        """The next row, with a field for each column.
+
+        Raises:
+            InputError: the image is missing or stands twice.
+        """
+        image = fields[self.image].strip()
+        if not image or image in self._rows:
+            check_image(image, row, self._rows.get(image), self._fault, self._unit)
+        self._rows[image] = row
+        for column, place in zip(self._columns, self._labels, strict=True):
+            column[image] = fields[place].strip()
+
+    def labels(self) -> ImageLabels:
+        """The labels of all rows.
+
+        Raises:
+            InputError: there is no row.
+        """
+        if not self._rows:
+            holder = "file" if self._unit == "line" else "table"
+            raise InputError(f"the {holder} holds no image", file=self._source, expected=_EXPECTED)
+        columns = {self._names[place]: column for place, column in zip(self._labels, self._columns, strict=True)}
+        return ImageLabels(columns, self._source, form=self._form)
 
 
-def _check_row(
-    fields: list[str], header: list[str], seen: Mapping[str, int], path: Path, line: int, delimiter: str
-) -> None:
-    if len(fields) != len(header):
-        raise InputError(
-            "wrong number of columns",
-            file=path,
-            line=line,
-            found=f"{len(fields)} in {shown(','.join(fields))}",
-            expected=f"{len(header)}, as in the header",
-            advice=cause_of_columns(fields, len(header), delimiter),
-        )
-    if not fields[0] or fields[0] in seen:
-        check_image(fields[0], line, seen.get(fields[0]), fault_in_file(path), "line")
+def _fault_in_frame(
+    problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
+) -> InputError:
+    return InputError(
+        f"{problem} in the DataFrame", column=f"image, row {row:,}", found=found, expected=expected, advice=advice
+    )
+
+
+def _labels_of_text(file: InputFile, image_column: str | None) -> _LabelRows:
+    """The rows of CSV or JSON Lines."""
+    first, lines = first_line(decoded_lines(file))
+    if first.lstrip().startswith("{"):
+        return _labels_of_json(file, lines, image_column)
+    delimiter = delimiter_of(first)
+    rows, width = None, 0
+    for line, record in csv_records(lines, file.name, _EXPECTED, delimiter):
+        fields = [field.strip() for field in record]
+        if not any(fields):
+            continue
+        if rows is None:
+            form = ", ".join(filter(None, (file.compression, DELIMITERS[delimiter])))
+            fault = fault_in_file(file.name)
+            rows = _LabelRows(
+                fields, image_column, file.name, "line", fault, line=line, delimiter=delimiter, form=form
+            )  # fmt: skip
+            width = len(fields)
+        elif len(fields) != width:
+            raise InputError(
+                "wrong number of columns", file=file.name, line=line,
+                found=f"{len(fields)} in {shown(delimiter.join(fields))}", expected=f"{width}, as in the header",
+                advice=cause_of_columns(fields, width, delimiter),
+            )  # fmt: skip
+        else:
+            rows.add(line, fields)
+    if rows is None:
+        raise InputError("the file holds no image", file=file.name, expected=_EXPECTED)
+    return rows
+
+
+def _labels_of_json(file: InputFile, lines: Iterator[str], image_column: str | None) -> _LabelRows:
+    rows, names = None, list[str]()
+    for line, record in json_records(enumerate(lines, start=1), file.name):
+        if rows is None:
+            names = list(record)
+            form = ", ".join(filter(None, (file.compression, "JSON Lines")))
+            columns = [image_column or next(iter(names), "")]
+            fault = fault_in_file(file.name, columns)
+            rows = _LabelRows(names, image_column, file.name, "line", fault, line=line, form=form)
+        wrong = next((name for name in names if not isinstance(record.get(name, 0), str | None)), None)
+        if wrong is not None:
+            found = shown(repr(record[wrong])) if wrong in record else "no such key"
+            raise InputError(
+                "not a label", file=file.name, line=line, column=wrong, found=found, expected="a text or null"
+            )
+        rows.add(line, [str(record[name] or "") for name in names])
+    if rows is None:
+        raise InputError("the file holds no image", file=file.name, expected=_EXPECTED)
+    return rows

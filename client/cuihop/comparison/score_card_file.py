@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.files.content_digest import content_digest
+from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.text_lines import shown, whole_text
 from cuihop.measures.measure import measures_named
 
@@ -22,40 +22,36 @@ LARGEST_CARD = 1 << 28
 
 _EXPECTED = "a score card: what cuihop evaluate --card writes"
 _ROUNDING = 1e-9  # values are quotients of sums, and may be beyond 1 by their rounding
-_SNIFFED = 4096
 
 Refuse: TypeAlias = Callable[[str, str, object, str], NoReturn]
 """Called with what is wrong, the field, what it holds, and what it should."""
 
 
-def is_score_card(path: Path) -> bool:
-    """Whether the file is meant for a score card rather than for a ranking: JSON by its name or its first character.
+def is_score_card(file: InputFile) -> bool:
+    """Recognise a file meant for a score card rather than for a ranking: JSON by its name or its first character.
 
-    Raises:
-        InputError: it cannot be read.
+    The first line of a ranking in JSON Lines holds a query and a document.
     """
-    if path.suffix == ".json":
+    if file.suffix == ".json":
         return True
-    try:
-        with path.open("rb") as file:
-            return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    head = file.first_bytes.removeprefix(b"\xef\xbb\xbf").lstrip()
+    first = head.partition(b"\n")[0].lower()
+    return head[:1] == b"{" and not (b'"query"' in first and b'"document"' in first)
 
 
-def score_card_content(path: Path) -> dict[str, Any]:
+def score_card_content(given: Readable) -> dict[str, Any]:
     """The fields of the card in the file, each of its type, without the digest, which fits.
 
     Raises:
         InputError: names the file and the field.
     """
+    file = opened_input(given)
+    path = file.name
 
     def refuse(problem: str, field: str, found: object, expected: str) -> NoReturn:
         raise InputError(problem, file=path, column=field, found=shown(str(found)), expected=expected)
 
-    content = _json(path)
+    content = _json(file)
     if not isinstance(content, dict) or "score_card" not in content:
         raise InputError("not a score card", file=path, expected=_EXPECTED)
     if content["score_card"] is True or content["score_card"] != FORMAT:
@@ -79,17 +75,17 @@ def score_card_content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _json(path: Path) -> Any:
+def _json(file: InputFile) -> Any:
     def no_number(text: str) -> NoReturn:
-        raise InputError("not JSON: a number that is not finite", file=path, found=text, expected=_EXPECTED)
+        raise InputError("not JSON: a number that is not finite", file=file.name, found=text, expected=_EXPECTED)
 
-    text = whole_text(path, LARGEST_CARD)
+    text = whole_text(file, LARGEST_CARD)
     try:
         return json.loads(text, parse_constant=no_number)
     except RecursionError:
-        raise InputError("not a score card: nested too deeply", file=path, expected=_EXPECTED) from None
+        raise InputError("not a score card: nested too deeply", file=file.name, expected=_EXPECTED) from None
     except ValueError as error:
-        raise InputError(f"not JSON: {error}", file=path, expected=_EXPECTED) from None
+        raise InputError(f"not JSON: {error}", file=file.name, expected=_EXPECTED) from None
 
 
 def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:

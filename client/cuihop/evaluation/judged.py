@@ -17,13 +17,13 @@ from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_d
 from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation, RelevanceCount
 from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.result import EmptyIdeal, Missing, checked_way, missing_rankings
-from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import Ranking
-from cuihop.rankings.tables import ranking_of_table
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.progress import Progress
 from cuihop.resources.versions import versions
@@ -32,10 +32,10 @@ __all__ = ["evaluate_judged"]
 
 
 def evaluate_judged(
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream,
     measures: str | Measure | Iterable[str | Measure],
     *,
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | ArrowStream | None = None,
     labels: ImageLabels | object | None = None,
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",

@@ -73,7 +73,7 @@ def judged_in_blocks(
     """
     queries = len(ranking.queries)
     head = min(head, len(ranking.corpus))
-    each = head * bytes_of_rank(kept=saved is not None) + 40 * len(measures)
+    each = head * bytes_of_rank(in_checkpoint=saved is not None) + 40 * len(measures)
     ranking.take_results(ranking.memory.copy(), queries * each)
     # What can be found does not depend on what was: an empty ranking has the same counts.
     nobody = np.zeros(queries, dtype=np.int64)

@@ -27,7 +27,7 @@ from cuihop.evaluation.result import (
     checked_way,
     missing_rankings,
 )
-from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import shown
 from cuihop.graph import ConceptGraph, Direction, checked_direction
@@ -35,8 +35,8 @@ from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import Ranking, first_of_each
-from cuihop.rankings.tables import ranking_of_table
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
@@ -47,7 +47,7 @@ __all__ = ["RankingLike", "evaluate_rankings"]
 
 Float64 = npt.NDArray[np.float64]
 
-RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table
+RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
 """What `cuihop.evaluate` takes for a ranking."""
 
 
@@ -64,7 +64,7 @@ def evaluate_rankings(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
+    qrels: Qrels | Mapping[str, Mapping[str, int]] | ArrowStream | None = None,
     labels: ImageLabels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,

@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +19,20 @@ from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.tensors import numpy_array
 from cuihop.files.text_lines import shown
 from cuihop.measures.dcg import checked_k
-from cuihop.rankings.arrays import ranking_of_row_numbers, vectors_in_blocks
+from cuihop.rankings.arrays import VectorOptions, check_similarity, ranking_of_row_numbers, vectors_in_blocks
 from cuihop.rankings.blocks import bytes_of_rank
 from cuihop.rankings.document_ranking import OpenRanking
 from cuihop.rankings.mistaken_arrays import check_embeddings
 from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
-from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
-from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-_SPARSEST = 2  # a table of the lists may be so many times as large as they are
+_DEFAULT = Resources()
+_SPARSEST = 2  # a table of the lists may be that many times as large as they are
 _SCORES = "query → document → score"
 
 
@@ -113,12 +112,12 @@ def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k
     >>> neighbour_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[0, 1, 2], [1, 0, 2], [2, -1, -1]])["a"]
     ('b', 'c')
     """
-    names, held = _names(queries, corpus)
+    names, others = _names(queries, corpus)
     table = _table(rows, "rows", len(names))
     if table.dtype.kind not in "iu":
         raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
     depth = None if k is None else checked_k(k)
-    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, held, depth), source="row numbers")
+    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, depth), source="row numbers")
 
 
 def embedding_ranking(
@@ -129,11 +128,7 @@ def embedding_ranking(
     corpus: object = None,
     corpus_embeddings: object = None,
     similarity: Similarity | None = None,
-    threads: int | None = None,
-    memory: int | str = DEFAULT_MEMORY,
-    progress: Progress | None = None,
-    checkpoint: str | Path | None = None,
-    keep_checkpoint: bool = False,
+    resources: Resources = _DEFAULT,
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
 
@@ -147,7 +142,7 @@ def embedding_ranking(
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
             codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
-        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
+        resources: of the computation.
 
     Raises:
         InputError: shape or numbers are not as expected; names the row.
@@ -155,33 +150,29 @@ def embedding_ranking(
     >>> embedding_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)["a"]
     ('b', 'c')
     """
-    if similarity is not None and similarity not in get_args(Similarity):
-        raise InputError(
-            "no such similarity", column="similarity", found=repr(similarity),
-            expected=" or ".join(get_args(Similarity)),
-        )  # fmt: skip
+    check_similarity(similarity)
     if (corpus is None) != (corpus_embeddings is None):
         raise InputError(
             "a corpus goes with its embeddings", column="corpus_embeddings",
             found="one without the other", expected="corpus and corpus_embeddings, or neither",
         )  # fmt: skip
-    names, held = _names(queries, corpus)
+    names, others = _names(queries, corpus)
     table = _table(embeddings, "embeddings", len(names))
-    other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(held))
+    other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(others))
     if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape[1] != table.shape[1]:
         raise InputError(
             "not the embeddings of the corpus", column="corpus_embeddings",
             found=f"shape {other.shape}, dtype {other.dtype}",
-            expected=f"shape ({len(held)}, {table.shape[1]}), a dtype such as {table.dtype}",
+            expected=f"shape ({len(others)}, {table.shape[1]}), a dtype such as {table.dtype}",
         )  # fmt: skip
     if similarity is None and table.dtype.kind == "f":
-        check_embeddings("embeddings", table, len(held))
-    depth = min(checked_k(k), len(held))
-    found = vectors_in_blocks(
-        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity or "cosine",
-        MemoryBudget.of(memory), threads, depth * bytes_of_rank(kept=checkpoint is not None),
-    )  # fmt: skip
-    return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
+        check_embeddings("embeddings", table, len(others))
+    depth = min(checked_k(k), len(others))
+    results = depth * bytes_of_rank(in_checkpoint=resources.checkpoint is not None)
+    return vectors_in_blocks(
+        ("embeddings", table), ("corpus_embeddings", other), names, others,
+        VectorOptions(depth, similarity or "cosine", results), resources,
+    ).whole(resources)  # fmt: skip
 
 
 def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
