@@ -12,10 +12,12 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
@@ -60,6 +62,8 @@ def compare_systems(
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,7 +147,8 @@ def compare_systems(
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
-            label_concepts=label_concepts, ties=ties, similarity=similarity,
+            label_concepts=label_concepts,
+            columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
             of_concepts={"n": hops, "lam": lam, "direction": direction, "unknown": unknown},
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             work={"threads": threads, "memory": memory},

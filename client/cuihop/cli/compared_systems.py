@@ -41,7 +41,8 @@ class Conditions:
 
     Attributes:
         measures: what to measure.
-        concepts, corpus, qrels, labels, label_concepts: files. graph: its address.
+        concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: how files are read.
         of_concepts: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
@@ -55,6 +56,7 @@ class Conditions:
     qrels: Path | None
     labels: Path | None
     label_concepts: Path | None
+    columns: Mapping[str, str | None]
     ties: Ties
     similarity: Similarity | None
     of_concepts: Mapping[str, Any]
@@ -96,7 +98,11 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     for name, path in named_files(given, "SYSTEM"):
         file = InputFile(path)
         system = ScoreCard.read(file) if is_score_card(file) else file
-        own = system.system if isinstance(system, ScoreCard) else Path(path.name.removesuffix(".gz")).stem
+        own = (
+            system.system
+            if isinstance(system, ScoreCard)
+            else Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem
+        )
         if (name or own) in found:
             raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
         found[name or own] = system
@@ -165,8 +171,8 @@ def _by_concepts(
 ) -> dict[str, Evaluation]:
     if conditions.graph is None and any(measure.family == "nn-CUI" for measure in conditions.measures):
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
-    queries = ImageConcepts.read(Path(conditions.concepts or ""))
-    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus)
+    queries = ImageConcepts.read(Path(conditions.concepts or ""), **conditions.columns)
+    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus, **conditions.columns)
     qrels, labels = _relevance(conditions)
     names, held = tuple(queries), None if corpus is None else tuple(corpus)
     depth = depth_of(conditions.measures)
@@ -198,7 +204,7 @@ def _by_concepts(
 
 def _relevance(conditions: Conditions) -> tuple[Qrels | None, ImageLabels | None]:
     qrels = None if conditions.qrels is None else Qrels.read(conditions.qrels)
-    return qrels, labels_given(conditions.labels, conditions.label_concepts)
+    return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -13,11 +13,13 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MeasuresOption,
@@ -75,6 +77,8 @@ def evaluate_ranking(
         ),
     ] = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
@@ -115,10 +119,11 @@ def evaluate_ranking(
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+    columns = {"image_column": image_column, "concept_column": concept_column}
     asked = _Asked(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
         qrels=None if qrels is None else Qrels.read(qrels),
-        labels=labels_given(labels, label_concepts),
+        labels=labels_given(labels, label_concepts, columns),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
     work = Work(threads, memory, checkpoint)
@@ -127,7 +132,9 @@ def evaluate_ranking(
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
-            ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
+            ImageConcepts.read(concepts, **columns),
+            None if corpus is None else ImageConcepts.read(corpus, **columns),
+            corpus_embeddings,
         )
         concept_options = {"n": hops, "lam": lam, "direction": direction}
         source = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import typer
@@ -27,10 +27,12 @@ def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -
         raise typer.BadParameter("give either --labels or --label-concepts")
 
 
-def labels_given(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
-    """The labels of ``--labels``, or those that ``--label-concepts`` tells."""
+def labels_given(
+    labels: Path | None, label_concepts: Path | None, columns: Mapping[str, str | None]
+) -> ImageLabels | None:
+    """The labels of ``--labels``, or those of the concepts in ``--label-concepts``, whose columns may be named."""
     if label_concepts is not None:
-        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
+        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts, **columns))
     return None if labels is None else ImageLabels.read(labels)
 
 

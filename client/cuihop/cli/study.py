@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import EmptyIdealOption
+from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.cli.print_evaluation import account_of
@@ -74,6 +74,8 @@ def study(
         typer.Option("--label-concepts", rich_help_panel=_FILES,
                      help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ."),
     ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
         list[str] | None,
         typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
@@ -134,8 +136,9 @@ def study(
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    read = ImageConcepts.read(images)
-    known = labels_given(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    read = ImageConcepts.read(images, **columns)
+    known = labels_given(labels, label_concepts, columns)
     parts = [part for part in wanted if known is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         setup = Setup(

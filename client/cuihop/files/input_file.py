@@ -118,6 +118,7 @@ class InputFile:
                 "more than is read from a pipe", file=self.name, expected=f"{LARGEST_PIPE:,} bytes at most, or text",
                 advice="Write it to a file, and give that.",
             )  # fmt: skip
+        self._file.close()
         self._file, self._again = io.BytesIO(found), True
         return found
 
