@@ -1,4 +1,4 @@
-"""Wrong forms of every kind of input file: what each holds, and what becomes of it.
+"""Wrong forms of every kind of input file: the content of each, and the expected result.
 
 A form is an error, given by words of its cause, or the right number, given by words that its account must hold.
 """
@@ -47,7 +47,7 @@ class IfNamed:
 
 @dataclass(frozen=True)
 class Form:
-    """What a file holds (``None``: it is a folder), and what becomes of it; a regular expression: words of an error."""
+    """The content of a file (``None``: a folder), and the expected result; a regular expression: words of an error."""
 
     content: bytes | None
     expected: str | Right | IfNamed

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cuihop.collection.judgements import LARGEST_GRADE, Qrels
+from cuihop.collection.judgements import LARGEST_GRADE, Judgements
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n
@@ -34,7 +34,7 @@ class IntegerGains:
         largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
     """
 
-    qrels: Qrels
+    qrels: Judgements
     scale: int
     pairs: int
     rounded: int
@@ -96,7 +96,7 @@ def to_integer_gains(
     images.index(graph, hops=n, direction=direction).score(
         [lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
     )
-    return IntegerGains(Qrels.of(grades), scale, told.pairs, told.rounded, told.lost, told.largest_error)
+    return IntegerGains(Judgements.of(grades), scale, told.pairs, told.rounded, told.lost, told.largest_error)
 
 
 class _Told:

@@ -14,8 +14,8 @@ from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.score_card_file import is_score_card
 from cuihop.errors import OutputError
@@ -202,8 +202,8 @@ def _by_concepts(
         )  # fmt: skip
 
 
-def _relevance(conditions: Conditions) -> tuple[Qrels | None, ImageLabels | None]:
-    qrels = None if conditions.qrels is None else Qrels.read(conditions.qrels)
+def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
+    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
     return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 

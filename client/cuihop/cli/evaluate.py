@@ -37,8 +37,8 @@ from cuihop.cli.print_evaluation import show_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.judged import evaluate_judged
@@ -122,7 +122,7 @@ def evaluate_ranking(
     columns = {"image_column": image_column, "concept_column": concept_column}
     asked = _Asked(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
-        qrels=None if qrels is None else Qrels.read(qrels),
+        qrels=None if qrels is None else Judgements.read(qrels),
         labels=labels_given(labels, label_concepts, columns),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
@@ -159,8 +159,8 @@ class _Asked:
     """What to measure, against what."""
 
     measures: tuple[Measure, ...]
-    qrels: Qrels | None
-    labels: ImageLabels | None
+    qrels: Judgements | None
+    labels: Labels | None
     options: Mapping[str, Any]
 
 

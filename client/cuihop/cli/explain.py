@@ -25,7 +25,7 @@ from cuihop.errors import InputError, LimitExceeded
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
@@ -275,7 +275,7 @@ def _opened(address: str) -> Iterator[ConceptGraph]:
 def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
     if image not in images:
         raise InputError(
-            "no such image", file=images.source, column=column, found=shown(image),
+            "no such image", file=images.source, column=column, found=quoted(image),
             expected=f"one of its {len(images):,} images", advice=cause_of_strange_name(image, images),
         )  # fmt: skip
     return images[image]

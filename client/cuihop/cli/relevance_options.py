@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable
 from cuihop.measures import Measure
@@ -27,13 +27,11 @@ def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -
         raise typer.BadParameter("give either --labels or --label-concepts")
 
 
-def labels_given(
-    labels: Path | None, label_concepts: Path | None, columns: Mapping[str, str | None]
-) -> ImageLabels | None:
+def labels_given(labels: Path | None, label_concepts: Path | None, columns: Mapping[str, str | None]) -> Labels | None:
     """The labels of ``--labels``, or those of the concepts in ``--label-concepts``, whose columns may be named."""
     if label_concepts is not None:
-        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts, **columns))
-    return None if labels is None else ImageLabels.read(labels)
+        return Labels.of_concepts(ImageConcepts.read(label_concepts, **columns))
+    return None if labels is None else Labels.read(labels)
 
 
 def check_without_concepts(measures: Iterable[Measure]) -> None:
@@ -48,8 +46,8 @@ def check_without_concepts(measures: Iterable[Measure]) -> None:
 
 def judged_ranking(
     path: Readable,
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
+    qrels: Judgements | None,
+    labels: Labels | None,
     *,
     depth: int | None,
     ties: Ties,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 
 __all__ = ["ChosenColumns", "ColumnFault", "Columns", "place_of_column"]
 
@@ -59,12 +59,12 @@ class Columns:
             places = [free.pop(0) if place is None else place for place in places]
         if places[0] is None or places[1] is None:
             raise fault(
-                "wrong number of columns", f"{len(names)} in {shown(delimiter.join(names))}",
+                "wrong number of columns", f"{len(names)} in {quoted(delimiter.join(names))}",
                 "two: image and concepts",
                 cause_of_columns(names, 2, delimiter) or (_CHOOSE if len(names) > 2 else None),
             )  # fmt: skip
         if places[0] == places[1]:
-            raise fault("one column for images and concepts", shown(names[places[0]]), "two columns", None)
+            raise fault("one column for images and concepts", quoted(names[places[0]]), "two columns", None)
         return ChosenColumns(tuple(names), places[0], places[1])
 
 
@@ -96,7 +96,7 @@ def place_of_column(names: Sequence[str], wanted: str, fault: Callable[[str, str
     found = exact or [place for place, name in enumerate(names) if name.strip().lower() == wanted.strip().lower()]
     if len(found) != 1:
         raise fault(
-            "no such column" if not found else "a column stands twice", shown(", ".join(names)),
+            "no such column" if not found else "a column stands twice", quoted(", ".join(names)),
             f"one column named {wanted}", None,
         )  # fmt: skip
     return found[0]

@@ -19,7 +19,7 @@ from cuihop.files.text_lines import (
     delimiter_of,
     first_line,
     json_records,
-    shown,
+    quoted,
 )
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
@@ -149,11 +149,11 @@ class ConceptRows:
     def _malformed(self, row: int, image: str, listed: Sequence[str]) -> InputError:
         for written in listed:
             if (fault := identifier_fault(written.strip())) is not None:
-                found = shown(written.strip()) if written.strip() else "nothing beside a ';'"
+                found = quoted(written.strip()) if written.strip() else "nothing beside a ';'"
                 cause = swapped_columns(image, [written])
-                advice = None if cause is None else f"The image {shown(image)} {cause}"
+                advice = None if cause is None else f"The image {quoted(image)} {cause}"
                 return self._fault(fault.problem, row, 1, found, fault.expected, advice)
-        return self._fault("not an identifier", row, 1, shown(";".join(listed)), "identifiers")
+        return self._fault("not an identifier", row, 1, quoted(";".join(listed)), "identifiers")
 
     def add_all(self, rows: Iterable[tuple[int, str, Sequence[str]]], expected: str = _EXPECTED) -> ConceptRows:
         """All rows of an input.
@@ -184,7 +184,7 @@ class ConceptRows:
         if first is not None:
             row, image, cause = first
             raise self._fault(
-                f"the image {cause}", row, 0, shown(image), "the name of an image, and behind it its concepts"
+                f"the image {cause}", row, 0, quoted(image), "the name of an image, and behind it its concepts"
             )
 
 
@@ -205,7 +205,7 @@ def check_image(
     if earlier is not None:
         cause = swapped_columns(image, concepts)
         raise fault(
-            "an image stands twice", row, 0, f"{shown(image)}, as in {unit} {earlier:,}", "each image once",
+            "an image stands twice", row, 0, f"{quoted(image)}, as in {unit} {earlier:,}", "each image once",
             None if cause is None else f"It {cause}",
         )  # fmt: skip
 
@@ -268,7 +268,7 @@ def _csv_rows(
                 advice = "The columns look separated by ';' as the concepts are: quote the concepts, as in \"C1;C2\"."
             raise InputError(
                 "wrong number of columns", file=file, line=line,
-                found=f"{len(fields)} in {shown(delimiter.join(fields))}",
+                found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
                 expected=_EXPECTED if width == 2 else f"{width}, as in the header", advice=advice,
             )  # fmt: skip
         yield line, fields[image].strip(), separated(fields[concepts])
@@ -304,14 +304,14 @@ def _of_json(file: InputFile, lines: Iterator[str], columns: Columns) -> Concept
                     )
             image, listed = row[keys[0]], row[keys[1]]
             if not isinstance(image, str):
-                raise row_fault("not the name of an image", line, 0, shown(repr(image)), "a text")
+                raise row_fault("not the name of an image", line, 0, quoted(repr(image)), "a text")
             if isinstance(listed, list) and all(isinstance(concept, str) for concept in listed):
                 yield line, image.strip(), listed
             elif listed is None or isinstance(listed, str):
                 yield line, image.strip(), separated(listed or "")
             else:
                 raise row_fault(
-                    "not the concepts of an image", line, 1, shown(repr(listed)), "'C1;C2', or a list of texts"
+                    "not the concepts of an image", line, 1, quoted(repr(listed)), "'C1;C2', or a list of texts"
                 )
 
     form = ", ".join(filter(None, (file.compression, "JSON Lines", chosen.account)))
@@ -320,7 +320,7 @@ def _of_json(file: InputFile, lines: Iterator[str], columns: Columns) -> Concept
 
 def _no_header(fields: list[str], file: str, line: int) -> InputError:
     return InputError(
-        "the header is missing", file=file, line=line, found=shown(",".join(fields)),
+        "the header is missing", file=file, line=line, found=quoted(",".join(fields)),
         expected="two column names, such as ID,CUIs",
         advice="Without a header the first image would be lost: add one.",
     )  # fmt: skip
@@ -373,6 +373,6 @@ def _listed(concepts: object, image: str) -> Sequence[str]:
         if all(isinstance(concept, str) for concept in listed):
             return listed
     raise InputError(
-        f"not the concepts of an image, {shown(image)}", found=shown(repr(concepts)),
+        f"not the concepts of an image, {quoted(image)}", found=quoted(repr(concepts)),
         expected="'C1;C2', or a collection of identifiers",
     )  # fmt: skip

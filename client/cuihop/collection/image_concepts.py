@@ -14,7 +14,7 @@ from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.text_lines import counted, shown
+from cuihop.files.text_lines import counted, quoted
 
 __all__ = ["ImageConcepts"]
 
@@ -74,7 +74,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         for place, (image, concepts) in enumerate(self.sets.items()):
             if concept in concepts:
                 row = f", {self.unit} {self.places[place]:,}" if self.places else ""
-                return f"{self.source}{row}, image {shown(image)}"
+                return f"{self.source}{row}, image {quoted(image)}"
         return None
 
     @classmethod

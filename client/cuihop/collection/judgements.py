@@ -19,10 +19,10 @@ from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import columns, counted, decoded, json_column, json_records, line_blocks, shown
+from cuihop.files.text_lines import columns, counted, decoded, json_column, json_records, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
 
-__all__ = ["LARGEST_GRADE", "Qrels"]
+__all__ = ["LARGEST_GRADE", "Judgements"]
 
 Int64 = npt.NDArray[np.int64]
 
@@ -34,7 +34,7 @@ _EXPECTED_GRADE = f"a whole number up to {LARGEST_GRADE:,}"
 
 
 @dataclass(frozen=True, eq=False)
-class Qrels(Mapping[str, Mapping[str, int]]):
+class Judgements(Mapping[str, Mapping[str, int]]):
     """Query → document → grade, queries in the order of the file.
 
     A grade of 1 or more is relevant, 0 is judged not relevant; a negative one counts as not judged, as in trec_eval.
@@ -71,7 +71,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}{form}"
 
     @classmethod
-    def read(cls, path: Readable) -> Qrels:
+    def read(cls, path: Readable) -> Judgements:
         """Read TREC qrels, ``query iteration document grade``, from a file, a pipe, or with ``-`` from standard input.
 
         The second column is not used. Empty lines and lines that begin with ``#`` are passed over. JSON Lines, and
@@ -98,7 +98,7 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return cls(rows.all_grades(_EXPECTED), file.name, ", ".join(filter(None, form)))
 
     @classmethod
-    def _of_table(cls, given: object) -> Qrels:
+    def _of_table(cls, given: object) -> Judgements:
         table = ArrowTable.of(given)
         by_query, by_document, by_grade = places = [table.column(name) for name in ("query", "document", "grade")]
 
@@ -120,13 +120,13 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return cls(rows.all_grades("query, document, grade"), table.source, table.form)
 
     @classmethod
-    def of(cls, judgements: Mapping[str, Mapping[str, int]] | ArrowStream) -> Qrels:
+    def of(cls, judgements: Mapping[str, Mapping[str, int]] | ArrowStream) -> Judgements:
         """From query → document → grade, as pytrec_eval takes them, or a table with these three columns.
 
         Raises:
             InputError: a grade is not a whole number, or there is no query.
         """
-        if isinstance(judgements, Qrels):
+        if isinstance(judgements, Judgements):
             return judgements
         if is_table_object(judgements):
             return cls._of_table(judgements)
@@ -169,13 +169,13 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
 
-    def of_others(self, queries: Collection[str]) -> Qrels:
+    def of_others(self, queries: Collection[str]) -> Judgements:
         """Without what was judged of these queries themselves: they take no part in their own rankings."""
         own = [query for query, documents in self.grades.items() if query in documents and query in queries]
         if not own:
             return self
         others = {query: {d: g for d, g in self.grades[query].items() if d != query} for query in own}
-        return Qrels({**self.grades, **others}, self.source, self.form)
+        return Judgements({**self.grades, **others}, self.source, self.form)
 
     def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
         """Number of judgements that are not of one of these queries and an image of the corpus."""
@@ -226,7 +226,7 @@ class _JudgementRows:
                     if seen.setdefault(document, row) != row:
                         raise self._fault(
                             "a document is judged twice for a query", row, 1,
-                            f"{shown(document)} for query {shown(query)}, as in {self._unit} {seen[document]:,}",
+                            f"{quoted(document)} for query {quoted(query)}, as in {self._unit} {seen[document]:,}",
                             "each document once for a query",
                         )  # fmt: skip
             begin = end
@@ -258,9 +258,9 @@ def _add_json(rows: _JudgementRows, file: str, blocks: Iterable[tuple[int, list[
         query, document, grade = (record.get(key) for key in keys)
         for place, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
-                raise fault("a name is missing", line, place, shown(repr(name)), "a name")
+                raise fault("a name is missing", line, place, quoted(repr(name)), "a name")
         if not isinstance(grade, int) or isinstance(grade, bool) or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
-            raise fault("not a grade", line, 2, shown(repr(grade)), _EXPECTED_GRADE)
+            raise fault("not a grade", line, 2, quoted(repr(grade)), _EXPECTED_GRADE)
         rows.add([line], [str(query).strip()], [str(document).strip()], [grade])
 
 
@@ -294,14 +294,14 @@ def _row(file: str, line: int, raw: bytes) -> tuple[str, str, int] | None:
     text = decoded(raw, file, line)
     if len(fields) != 4:
         raise InputError(
-            "wrong number of columns", file=file, line=line, found=f"{len(fields)} in {shown(text.strip())}",
+            "wrong number of columns", file=file, line=line, found=f"{len(fields)} in {quoted(text.strip())}",
             expected=_EXPECTED, advice=cause_of_columns(text.split(), 4, " "),
         )  # fmt: skip
     query, _, document, grade = (field.decode() for field in fields)
     value = _grade(fields[3])
     if value is None:
         raise InputError(
-            "not a grade", file=file, line=line, column="grade", found=shown(grade), expected=_EXPECTED_GRADE
+            "not a grade", file=file, line=line, column="grade", found=quoted(grade), expected=_EXPECTED_GRADE
         )
     return query, document, value
 
@@ -313,7 +313,7 @@ def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
             if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
                     "not a grade",
-                    column=f"document {shown(document)} of query {shown(query)}",
+                    column=f"document {quoted(document)} of query {quoted(query)}",
                     found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
                 )

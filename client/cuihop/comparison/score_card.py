@@ -21,7 +21,7 @@ from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import replaced_file
 
 __all__ = ["ScoreCard"]
@@ -188,9 +188,9 @@ def _number(count: Any) -> Any:
 
 
 def _told(value: object) -> str:
-    return "none" if value is None else shown(str(value))
+    return "none" if value is None else quoted(str(value))
 
 
 def _told_queries(ours: Sequence[str], theirs: Sequence[str]) -> str:
     different = sorted(set(ours) ^ set(theirs))
-    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {shown(different[0])}"
+    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {quoted(different[0])}"

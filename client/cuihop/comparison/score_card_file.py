@@ -11,7 +11,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
-from cuihop.files.text_lines import shown, whole_text
+from cuihop.files.text_lines import quoted, whole_text
 from cuihop.measures.measure import measures_named
 
 __all__ = ["FORMAT", "LARGEST_CARD", "is_score_card", "score_card_content"]
@@ -49,14 +49,14 @@ def score_card_content(given: Readable) -> dict[str, Any]:
     path = file.name
 
     def refuse(problem: str, field: str, found: object, expected: str) -> NoReturn:
-        raise InputError(problem, file=path, column=field, found=shown(str(found)), expected=expected)
+        raise InputError(problem, file=path, column=field, found=quoted(str(found)), expected=expected)
 
     content = _json(file)
     if not isinstance(content, dict) or "score_card" not in content:
         raise InputError("not a score card", file=path, expected=_EXPECTED)
     if content["score_card"] is True or content["score_card"] != FORMAT:
         raise InputError(
-            "a score card of another format", file=path, column="score_card", found=shown(repr(content["score_card"])),
+            "a score card of another format", file=path, column="score_card", found=quoted(repr(content["score_card"])),
             expected=f"format {FORMAT}",
         )  # fmt: skip
     _check_fields(content, refuse)
@@ -68,7 +68,7 @@ def score_card_content(given: Readable) -> dict[str, Any]:
     if sealed != digest:
         raise InputError(
             "the score card was changed after it was written", file=path, column="sha256",
-            found=shown(digest), expected=shown(sealed), advice="Evaluate the system again.",
+            found=quoted(digest), expected=quoted(sealed), advice="Evaluate the system again.",
         )  # fmt: skip
     _check_means(content["means"], content["values"], refuse)
     _check_mean_queries(content["mean_queries"], content["values"], refuse)
@@ -112,7 +112,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
         refuse("the system has no name", "system", "nothing", "a name")
     for name, version in content["versions"].items():
         if not isinstance(version, str):
-            refuse("not a version", f"versions, {shown(name)}", json.dumps(version), "text")
+            refuse("not a version", f"versions, {quoted(name)}", json.dumps(version), "text")
     inputs = content.get("inputs", {})
     if not isinstance(inputs, dict) or not all(isinstance(account, str) for account in inputs.values()):
         refuse("not of its type", "inputs", json.dumps(inputs), "input → how it was read")
@@ -130,7 +130,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
 
 
 def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> None:
-    field = f"values, {shown(name)}"
+    field = f"values, {quoted(name)}"
     try:
         known = [str(measure) for measure in measures_named(name)] == [name]
     except InputError as error:
@@ -155,7 +155,7 @@ def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | 
     for name, column in values.items():
         expected = mean_of(value for value in column if value is not None)
         if isinstance(means[name], bool) or means[name] != expected:
-            refuse("not the mean of the values", f"means, {shown(name)}", means[name], str(expected))
+            refuse("not the mean of the values", f"means, {quoted(name)}", means[name], str(expected))
 
 
 def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:
@@ -164,7 +164,7 @@ def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[flo
         refuse("other measures than those of the values", "mean_queries", found, expected)
     fields = {field.name for field in dataclasses.fields(MeanQueries)}
     for name, counts in behind.items():
-        field, queries = f"mean_queries, {shown(name)}", len(values[name])
+        field, queries = f"mean_queries, {quoted(name)}", len(values[name])
         whole = isinstance(counts, dict) and set(counts) == fields
         if not whole or not all(type(count) is int and 0 <= count <= queries for count in counts.values()):
             expected = f"{', '.join(sorted(fields))}: whole numbers, up to {queries:,}"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.files.input_file import ARROW, ARROW_STREAM, PARQUET, InputFile
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 
 __all__ = ["ArrowStream", "ArrowTable", "is_table_object"]
 
@@ -93,7 +93,7 @@ class ArrowTable:
         if len(found) != 1:
             raise InputError(
                 "no such column" if not found else "a column stands twice", file=self.source,
-                column=" or ".join(names), found=shown(", ".join(self.names)),
+                column=" or ".join(names), found=quoted(", ".join(self.names)),
                 expected=f"one column named {' or '.join(names)}",
             )  # fmt: skip
         return found[0]

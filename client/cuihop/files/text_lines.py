@@ -25,8 +25,8 @@ __all__ = [
     "json_column",
     "json_records",
     "line_blocks",
+    "quoted",
     "raw_lines",
-    "shown",
     "whole_text",
 ]
 
@@ -187,7 +187,7 @@ def json_records(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tup
         except (ValueError, RecursionError) as error:
             raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
         if not isinstance(found, dict):
-            raise InputError("not an object", file=file, line=line, found=shown(text.strip()), expected=_ONE_OBJECT)
+            raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
         yield line, found
 
 
@@ -201,7 +201,7 @@ def json_column(names: Sequence[str], wanted: str, file: str, line: int) -> str:
     if len(found) != 1:
         raise InputError(
             "no such column" if not found else "a column stands twice", file=file, line=line, column=wanted,
-            found=shown(", ".join(names)), expected=f"one key named {wanted}",
+            found=quoted(", ".join(names)), expected=f"one key named {wanted}",
         )  # fmt: skip
     return found[0]
 
@@ -232,6 +232,6 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """The text as a message quotes it, cut where it is long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

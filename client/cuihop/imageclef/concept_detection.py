@@ -15,7 +15,7 @@ from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, csv_records, decoded_lines, shown
+from cuihop.files.text_lines import counted, csv_records, decoded_lines, quoted
 from cuihop.identifiers import looks_like_identifier
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
@@ -91,7 +91,7 @@ class DetectedConcepts:
             raise InputError("the file holds no image", file=name, expected=_EXPECTED)
         if checks is not None:
             checks.whole(listed, lines)
-        told = "no header" if header is None else f"header {shown(header)}"
+        told = "no header" if header is None else f"header {quoted(header)}"
         strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_told}"
         form = f", {file.compression}" if file.compression else ""
         return cls(listed, lines, name, f"{told}, {_OFFICIALLY if official else strict}{form}")
@@ -269,7 +269,7 @@ class _Checks:
         plain = others and all(map(looks_like_identifier, others))
         if plain and first != ("",) and not any(map(looks_like_identifier, first)):
             raise self._fault(
-                "neither a header nor concepts", lines[image], 1, shown(";".join(first)),
+                "neither a header nor concepts", lines[image], 1, quoted(";".join(first)),
                 "a name without digits, or identifiers as in the other lines",
             )  # fmt: skip
 
@@ -279,7 +279,7 @@ def _wrong_columns(fields: list[str], path: str, line: int) -> InputError:
         "wrong number of columns",
         file=path,
         line=line,
-        found=f"{len(fields)} in {shown(','.join(fields))}",
+        found=f"{len(fields)} in {quoted(','.join(fields))}",
         expected=_EXPECTED,
         advice=cause_of_columns(fields, 2, ","),
     )
@@ -321,7 +321,7 @@ def _checked(
             file=path,
             line=line,
             column=2,
-            found=shown(twice),
+            found=quoted(twice),
             expected="each concept once",
         )
     return concepts
@@ -335,7 +335,7 @@ def _check_no_other_image(true: DetectedConcepts, other: DetectedConcepts) -> No
             file=other.source,
             line=other.lines[unknown],
             column=1,
-            found=shown(unknown),
+            found=quoted(unknown),
             expected=f"an image of {true.source}",
             advice=cause_of_strange_name(unknown, true.listed) or _other_images(true.listed, other.listed),
         )

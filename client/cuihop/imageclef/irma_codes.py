@@ -15,7 +15,7 @@ from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, decoded_lines, shown
+from cuihop.files.text_lines import counted, decoded_lines, quoted
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions
@@ -52,7 +52,7 @@ class IrmaCodes:
         """Summary of the parsed input, in one line."""
         shape = ", ".join(str(len(axis)) for axis in next(iter(self.axes.values())))
         images = counted(len(self.axes), "image")
-        header = "no header" if self.header is None else f"header {shown(self.header)}"
+        header = "no header" if self.header is None else f"header {quoted(self.header)}"
         form = f", {self.compression}" if self.compression else ""
         return f"{self.source}: {images}, codes of {shape} positions, {header}, 0 malformed{form}"
 
@@ -77,7 +77,7 @@ class IrmaCodes:
             if len(fields) != 2:
                 raise InputError(
                     "wrong number of columns", file=name, line=line,
-                    found=f"{len(fields)} in {shown(' '.join(fields))}", expected=_EXPECTED,
+                    found=f"{len(fields)} in {quoted(' '.join(fields))}", expected=_EXPECTED,
                     advice=cause_of_columns(fields, 2, " "),
                 )  # fmt: skip
             if line == 1 and _NOT_A_NAME.search(fields[1]) is None:
@@ -94,7 +94,7 @@ class IrmaCodes:
             image = next(iter(axes))
             raise InputError(
                 "the image looks like a code: are the columns swapped?", file=name, line=lines[image], column=1,
-                found=shown(image), expected=_EXPECTED,
+                found=quoted(image), expected=_EXPECTED,
             )  # fmt: skip
         return cls(axes, lines, name, header, file.compression)
 
@@ -112,17 +112,17 @@ def _axes(text: str, shape: Sequence[int], path: str, line: int, column: int | N
     code = tuple(text.split("-"))
     if not all(map(_POSITIONS.fullmatch, code)):
         raise InputError(
-            "not a code", file=path, line=line, column=column, found=shown(text),
+            "not a code", file=path, line=line, column=column, found=quoted(text),
             expected="digits, lower-case letters and '*', the axes separated by '-'",
         )  # fmt: skip
     if shape and [len(axis) for axis in code] != list(shape):
         raise InputError(
-            "not a code of these axes", file=path, line=line, column=column, found=shown(text),
+            "not a code of these axes", file=path, line=line, column=column, found=quoted(text),
             expected=f"axes of {', '.join(map(str, shape))} positions, separated by '-'",
         )  # fmt: skip
     if _NOT_A_NAME.search(text) is None:
         raise InputError(
-            "not a code", file=path, line=line, column=column, found=shown(text), expected="at least a digit or a '*'",
+            "not a code", file=path, line=line, column=column, found=quoted(text), expected="at least a digit or a '*'",
             advice="Are the columns swapped?",
         )  # fmt: skip
     return code
@@ -271,7 +271,7 @@ def _check_known(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str) -> 
         for own, axis in zip(code, known, strict=True):
             if own not in axis and WILDCARD not in own:
                 raise InputError(
-                    "not in the code book", file=true.source, line=true.lines[image], column=2, found=shown(own),
+                    "not in the code book", file=true.source, line=true.lines[image], column=2, found=quoted(own),
                     expected=f"a code of {codes}",
                 )  # fmt: skip
 
@@ -288,7 +288,7 @@ def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) ->
             raise InputError(
                 "not a code of the axes of the ground truth" if known else "not an image of the ground truth",
                 file=predicted.source, line=predicted.lines[image], column=2 if known else 1,
-                found=shown("-".join(code) if known else image),
+                found=quoted("-".join(code) if known else image),
                 expected=f"axes of {', '.join(map(str, shape))} positions" if known else f"an image of {true.source}",
                 advice=None if known else cause_of_strange_name(image, true.axes) or _other_images(true, predicted),
             )  # fmt: skip

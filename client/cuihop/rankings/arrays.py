@@ -127,7 +127,7 @@ def ranking_of_row_numbers(
         f", {shorter:,} of them filled up by -1" if shorter else ""
     )
     owners = np.repeat(np.arange(len(queries)), filled.sum(axis=1))
-    return Ranking.from_flat(owners, rows[filled], queries, corpus, depth=depth, source=name, form=form)
+    return Ranking.from_entries(owners, rows[filled], queries, corpus, depth=depth, source=name, form=form)
 
 
 def _cause_of_large(table: Rows, images: int) -> str | None:

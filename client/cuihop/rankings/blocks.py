@@ -102,7 +102,7 @@ class RankingInBlocks:
     def ranking_of(self, block: slice) -> Ranking:
         """The ranking of some queries, held in memory."""
         rows = self.nearest.rows(block)
-        return Ranking.made(
+        return Ranking.from_lists(
             rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source, self.form
         )  # fmt: skip
 
@@ -181,7 +181,7 @@ class RankingInBlocks:
 
             for _ in self.in_order(make, done=done, threads=resources.threads, progress=resources.progress):
                 pass
-        return Ranking.made(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
+        return Ranking.from_lists(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
 
 
 def bytes_of_rank(*, in_checkpoint: bool) -> int:

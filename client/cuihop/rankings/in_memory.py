@@ -1,4 +1,4 @@
-"""Rankings from what a program holds in memory: scores by name, row numbers, embeddings and codes."""
+"""Rankings from values in memory: scores by name, row numbers, embeddings and codes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.tensors import numpy_array
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.dcg import checked_k
 from cuihop.rankings.arrays import VectorOptions, check_similarity, ranking_of_row_numbers, vectors_in_blocks
 from cuihop.rankings.blocks import bytes_of_rank
-from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.mistaken_arrays import check_embeddings
 from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
 from cuihop.resources.resources import Resources
@@ -55,8 +55,8 @@ def scored_ranking(
         queries: the names of the query images, such as `ImageConcepts`. One without scores is one without a ranking.
         corpus: the names of the images that can be retrieved; the queries without it.
         qrels: of a ranking of documents, the judgements, whose queries are the queries; those of ``scores`` without
-            it. Lists of other queries are left out, and told in `Ranking.unasked`.
-        depth: keep so many of each query; all without it.
+            it. Lists of other queries are left out, and named in `Ranking.other_queries`.
+        depth: number of documents for each query; all without it.
         ties: the order of equal scores.
 
     Raises:
@@ -74,37 +74,45 @@ def scored_ranking(
     if queries is not None and qrels is not None:
         raise InputError("queries or judgements say what the queries are", column="qrels", found="both")
     scored = _checked(scores)
-    asked = tuple(queries if queries is not None else scores if qrels is None else qrels)
-    known = set(asked)
-    unasked = tuple(query for query in scores if query not in known)
-    if unasked and queries is not None:
+    names = tuple(queries if queries is not None else scores if qrels is None else qrels)
+    of_queries = set(names)
+    other_queries = tuple(query for query in scores if query not in of_queries)
+    if other_queries and queries is not None:
         raise InputError(
-            "a ranking for no query", found=shown(unasked[0]), expected=f"one of the {len(asked):,} queries",
-            advice=cause_of_strange_name(unasked[0], asked),
+            "a ranking for no query", found=quoted(other_queries[0]), expected=f"one of the {len(names):,} queries",
+            advice=cause_of_strange_name(other_queries[0], names),
         )  # fmt: skip
     order = _descending(scored, ties)
-    if asked != tuple(scores):
-        order, scored = _of_queries(order, scored, list(scores), asked)
-    listed = np.array([query in scores for query in asked], dtype=np.bool_)
-    owners = np.repeat(np.arange(len(asked)), scored.lengths)
+    if names != tuple(scores):
+        order, scored = _of_queries(order, scored, list(scores), names)
+    listed = np.array([query in scores for query in names], dtype=np.bool_)
+    owners = np.repeat(np.arange(len(names)), scored.lengths)
     if queries is not None:
-        held = asked if corpus is None else tuple(corpus)
-        rows = _rows(scored.names, held, scores)[order]
-        made = Ranking.from_flat(owners, rows, asked, held, depth=depth, source="scores")
-        return dataclasses.replace(made, listed=listed, ties=ties)
-    return OpenRanking.best_first(
-        owners, order, asked, scored.names, listed=listed, depth=depth, source="scores", unasked=unasked, ties=ties
+        images = names if corpus is None else tuple(corpus)
+        rows = _rows(scored.names, images, scores)[order]
+        ranking = Ranking.from_entries(owners, rows, names, images, depth=depth, source="scores")
+        return dataclasses.replace(ranking, listed=listed, ties=ties)
+    return DocumentRanking.best_first(
+        owners,
+        order,
+        names,
+        scored.names,
+        listed=listed,
+        depth=depth,
+        source="scores",
+        other_queries=other_queries,
+        ties=ties,
     )
 
 
 def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:
-    """The ranking that row numbers give: what nearest-neighbour libraries return.
+    """The ranking in row numbers, as nearest-neighbour libraries return them.
 
     Args:
         queries, corpus: as in `cuihop.evaluate`.
         rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
             end. Any array or tensor.
-        k: keep so many images of each query; all without it.
+        k: number of images for each query; all without it.
 
     Raises:
         InputError: names row and column, from 0, and what was found there.
@@ -138,7 +146,7 @@ def embedding_ranking(
         queries, corpus: as in `cuihop.evaluate`.
         embeddings: shape (queries, dimensions): one row for each image, in their order. Any array or tensor: of torch
             also one that requires gradients, lies on a device, or is bfloat16.
-        k: how many.
+        k: number of images for each query.
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
             codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
@@ -176,8 +184,9 @@ def embedding_ranking(
 
 
 def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    asked = tuple(ImageConcepts.of(queries))
-    return asked, asked if corpus is None else tuple(ImageConcepts.of(corpus))
+    """The names of the queries, and those of the corpus."""
+    names = tuple(ImageConcepts.of(queries))
+    return names, names if corpus is None else tuple(ImageConcepts.of(corpus))
 
 
 def _table(values: object, name: str, images: int) -> npt.NDArray[np.generic]:
@@ -205,7 +214,7 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
     for query, documents in scores.items():
         if not isinstance(documents, Mapping):
             raise InputError(
-                "not scores", column=f"query {shown(str(query))}", found=shown(repr(documents)), expected=_SCORES
+                "not scores", column=f"query {quoted(str(query))}", found=quoted(repr(documents)), expected=_SCORES
             )
     names = list(chain.from_iterable(scores.values()))
     if not {*map(type, scores), *map(type, names)} <= {str}:
@@ -220,8 +229,8 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
         query = list(scores)[int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))]
         raise InputError(
-            "not a score", column=f"document {shown(names[wrong])} of query {shown(query)}",
-            found=shown(repr(listed[wrong])), expected="a finite number",
+            "not a score", column=f"document {quoted(names[wrong])} of query {quoted(query)}",
+            found=quoted(repr(listed[wrong])), expected="a finite number",
         )  # fmt: skip
     return _Scored(names, values, lengths)
 
@@ -272,12 +281,12 @@ def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> No
         order[start:end] = sorted(order[start:end].tolist(), key=names.__getitem__, reverse=ties == "trec")
 
 
-def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], asked: Sequence[str]) -> tuple[Int64, _Scored]:
+def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], queries: Sequence[str]) -> tuple[Int64, _Scored]:
     """The lists of these queries, in their order; one that was not given is empty."""
     places = places_by_name(given)
-    chosen = np.array([places.get(query, -1) for query in asked], dtype=np.int64)
+    chosen = np.array([places.get(query, -1) for query in queries], dtype=np.int64)
     starts = np.cumsum(scored.lengths) - scored.lengths
-    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(asked), dtype=np.int64)
+    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(queries), dtype=np.int64)
     begin = np.where(chosen < 0, 0, starts[chosen]) if len(given) else lengths
     skipped = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
     return order[np.arange(len(skipped)) + skipped], dataclasses.replace(scored, lengths=lengths)
@@ -292,6 +301,6 @@ def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapp
         absent = error.args[0]
         query = next(query for query, documents in scores.items() if absent in documents)
         raise InputError(
-            "not an image of the corpus", column=f"query {shown(query)}", found=shown(absent),
+            "not an image of the corpus", column=f"query {quoted(query)}", found=quoted(absent),
             expected=f"one of its {len(corpus):,} images", advice=cause_of_strange_name(absent, corpus),
         ) from None  # fmt: skip

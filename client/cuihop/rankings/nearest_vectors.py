@@ -17,7 +17,7 @@ _WHOLE_QUERIES = 128
 _OPERATIONS = 1 << 34  # products of a block: a compiled call cannot be interrupted, some tenths of a second
 _CANDIDATES = 1 << 21
 _SPARE = 2048  # candidates of a query beyond twice those that are wanted
-_SHARE = 4  # where more than one in so many images is wanted, all are put in order
+_SHARE = 4  # where more than one image in this number is wanted, all are put in order
 _PAIRS = 1 << 16  # whose values are computed alone at once, unless one query has more
 _BYTES_A_PAIR = 56  # of a candidate: places, value, and what putting them in order takes
 
@@ -101,19 +101,19 @@ class NearestVectors:
         from cuihop._kernels import nearest
 
         own = self._own[block]
-        asked = self._queries.directions(block, "cosine", np.float32)
+        ours = self._queries.directions(block, "cosine", np.float32)
         counts = np.zeros(len(own), dtype=np.int64)
         floors = np.full(len(own), -2.0, dtype=np.float32)
         values = np.empty((len(own), self._capacity), dtype=np.float32)
         rows = np.empty(values.shape, dtype=np.int32)
         for first in range(0, len(self._corpus), _TILE):
-            held = self._corpus.directions(slice(first, first + _TILE), self._by, np.float32)
-            nearest.gather(asked @ held.T, first, own, self._wanted, self._room, floors, counts, values, rows)
+            theirs = self._corpus.directions(slice(first, first + _TILE), self._by, np.float32)
+            nearest.gather(ours @ theirs.T, first, own, self._wanted, self._room, floors, counts, values, rows)
         nearest.tighten(self._wanted, self._room, floors, counts, values, rows)
         crowded = counts == nearest.TOO_MANY
         counts[crowded] = 0
-        kept = np.arange(self._capacity) < counts[:, np.newaxis]
-        which, where = np.nonzero(kept)[0], rows[kept].astype(np.int64)
+        filled = np.arange(self._capacity) < counts[:, np.newaxis]
+        which, where = np.nonzero(filled)[0], rows[filled].astype(np.int64)
         exact = self._queries.products(block, which, self._corpus, where, self._by)
         found = np.empty((len(own), self._wanted), dtype=np.int32)
         starts = np.concatenate([[0], np.cumsum(counts)])
@@ -129,11 +129,11 @@ class NearestVectors:
         from cuihop._kernels import nearest
 
         own = self._own[block]
-        asked = self._queries.directions(block, "cosine", np.float64)
+        ours = self._queries.directions(block, "cosine", np.float64)
         products = np.empty((len(own), len(self._corpus)), dtype=np.float64)
         for first in range(0, len(self._corpus), _TILE):
             part = slice(first, first + _TILE)
-            np.matmul(asked, self._corpus.directions(part, self._by, np.float64).T, out=products[:, part])
+            np.matmul(ours, self._corpus.directions(part, self._by, np.float64).T, out=products[:, part])
         order = np.empty(products.shape, dtype=np.int32)
         close = np.empty(products.shape, dtype=np.bool_)
         nearest.order_all(products, self._wanted + 1, order, close)  # one more: the query may be among them

@@ -22,7 +22,7 @@ from cuihop.files.text_lines import (
     json_column,
     json_records,
     line_blocks,
-    shown,
+    quoted,
 )
 from cuihop.rankings.ranking import Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
@@ -120,7 +120,7 @@ def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, flo
             "wrong number of columns",
             file=entries.path,
             line=line,
-            found=f"{len(fields)} in {shown(decoded(raw.strip(), entries.path, line))}",
+            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}",
             expected=_TREC_EXPECTED,
             advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
         )
@@ -160,7 +160,7 @@ def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: R
                     "wrong number of columns",
                     file=entries.path,
                     line=line,
-                    found=f"{len(fields)} in {shown(delimiter.join(fields))}",
+                    found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
                     expected=f"{len(header)}, as in the header",
                     advice=cause_of_columns(fields, len(header), delimiter),
                 )
@@ -187,7 +187,7 @@ def _read_json(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> st
                 if ("score" in named) == ("rank" in named):
                     raise InputError(
                         "not the columns of a ranking", file=entries.path, line=line,
-                        found=shown(", ".join(record)), expected=_CSV_EXPECTED,
+                        found=quoted(", ".join(record)), expected=_CSV_EXPECTED,
                     )  # fmt: skip
                 key = "score" if "score" in named else "rank"
                 wanted = ("query", "document", key)
@@ -195,7 +195,7 @@ def _read_json(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> st
             query, document, value = (record.get(name) for name in keys)
             for column, name in (("query", query), ("document", document)):
                 if not isinstance(name, str):
-                    raise entries.problem("not a name", line, column, shown(repr(name)), "a text")
+                    raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
             plain = isinstance(value, int | float) and not isinstance(value, bool)
             number_text = repr(value).encode() if plain else b"no number"
             sort_key = -_score(number_text, entries, line) if key == "score" else _rank(number_text, entries, line)
@@ -214,7 +214,7 @@ def _columns(header: Sequence[str], path: Path | str, line: int, delimiter: str)
             "not the header of a ranking",
             file=path,
             line=line,
-            found=shown(delimiter.join(header)),
+            found=quoted(delimiter.join(header)),
             expected=_CSV_EXPECTED,
             advice=cause_of_columns(header, 3, delimiter) or _other_form(header),
         )
@@ -245,7 +245,7 @@ def ranking_of_table(
     by_key = table.column("rank" if ranked else "score")
     if ranked and "score" in {name.strip().lower() for name in table.names}:
         raise InputError(
-            "not the columns of a ranking", file=table.source, found=shown(", ".join(table.names)),
+            "not the columns of a ranking", file=table.source, found=quoted(", ".join(table.names)),
             expected="the columns query, document and either score or rank",
         )  # fmt: skip
     entries = RankedRows(table.source, queries, corpus, unit="row")

@@ -122,7 +122,7 @@ def _write(path: Path, ranking: Ranking) -> None:
         np.savez(
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
-            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
+            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.other_queries, dtype=np.str_),
             form=np.array(ranking.form),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.files.input_file import Readable
 from cuihop.graph import ConceptGraph, Direction
@@ -46,7 +46,7 @@ class Setup:
 
     images: ImageConcepts
     graph: ConceptGraph
-    labels: ImageLabels | None = None
+    labels: Labels | None = None
     embeddings: Mapping[str, Readable] = field(default_factory=dict)
     n: int = 1
     lam: float = 0.5

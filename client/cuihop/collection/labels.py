@@ -27,10 +27,10 @@ from cuihop.files.text_lines import (
     delimiter_of,
     first_line,
     json_records,
-    shown,
+    quoted,
 )
 
-__all__ = ["MANUAL_LABELS", "UNLABELLED", "ImageLabels"]
+__all__ = ["MANUAL_LABELS", "UNLABELLED", "Labels"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -53,7 +53,7 @@ lower extremity, pelvis, skull, spine, chest, upper extremity.
 
 
 @dataclass(frozen=True, eq=False)
-class ImageLabels:
+class Labels:
     """Name of a label → image → its value; an empty value is an image without this label.
 
     Attributes:
@@ -101,7 +101,7 @@ class ImageLabels:
         return f"{self.images_account or f'{self.source}: {images}'}, {labels}: {', '.join(self.columns)}{form}"
 
     @classmethod
-    def read(cls, path: Readable, *, image_column: str | None = None) -> ImageLabels:
+    def read(cls, path: Readable, *, image_column: str | None = None) -> Labels:
         """Read labels from a file, a pipe, or with ``-`` from standard input: the image, and a column for each label.
 
         CSV with a header: UTF-8; columns separated by commas, tabs or semicolons; fields may be quoted. White space
@@ -122,7 +122,7 @@ class ImageLabels:
         return _labels_of_text(file, image_column).labels()
 
     @classmethod
-    def _of_table(cls, given: object, image_column: str | None) -> ImageLabels:
+    def _of_table(cls, given: object, image_column: str | None) -> Labels:
         table = ArrowTable.of(given)
         rows = _LabelRows(table.names, image_column, table.source, "row", fault_in_table(table), form=table.form)
         for first, batch in table.batches():
@@ -136,7 +136,7 @@ class ImageLabels:
         return rows.labels()
 
     @classmethod
-    def of(cls, labels: object, *, image_column: str | None = None) -> ImageLabels:
+    def of(cls, labels: object, *, image_column: str | None = None) -> Labels:
         """From name of a label → image → value, or a table or DataFrame: the images, and a column for each label.
 
         ``None`` and NaN are no label. The images stand in the first column, or in the one that is named.
@@ -144,7 +144,7 @@ class ImageLabels:
         Raises:
             InputError: it is neither, an image stands twice, or columns have different images.
         """
-        if isinstance(labels, ImageLabels):
+        if isinstance(labels, Labels):
             return labels
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(labels, pandas.DataFrame):
@@ -164,13 +164,13 @@ class ImageLabels:
             first, *others = columns.values()
             strange = next(image for other in others for image in {*first} ^ {*other})
             raise InputError(
-                "labels of different images", found=f"{shown(str(strange))}, which not every label has",
+                "labels of different images", found=f"{quoted(str(strange))}, which not every label has",
                 expected="every label for the same images",
             )  # fmt: skip
         return cls(columns)
 
     @classmethod
-    def of_concepts(cls, images: ImageConcepts, groups: Mapping[str, frozenset[str]] = MANUAL_LABELS) -> ImageLabels:
+    def of_concepts(cls, images: ImageConcepts, groups: Mapping[str, frozenset[str]] = MANUAL_LABELS) -> Labels:
         """Labels from concepts: the value is the set of an image's concepts that are in the group of the label.
 
         So an image of PET and CT has another modality than one of CT alone, and one without a concept of the group is
@@ -238,7 +238,7 @@ class ImageLabels:
             raise InputError(
                 "no such label",
                 file=self.source,
-                found=shown(name),
+                found=quoted(name),
                 expected=" or ".join(self.columns),
             )
         if (name,) not in self._codes:
@@ -272,7 +272,7 @@ class _LabelRows:
     Args:
         names: of all columns. image_column: that of the images; the first without it.
         source: name of the file, or type of the object. unit: line or row. fault: makes the error about a row.
-        line: of the header in a text file. delimiter: between its columns. form: see `ImageLabels`.
+        line: of the header in a text file. delimiter: between its columns. form: see `Labels`.
 
     Raises:
         InputError: columns are missing, without a name, or stand twice.
@@ -289,7 +289,7 @@ class _LabelRows:
         if len(names) < 2 or not all(names) or len(set(names)) < len(names) or index:
             raise header_fault(
                 "not a header of labels" if line is not None else "not columns of labels",
-                shown(delimiter.join(names)), "the image column and one for each label, each name once",
+                quoted(delimiter.join(names)), "the image column and one for each label, each name once",
                 cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, delimiter),
             )  # fmt: skip
         self.image = 0 if image_column is None else place_of_column(names, image_column, header_fault)
@@ -312,7 +312,7 @@ class _LabelRows:
         for column, place in zip(self._columns, self._labels, strict=True):
             column[image] = fields[place].strip()
 
-    def labels(self) -> ImageLabels:
+    def labels(self) -> Labels:
         """The labels of all rows.
 
         Raises:
@@ -322,7 +322,7 @@ class _LabelRows:
             holder = "file" if self._unit == "line" else "table"
             raise InputError(f"the {holder} holds no image", file=self._source, expected=_EXPECTED)
         columns = {self._names[place]: column for place, column in zip(self._labels, self._columns, strict=True)}
-        return ImageLabels(columns, self._source, form=self._form)
+        return Labels(columns, self._source, form=self._form)
 
 
 def _fault_in_frame(
@@ -354,7 +354,7 @@ def _labels_of_text(file: InputFile, image_column: str | None) -> _LabelRows:
         elif len(fields) != width:
             raise InputError(
                 "wrong number of columns", file=file.name, line=line,
-                found=f"{len(fields)} in {shown(delimiter.join(fields))}", expected=f"{width}, as in the header",
+                found=f"{len(fields)} in {quoted(delimiter.join(fields))}", expected=f"{width}, as in the header",
                 advice=cause_of_columns(fields, width, delimiter),
             )  # fmt: skip
         else:
@@ -375,7 +375,7 @@ def _labels_of_json(file: InputFile, lines: Iterator[str], image_column: str | N
             rows = _LabelRows(names, image_column, file.name, "line", fault, line=line, form=form)
         wrong = next((name for name in names if not isinstance(record.get(name, 0), str | None)), None)
         if wrong is not None:
-            found = shown(repr(record[wrong])) if wrong in record else "no such key"
+            found = quoted(repr(record[wrong])) if wrong in record else "no such key"
             raise InputError(
                 "not a label", file=file.name, line=line, column=wrong, found=found, expected="a text or null"
             )
