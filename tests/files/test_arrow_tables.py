@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+from collection.wrong_inputs import zstd
 from cuihop import SnapshotGraph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
@@ -265,6 +266,11 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 8
     assert "pip install 'cuihop[parquet]'" in done.stderr
+    (tmp_path / "images.csv.zst").write_bytes(zstd(b"ID,CUIs\na,C0042449\n"))
+    line = [sys.executable, "-c", program.replace("images.parquet", "images.csv.zst")]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 8
+    assert "files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'" in done.stderr
     done = subprocess.run(
         [sys.executable, "-c", program.replace("sys.modules['pyarrow'] = None", "")],
         cwd=tmp_path, capture_output=True, text=True, check=False,

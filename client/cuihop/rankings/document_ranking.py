@@ -60,20 +60,19 @@ class DocumentRanking(Ranking):
         source: str = "memory",
         other_queries: tuple[str, ...] = (),
         ties: Ties | None = None,
-        form: str = "",
     ) -> DocumentRanking:
         """From one entry for each query and document, queries ascending, best first within each.
 
         Args:
             owners: places in ``queries``; places: in ``names``. Same shape.
-            queries, names, source, other_queries, ties, form: as in the class.
+            queries, names, source, other_queries, ties: as in the class.
             listed: as in `Ranking`; the queries with an entry without it.
             depth: number of documents for each query; all without it.
         """
         lengths = np.bincount(owners, minlength=len(queries))
         listed = lengths > 0 if listed is None else listed
         places, indptr = first_of_each(places, lengths, depth)
-        return cls(queries, names, places, indptr, listed, source, other_queries, ties, form)
+        return cls(queries, names, places, indptr, listed, source, other_queries, ties)
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]

@@ -15,7 +15,7 @@ from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import decoded, quoted
 from cuihop.rankings.document_ranking import DocumentRanking
-from cuihop.rankings.ranking import Ranking, Ties, lists_summary
+from cuihop.rankings.ranking import Ranking, Ties, first_of_each, lists_summary
 
 __all__ = ["Numbers", "RankedRows"]
 
@@ -155,9 +155,11 @@ class RankedRows:
             )  # fmt: skip
             return dataclasses.replace(ranking, ties=ties)
         order = order[owners[order] < len(self.queries)]
-        return DocumentRanking.best_first(
-            owners[order], rows[order], tuple(self.queries), self._names, depth=depth, source=str(self.path),
-            other_queries=tuple(self._query_names[len(self.queries) :]), ties=ties, form=form,
+        lengths = np.bincount(owners[order], minlength=len(self.queries))
+        places, indptr = first_of_each(rows[order], lengths, depth)
+        return DocumentRanking(
+            tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
+            tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
 
     def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties) -> Int64:
