@@ -84,7 +84,7 @@ def random_lists(images: Mapping[str, frozenset[str]]) -> Ranking:
     names, total = tuple(images), len(images)
     steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
     rows = (np.arange(total)[:, np.newaxis] + steps) % total
-    return Ranking.made(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
+    return Ranking.from_lists(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
 
 
 def by_cuihop(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int, threads: int) -> Float64:

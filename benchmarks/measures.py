@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import Ranking, SnapshotGraph, evaluate
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.study.paper_algorithms import gain
 from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
@@ -135,7 +135,7 @@ def by_formula(grades: Grades, scores: Scores) -> Float64:
 def _cuihop(grades: Grades, scores: Scores) -> Callable[[], Any]:
     from cuihop.evaluation.judged import evaluate_judged
 
-    qrels = Qrels.of(grades)
+    qrels = Judgements.of(grades)
     ranking = scored_ranking(scores, qrels=grades)
     return lambda: evaluate_judged(ranking, [f"nDCG@{k}" for k in CUT_OFFS], qrels=qrels).values
 

@@ -37,7 +37,7 @@ MODULES = {
         "cuihop.evaluation.judged",
         "cuihop.evaluation.judged_result",
         "cuihop.collection.judgements",
-        "cuihop.collection.image_labels",
+        "cuihop.collection.labels",
         "cuihop.comparison.comparison",
         "cuihop.comparison.paired_tests",
         "cuihop.imageclef.concept_detection",

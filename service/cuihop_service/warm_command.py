@@ -17,7 +17,7 @@ from cuihop.cli.output import note, progress
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.connection import connect
 from cuihop.errors import InputError
-from cuihop.files.text_lines import decoded_lines
+from cuihop.files.text_lines import decoded_lines, first_line
 from cuihop.graph import ConceptGraph, Direction, resolved
 
 __all__ = ["Warmed", "concepts_of_file", "warm", "warm_pairs"]
@@ -87,11 +87,11 @@ def concepts_of_file(path: Path) -> list[str]:
     Raises:
         InputError: the file cannot be read, is empty, or is neither.
     """
-    first = next((line for line in decoded_lines(path) if line.strip()), "")
+    first, lines = first_line(decoded_lines(path))
     if "," in first:
         images = ImageConcepts.read(path)
         return sorted({cui for concepts in images.values() for cui in concepts})
-    found = list(dict.fromkeys(line.strip() for line in decoded_lines(path) if line.strip()))
+    found = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not found:
         raise InputError("the file is empty", file=path, expected="an identifier a line, or image,concepts")
     return found

@@ -19,7 +19,7 @@ from cuihop.adapters import ir_measures as to_ir_measures
 from cuihop.adapters import pandas as frames
 from cuihop.adapters import pytrec_eval as dictionaries
 from cuihop.adapters import ranx as to_ranx
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.rankings.in_memory import scored_ranking
@@ -93,7 +93,7 @@ def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
         frames.from_qrels(to_ranx.to_qrels(qrels).to_dataframe()),
     ):
         assert {query: dict(of) for query, of in back.items()} == qrels
-        assert back.digest == Qrels.of(qrels).digest
+        assert back.digest == Judgements.of(qrels).digest
 
 
 @settings(deadline=None, derandomize=True)
@@ -174,7 +174,7 @@ def test_a_query_is_left_out_of_its_own_list_of_images_and_stays_among_documents
 
 def test_queries_without_judgements_are_reported() -> None:
     ranking = dictionaries.from_run({"x": {"d": 1.0}, "q": {"d": 1.0}}, qrels={"q": {"d": 1}, "r": {"d": 1}})
-    assert (ranking.queries, ranking.unasked, ranking.missing) == (("q", "r"), ("x",), ("r",))
+    assert (ranking.queries, ranking.other_queries, ranking.missing) == (("q", "r"), ("x",), ("r",))
     assert evaluate_judged(ranking, "P@1", qrels={"q": {"d": 1}, "r": {"d": 1}}, missing="zero").mean("P@1") == 0.5
 
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
@@ -158,7 +158,7 @@ def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
     ))  # fmt: skip
     (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, of in reversed(QRELS.items())
                                            for d, g in of.items()))  # fmt: skip
-    turned = {"labels": ImageLabels.read(tmp_path / "labels.csv"), "qrels": Qrels.read(tmp_path / "qrels"),
+    turned = {"labels": Labels.read(tmp_path / "labels.csv"), "qrels": Judgements.read(tmp_path / "qrels"),
               "queries": dict(reversed(QUERIES.items())), "corpus": dict(reversed(CORPUS.items()))}  # fmt: skip
     found = compare(
         {"ours": ScoreCard.of(evaluate(**BY_CONCEPTS)), "theirs": ScoreCard.of(evaluate(**{**BY_CONCEPTS, **turned}))},

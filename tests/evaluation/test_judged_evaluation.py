@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
 from cuihop.cli import main
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.measures import JudgedRanking, hashing_average_precision
@@ -91,7 +91,7 @@ def test_labels_are_judgements_that_nobody_wrote(values: list[str], data: st.Dat
 
 def test_labels_from_the_manual_concepts() -> None:
     images = ImageConcepts.of({"a": "C0040405;C0000726", "b": "C0040405;C0032743", "c": "C9999999", "d": "C0040405"})
-    labels = ImageLabels.of_concepts(images)
+    labels = Labels.of_concepts(images)
     assert labels.columns["modality"] == {"a": "C0040405", "b": "C0032743;C0040405", "c": "", "d": "C0040405"}
     assert labels.columns["organ"] == {"a": "C0000726", "b": "", "c": "", "d": ""}
     result = evaluate_judged({i: [o for o in "abcd" if o != i] for i in "abcd"}, "P@3(modality)", labels=labels)
@@ -105,11 +105,11 @@ def test_labels_from_files_and_frames(tmp_path: Path) -> None:
     ):
         path = tmp_path / "labels"
         path.write_bytes(gzip.compress(text.encode()))
-        labels = ImageLabels.read(path)
+        labels = Labels.read(path)
         assert labels.columns == {"modality": {"a": "CT", "b": "MR"}, "organ": {"a": "head", "b": ""}}
         assert labels.images == ("a", "b")
     frame = pd.DataFrame({"image": ["a", "b"], "modality": ["CT", "MR"], "organ": ["head", None]})
-    assert ImageLabels.of(frame).columns == labels.columns
+    assert Labels.of(frame).columns == labels.columns
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
     path = tmp_path / "labels.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        ImageLabels.read(path)
+        Labels.read(path)
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
@@ -146,7 +146,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
 )
 def test_labels_that_are_none(labels: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        ImageLabels.of(labels)
+        Labels.of(labels)
 
 
 def test_labels_that_are_not_there() -> None:
@@ -168,7 +168,7 @@ def written(path: Path, text: str) -> Path:
 
 def test_judgements_are_read(tmp_path: Path) -> None:
     path = written(tmp_path / "qrels", "# a comment\n2 0 x 1\n\n1\tQ0\ty  -1\n2 0 y +3\n")
-    assert {query: dict(judged) for query, judged in Qrels.read(path).items()} == {
+    assert {query: dict(judged) for query, judged in Judgements.read(path).items()} == {
         "2": {"x": 1, "y": 3},
         "1": {"y": -1},
     }
@@ -188,7 +188,7 @@ def test_judgements_are_read(tmp_path: Path) -> None:
 def test_judgements_that_are_refused(tmp_path: Path, text: str, line: int | None, message: str) -> None:
     path = written(tmp_path / "qrels", text)
     with pytest.raises(InputError, match=message) as caught:
-        Qrels.read(path)
+        Judgements.read(path)
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
@@ -197,7 +197,7 @@ def test_judgements_that_are_refused(tmp_path: Path, text: str, line: int | None
 )
 def test_judgements_that_are_none(bad: dict[str, dict[str, int]]) -> None:
     with pytest.raises(InputError):
-        Qrels.of(bad)
+        Judgements.of(bad)
 
 
 RUN = "1 Q0 x 1 0.5 r\n1 Q0 y 2 0.5 r\n9 Q0 z 1 1 r\n1 Q0 w 3 0.50000000001 r\n"
@@ -207,7 +207,7 @@ def test_a_run_needs_no_list_of_documents(tmp_path: Path) -> None:
     path = written(tmp_path / "run", RUN)
     ranking = read_run(path, ("1", "2"))
     assert dict(ranking) == {"1": ("w", "x", "y"), "2": ()}
-    assert (ranking.unasked, ranking.missing) == (("9",), ("2",))
+    assert (ranking.other_queries, ranking.missing) == (("9",), ("2",))
     assert dict(read_run(path, ("1",), ties="trec")) == {"1": ("y", "x", "w")}
     assert dict(read_run(path, ("1",), depth=1)) == {"1": ("w",)}
 

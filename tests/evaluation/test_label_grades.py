@@ -1,4 +1,4 @@
-"""Labels joined by +: the grade of an image is the number of labels in which it agrees with the query."""
+"""LabelValues joined by +: the grade of an image is the number of labels in which it agrees with the query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from cuihop import ImageConcepts, evaluate
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
@@ -23,17 +23,17 @@ from cuihop.measures import Measure, measures_named
 from cuihop.rankings.ranking import Ranking
 
 NAMES = ("modality", "organ", "view")
-Labels = Mapping[str, Mapping[str, str]]
+LabelValues = Mapping[str, Mapping[str, str]]
 
 
-def agreeing(labels: Labels, names: Sequence[str], query: str, image: str) -> int:
+def agreeing(labels: LabelValues, names: Sequence[str], query: str, image: str) -> int:
     """In how many labels the two agree; a missing one agrees with nothing."""
     return sum(labels[name][query] == labels[name][image] != "" for name in names)
 
 
 @st.composite
-def collections(draw: st.DrawFn) -> tuple[Labels, list[str], list[str], dict[str, list[str]]]:
-    """Labels, queries, corpus, and rankings that need not be whole."""
+def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dict[str, list[str]]]:
+    """LabelValues, queries, corpus, and rankings that need not be whole."""
     images = [f"i{place}" for place in range(draw(st.integers(2, 9)))]
     labels = {name: {image: draw(st.sampled_from(["", "x", "y", "z"])) for image in images} for name in NAMES}
     queries = draw(st.lists(st.sampled_from(images), min_size=1, unique=True))
@@ -48,7 +48,7 @@ def collections(draw: st.DrawFn) -> tuple[Labels, list[str], list[str], dict[str
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(collections(), st.integers(1, 3), st.integers(1, 10))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
-    drawn: tuple[Labels, list[str], list[str], dict[str, list[str]]], joined: int, k: int
+    drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int
 ) -> None:
     labels, queries, corpus, lists = drawn
     names = NAMES[:joined]
@@ -69,7 +69,7 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     wanted += [Measure(m.family, m.k, options=(("rel", joined),)) for m in wanted if m.family != "nDCG" and joined > 1]
     by_labels = [Measure(m.family, m.k, ("+".join(names),), m.options) for m in wanted]
     ranking = Ranking.of(lists, queries, corpus)
-    found = judged_values(ranking, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
+    found = judged_values(ranking, by_labels, qrels=None, labels=Labels.of(labels), empty_ideal="zero")
     expected = evaluate_judged(lists, wanted, qrels=qrels)
     unjudged = [query for query in queries if not any(labels[name][query] for name in names)]
     expected.values[[queries.index(query) for query in unjudged]] = np.nan
@@ -85,7 +85,7 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     # Of any part of the queries the answers are the same.
     half = queries[: len(queries) // 2 + 1]
     part = Ranking.of({query: lists[query] for query in half}, half, corpus)
-    some = judged_values(part, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
+    some = judged_values(part, by_labels, qrels=None, labels=Labels.of(labels), empty_ideal="zero")
     assert np.array_equal(some.values, found.values[: len(half)], equal_nan=True)
 
 
@@ -184,7 +184,7 @@ def test_many_labels_are_counted_as_they_would_be_one_by_one() -> None:
     ranking = Ranking.of({image: [] for image in images}, images)
     for rel in range(1, 7):
         measure = Measure("RR", None, ("+".join(names),), (("rel", rel),))
-        found = judged_values(ranking, [measure], qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
+        found = judged_values(ranking, [measure], qrels=None, labels=Labels.of(labels), empty_ideal="zero")
         (relevance,) = found.relevance.values()
         pairs = itertools.permutations(images, 2)
         assert relevance[:, 1].sum() == sum(agreeing(labels, names, one, other) >= rel for one, other in pairs)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
@@ -56,7 +56,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def in_python(measures: tuple[str, ...], **options: Any) -> Any:
     images = ImageConcepts.read("images.csv")
     ranking, graph = read_ranking("good.run", tuple(images)), SnapshotGraph.open("graph.cuihop")
-    return evaluate(images, ranking, graph, measures=measures, labels=ImageLabels.read("labels.csv"), **options)
+    return evaluate(images, ranking, graph, measures=measures, labels=Labels.read("labels.csv"), **options)
 
 
 def measured(measures: tuple[str, ...]) -> list[str]:
@@ -81,7 +81,7 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--out", "out",
                       "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
-    labelled = ImageLabels.read("labels.csv")
+    labelled = Labels.read("labels.csv")
     judged = evaluate_judged(read_ranking("good.run", labelled.images), OF_LABELS, labels=labelled, **keywords)
     assert compared["systems"][0]["means"] == evaluated["means"] == python.means
     assert compared["systems"][0]["mean_queries"] == evaluated["mean_queries"] == python.summary()["mean_queries"]

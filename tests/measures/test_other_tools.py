@@ -32,7 +32,7 @@ collections = st.lists(st.tuples(judgements, orders), min_size=1, max_size=4)
 def runs(queries: Sequence[tuple[dict[str, int], list[str]]]) -> tuple[
     dict[str, dict[str, int]], dict[str, list[str]], dict[str, dict[str, float]]
 ]:  # fmt: skip
-    """Qrels, rankings, and the same rankings as scores without ties."""
+    """Judgements, rankings, and the same rankings as scores without ties."""
     qrels = {f"q{i}": judged for i, (judged, _) in enumerate(queries)}
     ranking = {f"q{i}": order for i, (_, order) in enumerate(queries)}
     scores = {query: {d: float(len(order) - i) for i, d in enumerate(order)} for query, order in ranking.items()}
@@ -78,7 +78,7 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     relevant = {query: {d: g for d, g in judged.items() if g > 0} for query, judged in qrels.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ranx.evaluate(ranx.Qrels(qrels), run := ranx.Run(scores), list(names), return_mean=False)
+        ranx.evaluate(ranx.Judgements(qrels), run := ranx.Run(scores), list(names), return_mean=False)
     result = evaluate_judged(ranking, names.values(), qrels=relevant)
     full = evaluate_judged(ranking, names.values(), qrels=qrels)
     for theirs, own in names.items():
@@ -94,7 +94,10 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
 def test_ranx_cuts_real_gains_to_whole_numbers(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        qrels, run = ranx_evaluate.Qrels({"q": {"a": 0.9, "b": 1.0}}), ranx_evaluate.Run({"q": {"a": 2.0, "b": 1.0}})
+        qrels, run = (
+            ranx_evaluate.Qrels({"q": {"a": 0.9, "b": 1.0}}),
+            ranx_evaluate.Run({"q": {"a": 2.0, "b": 1.0}}),
+        )
         assert ranx_evaluate.evaluate(qrels, run, "ndcg") == pytest.approx(1 / math.log2(3))
     assert graded_ndcg(JudgedRanking.of([0.9, 1.0], [0.9, 1.0])) > 0.97
     with pytest.raises(InputError, match="whole number"):

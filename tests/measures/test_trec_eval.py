@@ -12,7 +12,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.judged import evaluate_judged
 from cuihop.measures import JudgedRanking, bpref, measures_named
@@ -77,7 +77,7 @@ def test_the_published_outputs(
     tmp_path: Path, output: str, qrels: str, run: str, depth: int | None, threshold: int, missing: str
 ) -> None:
     expected = published(output)
-    judgements = Qrels.read(shared(f"trec_eval/{qrels}"))
+    judgements = Judgements.read(shared(f"trec_eval/{qrels}"))
     file = without_junk(shared(f"trec_eval/{run}"), tmp_path / "run")
     ranking = read_run(file, tuple(judgements), depth=depth, ties="trec")
     option = f"(rel={threshold})" if threshold > 1 else ""

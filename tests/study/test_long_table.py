@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.relevance.baselines import random_ranking, top_k
@@ -34,7 +34,7 @@ def quiet(what: str) -> Progress:
     return lambda done, total: None
 
 
-def made_images() -> tuple[ImageConcepts, ImageLabels]:
+def made_images() -> tuple[ImageConcepts, Labels]:
     """More images than the deepest K, so that rankings leave some out; some without concepts or labels."""
     draw = np.random.default_rng(7)
     names = [f"image {place:02}" for place in range(IMAGES)]
@@ -42,7 +42,7 @@ def made_images() -> tuple[ImageConcepts, ImageLabels]:
     modality = {name: str(draw.choice(["CT", "MRI", ""], p=[0.5, 0.4, 0.1])) for name in names}
     organ = {name: str(draw.choice(["head", "chest", ""])) for name in names}
     modality[names[0]] = "PET"  # the only one: nothing is relevant to it
-    return ImageConcepts(sets), ImageLabels({"modality": modality, "organ": organ}, "made")
+    return ImageConcepts(sets), Labels({"modality": modality, "organ": organ}, "made")
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +213,7 @@ def test_plain_python_agrees_with_the_compiled_measures(setup: Setup) -> None:
 
 def test_fewer_images_than_ranks_are_no_trouble() -> None:
     images = ImageConcepts({"a": frozenset({CONCEPTS[0]}), "b": frozenset({CONCEPTS[1]}), "c": frozenset()})
-    labels = ImageLabels({"modality": dict.fromkeys(images, "CT"), "organ": dict.fromkeys(images, "")})
+    labels = Labels({"modality": dict.fromkeys(images, "CT"), "organ": dict.fromkeys(images, "")})
     setup = Setup(images, example_graph(), labels, threads=1)
     evaluations = crossed(setup).evaluations
     assert evaluations["IoU"].means["P@30(modality)"] == pytest.approx(2 / 30)

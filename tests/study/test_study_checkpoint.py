@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError, LimitExceeded, OutputError
 from cuihop.resources.progress import Progress
 from cuihop.study.ablation import ablation
@@ -38,7 +38,7 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     lines = [f"{name} Q0 {names[(i + j) % IMAGES]} 1 {9 - j} mine\n" for i, name in enumerate(names) for j in range(3)]
     run.write_text("".join(lines))
     return Setup(
-        ImageConcepts(sets), example_graph(), ImageLabels({"modality": modality}),
+        ImageConcepts(sets), example_graph(), Labels({"modality": modality}),
         {"model": vectors, "system": run}, unknown="isolated", threads=1,
     )  # fmt: skip
 

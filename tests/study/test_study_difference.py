@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.relevance.baselines import Relevance, top_k
@@ -41,7 +41,7 @@ def setup(request: pytest.FixtureRequest) -> Setup:
     draw = np.random.default_rng(11)
     names = [f"i{place:02}" for place in range(IMAGES)]
     sets = {name: frozenset(draw.choice(CONCEPTS, draw.integers(0, 6), replace=False).tolist()) for name in names}
-    labels = ImageLabels({
+    labels = Labels({
         "modality": {name: str(draw.choice(["CT", "MRI"])) for name in names},
         "organ": {name: str(draw.choice(["head", "chest", ""])) for name in names},
     })  # fmt: skip

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from cuihop.collection.judgements import Qrels
-from cuihop.collection.tables import LARGEST_GRADE
+from cuihop.collection.judgements import LARGEST_GRADE, Judgements
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n
@@ -35,7 +34,7 @@ class IntegerGains:
         largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
     """
 
-    qrels: Qrels
+    qrels: Judgements
     scale: int
     pairs: int
     rounded: int
@@ -98,7 +97,7 @@ def to_integer_gains(
         [lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
     )
     return IntegerGains(
-        Qrels.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
+        Judgements.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
     )
 
 

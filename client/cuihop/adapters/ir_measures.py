@@ -20,11 +20,11 @@ from typing import Any, Self
 
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure
 from cuihop.measures.resolution import Unknown
@@ -177,7 +177,7 @@ class ConceptProvider(_providers.Provider):
         for query in named:
             if query not in self._queries:
                 raise InputError(
-                    "not an image of the queries", column="qrels", found=shown(str(query)),
+                    "not an image of the queries", column="qrels", found=quoted(str(query)),
                     expected="an image whose concepts were given",
                 )  # fmt: skip
         return _ConceptEvaluator(measures, tuple(named or self._queries), self)
@@ -243,26 +243,26 @@ def from_run(
     return scored_ranking(_scores(run), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
     """The judgements as ``Qrel``, of iteration 0.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    grades = Qrels.of(qrels)
+    grades = Judgements.of(qrels)
     return [ir_measures.Qrel(query, name, grade) for query, of in grades.items() for name, grade in of.items()]
 
 
-def from_qrels(qrels: Any) -> Qrels:
+def from_qrels(qrels: Any) -> Judgements:
     """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is dropped.
 
     Raises:
-        InputError: as `Qrels.of`, or a document is judged twice for a query.
+        InputError: as `Judgements.of`, or a document is judged twice for a query.
     """
     if isinstance(qrels, Mapping):
-        return Qrels.of(qrels)
+        return Judgements.of(qrels)
     converter = ir_measures.util.QrelsConverter(qrels)
-    return Qrels.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
+    return Judgements.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
 
 
 def _scores(run: Any) -> Mapping[str, Mapping[str, float]]:
@@ -285,8 +285,8 @@ def _by_query(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]
         of_query = found.setdefault(query, {})
         if document in of_query:
             raise InputError(
-                "a document stands twice for a query", column=f"query {shown(str(query))}", found=shown(str(document)),
-                expected="each document once for a query",
+                "a document stands twice for a query", column=f"query {quoted(str(query))}",
+                found=quoted(str(document)), expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
     return found

@@ -12,10 +12,12 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
@@ -36,6 +38,7 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.result import Evaluation
+from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
@@ -59,6 +62,8 @@ def compare_systems(
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,7 +135,7 @@ def compare_systems(
     if report is not None and report.suffix not in (".md", ".tex"):
         raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
     given = systems_named(systems)
-    rankings = {name: system for name, system in given.items() if isinstance(system, Path)}
+    rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
@@ -142,7 +147,8 @@ def compare_systems(
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
-            label_concepts=label_concepts, ties=ties, similarity=similarity,
+            label_concepts=label_concepts,
+            columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
             of_concepts={"n": hops, "lam": lam, "direction": direction, "unknown": unknown},
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             work={"threads": threads, "memory": memory},

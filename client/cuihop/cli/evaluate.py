@@ -13,11 +13,13 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MeasuresOption,
@@ -35,8 +37,8 @@ from cuihop.cli.print_evaluation import show_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.judged import evaluate_judged
@@ -52,6 +54,7 @@ from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["evaluate_ranking"]
 
@@ -74,6 +77,8 @@ def evaluate_ranking(
         ),
     ] = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
@@ -114,10 +119,11 @@ def evaluate_ranking(
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+    columns = {"image_column": image_column, "concept_column": concept_column}
     asked = _Asked(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
-        qrels=None if qrels is None else Qrels.read(qrels),
-        labels=labels_given(labels, label_concepts),
+        qrels=None if qrels is None else Judgements.read(qrels),
+        labels=labels_given(labels, label_concepts, columns),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
     work = Work(threads, memory, checkpoint)
@@ -126,7 +132,9 @@ def evaluate_ranking(
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
-            ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
+            ImageConcepts.read(concepts, **columns),
+            None if corpus is None else ImageConcepts.read(corpus, **columns),
+            corpus_embeddings,
         )
         concept_options = {"n": hops, "lam": lam, "direction": direction}
         source = (
@@ -151,8 +159,8 @@ class _Asked:
     """What to measure, against what."""
 
     measures: tuple[Measure, ...]
-    qrels: Qrels | None
-    labels: ImageLabels | None
+    qrels: Judgements | None
+    labels: Labels | None
     options: Mapping[str, Any]
 
 
@@ -186,7 +194,7 @@ def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | N
     check_without_concepts(asked.measures)
     ranked = judged_ranking(
         ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
-        memory=work.memory, threads=work.threads,
+        resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
     if isinstance(ranked, Ranking):
@@ -237,8 +245,8 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
-            threads=work.threads,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")

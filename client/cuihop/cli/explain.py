@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
@@ -24,7 +25,7 @@ from cuihop.errors import InputError, LimitExceeded
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
@@ -80,6 +81,8 @@ def pair(
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="Where the other image stands; IMAGES itself if not given.")
     ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -91,8 +94,9 @@ def pair(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two images, concept by concept."""
-    own = ImageConcepts.read(images)
-    other = own if corpus is None else ImageConcepts.read(corpus)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    own = ImageConcepts.read(images, **columns)
+    other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
     _explain_sets(
         sets,
@@ -138,6 +142,8 @@ def query(
     above: Annotated[str, typer.Option("--above", help="An image of the corpus.", show_default=False)],
     below: Annotated[str, typer.Option("--below", help="Another: why not this one?", show_default=False)],
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     ranking: Annotated[
         Path | None,
         typer.Option(
@@ -174,8 +180,9 @@ def query(
     json: JsonOption = False,
 ) -> None:
     """Explain why one image ranks above another for a query, and what a ranking made of the two."""
-    queries = ImageConcepts.read(images)
-    held = None if corpus is None else ImageConcepts.read(corpus)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    queries = ImageConcepts.read(images, **columns)
+    held = None if corpus is None else ImageConcepts.read(corpus, **columns)
     ranked = None
     if ranking is not None:
         ranked = read_ranking_in_blocks(
@@ -268,7 +275,7 @@ def _opened(address: str) -> Iterator[ConceptGraph]:
 def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
     if image not in images:
         raise InputError(
-            "no such image", file=images.source, column=column, found=shown(image),
+            "no such image", file=images.source, column=column, found=quoted(image),
             expected=f"one of its {len(images):,} images", advice=cause_of_strange_name(image, images),
         )  # fmt: skip
     return images[image]

@@ -17,13 +17,14 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import EmptyIdealOption
+from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.cli.print_evaluation import account_of
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import WORK_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import Table
@@ -73,6 +74,8 @@ def study(
         typer.Option("--label-concepts", rich_help_panel=_FILES,
                      help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ."),
     ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
         list[str] | None,
         typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
@@ -133,8 +136,9 @@ def study(
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    read = ImageConcepts.read(images)
-    known = labels_given(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    read = ImageConcepts.read(images, **columns)
+    known = labels_given(labels, label_concepts, columns)
     parts = [part for part in wanted if known is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         setup = Setup(
@@ -180,9 +184,9 @@ def study(
     screen.print(f"Report, tables, figures and numbers: {out}")
 
 
-def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
-    """From NAME=FILE."""
-    found: dict[str, Path] = {}
+def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:
+    """Name → open file, from NAME=FILE."""
+    found: dict[str, InputFile] = {}
     for text in given:
         name, equals, path = (part.strip() for part in text.partition("="))
         if not (name and equals and path) or not name.isprintable():
@@ -191,7 +195,7 @@ def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
             raise typer.BadParameter(f"--embeddings: {name} is a ranking of the study itself; give it another name")
         if name in found:
             raise typer.BadParameter(f"--embeddings names {name!r} twice")
-        found[name] = Path(path)
+        found[name] = InputFile(path)
     return found
 
 

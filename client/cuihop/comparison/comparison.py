@@ -24,7 +24,7 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_columns
 from cuihop.files.csv_text import write_csv
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 from cuihop.notebooks.html_table import html_table
@@ -261,7 +261,7 @@ def compare(
         )
     if against is not None and against not in named:
         raise InputError(
-            "no such system", column="against", found=shown(against), expected=" or ".join(map(shown, named))
+            "no such system", column="against", found=quoted(against), expected=" or ".join(map(quoted, named))
         )
     for a, b in itertools.combinations(named, 2):
         named[a].check_same_conditions(named[b], (a, b))

@@ -20,7 +20,8 @@ from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
-from cuihop.files.text_lines import shown
+from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import replaced_file
 
 __all__ = ["ScoreCard"]
@@ -124,19 +125,20 @@ class ScoreCard:
             file.write(raw)
 
     @classmethod
-    def read(cls, path: str | Path) -> ScoreCard:
+    def read(cls, path: Readable) -> ScoreCard:
         """Read a card.
 
         Raises:
             InputError: it is none, has another format, a field is missing or wrong, or its content is not what its
                 digest says; names the file and the field.
         """
-        content = score_card_content(Path(path))
+        file = opened_input(path)
+        content = score_card_content(file)
         columns = {name: np.array(column, dtype=np.float64) for name, column in content["values"].items()}  # null: NaN
         behind = {name: MeanQueries(**counts) for name, counts in content["mean_queries"].items()}
         return cls(
             content["system"], content["conditions"], tuple(content["queries"]), columns, behind, content["counts"],
-            content["versions"], str(path), content.get("inputs", {}),
+            content["versions"], file.name, content.get("inputs", {}),
         )  # fmt: skip
 
     def check_same_conditions(self, other: ScoreCard, called: tuple[str, str] | None = None) -> None:
@@ -186,9 +188,9 @@ def _number(count: Any) -> Any:
 
 
 def _told(value: object) -> str:
-    return "none" if value is None else shown(str(value))
+    return "none" if value is None else quoted(str(value))
 
 
 def _told_queries(ours: Sequence[str], theirs: Sequence[str]) -> str:
     different = sorted(set(ours) ^ set(theirs))
-    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {shown(different[0])}"
+    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {quoted(different[0])}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
 from cuihop.evaluation.several_rankings import evaluate_rankings
-from cuihop.files.arrow_tables import Table
+from cuihop.files.arrow_tables import ArrowStream
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure
 from cuihop.measures.resolution import Unknown
@@ -23,7 +23,7 @@ __all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
 
 def evaluate(
     queries: object,
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream,
     graph: ConceptGraph | None,
     *,
     corpus: object = None,
@@ -34,8 +34,8 @@ def evaluate(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
-    labels: ImageLabels | object | None = None,
+    qrels: Judgements | Mapping[str, Mapping[str, int]] | ArrowStream | None = None,
+    labels: Labels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
     memory: int | str = DEFAULT_MEMORY,

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
 from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation, RelevanceCount
 from cuihop.evaluation.judged_values import JudgedValues, depth_of, judged_values
 from cuihop.evaluation.result import EmptyIdeal, Missing, checked_way, missing_rankings
-from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import Ranking
-from cuihop.rankings.tables import ranking_of_table
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.progress import Progress
 from cuihop.resources.versions import versions
@@ -32,11 +32,11 @@ __all__ = ["evaluate_judged"]
 
 
 def evaluate_judged(
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
+    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream,
     measures: str | Measure | Iterable[str | Measure],
     *,
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
-    labels: ImageLabels | object | None = None,
+    qrels: Judgements | Mapping[str, Mapping[str, int]] | ArrowStream | None = None,
+    labels: Labels | object | None = None,
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
     threads: int | None = None,
@@ -51,7 +51,7 @@ def evaluate_judged(
             table with the columns query, document, and score or rank.
         measures: names such as ``AP``, ``nDCG@10`` and ``P@5,10,30(modality, organ)``.
         qrels: query → document → grade, for measures without labels. Their queries are the queries.
-        labels: what `ImageLabels.of` takes, for measures with labels. Its images are the corpus, and without
+        labels: what `Labels.of` takes, for measures with labels. Its images are the corpus, and without
             ``qrels`` also the queries; each query is left out of its own ranking.
         missing: what becomes of a query without a ranking; ``skip`` is what trec_eval does.
         empty_ideal: what becomes of a query for which nothing is relevant; ``zero`` is what trec_eval does. A query
@@ -76,8 +76,8 @@ def evaluate_judged(
                 expected=", ".join(family.name for family in FAMILIES.values() if family.kind == "judged"),
             )  # fmt: skip
     missing, empty_ideal = checked_way("missing", missing, Missing), checked_way("empty_ideal", empty_ideal, EmptyIdeal)
-    judgements = None if qrels is None else Qrels.of(qrels)
-    images = None if labels is None else ImageLabels.of(labels)
+    judgements = None if qrels is None else Judgements.of(qrels)
+    images = None if labels is None else Labels.of(labels)
     given = _ranking(ranking, judgements, images)
     judging: Judging = {"qrels": judgements, "labels": images, "empty_ideal": empty_ideal}
     if isinstance(given, RankingInBlocks):
@@ -110,7 +110,7 @@ def evaluate_judged(
     )
 
 
-def _inputs(qrels: Qrels | None, labels: ImageLabels | None, ranking: Ranking | RankingInBlocks) -> dict[str, str]:
+def _inputs(qrels: Judgements | None, labels: Labels | None, ranking: Ranking | RankingInBlocks) -> dict[str, str]:
     named = {"qrels": qrels, "labels": labels, "ranking": ranking}
     return {name: given.account for name, given in named.items() if given is not None}
 
@@ -126,7 +126,7 @@ def _counts(ranked: Ranking, found: JudgedValues, missing: Missing, empty_ideal:
         corpus=len(ranked.corpus),
         self_retrieved=int(ranked.self_retrieved.sum()),
         missing=ranked.missing,
-        unasked=ranked.unasked,
+        unasked=ranked.other_queries,
         nothing_relevant=found.nothing_relevant,
         unjudged=found.unjudged,
         unlabelled=found.unlabelled,
@@ -138,8 +138,8 @@ def _parameters(
     measures: Sequence[Measure],
     missing: Missing,
     empty_ideal: EmptyIdeal,
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
+    qrels: Judgements | None,
+    labels: Labels | None,
     ranked: Ranking,
 ) -> dict[str, Any]:
     return {
@@ -157,7 +157,7 @@ def _parameters(
     }
 
 
-def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -> Ranking | RankingInBlocks:
+def _ranking(ranking: object, qrels: Judgements | None, labels: Labels | None) -> Ranking | RankingInBlocks:
     """The ranking of these queries."""
     if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
         raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
@@ -178,7 +178,7 @@ def _ranking(ranking: object, qrels: Qrels | None, labels: ImageLabels | None) -
     return ranking
 
 
-def _of_images(ranked: Ranking, labels: ImageLabels) -> Ranking | None:
+def _of_images(ranked: Ranking, labels: Labels) -> Ranking | None:
     """A ranking of documents as one of images: all that have labels can be retrieved, the query itself cannot."""
     if type(ranked) is Ranking:
         return None
@@ -197,4 +197,6 @@ def _open_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) 
     listed = np.array([query in kept for query in queries], dtype=np.bool_)
     known = set(queries)
     unasked = tuple(query for query in lists if query not in known)
-    return OpenRanking.best_first(owners, np.arange(len(names)), queries, names, listed=listed, unasked=unasked)
+    return DocumentRanking.best_first(
+        owners, np.arange(len(names)), queries, names, listed=listed, other_queries=unasked
+    )

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.evaluation.judged_values import JudgedValues, judged_values
 from cuihop.evaluation.result import EmptyIdeal
 from cuihop.measures.measure import Measure
@@ -27,13 +27,13 @@ Places: TypeAlias = slice | npt.NDArray[np.int64]
 class Judging(TypedDict):
     """What judges, as `judged_values` takes it."""
 
-    qrels: Qrels | None
-    labels: ImageLabels | None
+    qrels: Judgements | None
+    labels: Labels | None
     empty_ideal: EmptyIdeal
 
 
 def judging_depends(
-    measures: Sequence[Measure], *, qrels: Qrels | None, labels: ImageLabels | None, empty_ideal: EmptyIdeal
+    measures: Sequence[Measure], *, qrels: Judgements | None, labels: Labels | None, empty_ideal: EmptyIdeal
 ) -> dict[str, Any]:
     """What judged values depend on beside the ranking, for a checkpoint."""
     return {
@@ -48,8 +48,8 @@ def judged_in_blocks(
     ranking: RankingInBlocks,
     measures: Sequence[Measure],
     *,
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
+    qrels: Judgements | None,
+    labels: Labels | None,
     empty_ideal: EmptyIdeal,
     head: int = 0,
     threads: int | None = None,
@@ -73,11 +73,11 @@ def judged_in_blocks(
     """
     queries = len(ranking.queries)
     head = min(head, len(ranking.corpus))
-    each = head * bytes_of_rank(kept=saved is not None) + 40 * len(measures)
+    each = head * bytes_of_rank(in_checkpoint=saved is not None) + 40 * len(measures)
     ranking.take_results(ranking.memory.copy(), queries * each)
     # What can be found does not depend on what was: an empty ranking has the same counts.
     nobody = np.zeros(queries, dtype=np.int64)
-    empty = Ranking.made(np.empty(0, dtype=np.int32), nobody, ranking.queries, ranking.corpus, ranking.source)
+    empty = Ranking.from_lists(np.empty(0, dtype=np.int32), nobody, ranking.queries, ranking.corpus, ranking.source)
     judging: Judging = {"qrels": qrels, "labels": labels, "empty_ideal": empty_ideal}
     counted = judged_values(empty, measures, **judging)
     values = np.empty((queries, len(measures)), dtype=np.float64)
@@ -108,7 +108,7 @@ def judged_in_blocks(
     for _ in ranking.in_order(judge, done=done, threads=threads, progress=progress):
         pass
     lengths = np.minimum(ranking.lengths, head)
-    kept = Ranking.made(
+    kept = Ranking.from_lists(
         first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form
     )  # fmt: skip
     return dataclasses.replace(counted, values=values, relevance=relevance), kept

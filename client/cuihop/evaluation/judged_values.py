@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.relevance_names import relevance_name, relevant_from
@@ -55,8 +55,8 @@ def judged_values(
     ranking: Ranking,
     measures: Sequence[Measure],
     *,
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
+    qrels: Judgements | None,
+    labels: Labels | None,
     empty_ideal: EmptyIdeal,
     of_images: Ranking | None = None,
 ) -> JudgedValues:
@@ -121,7 +121,7 @@ class _Judge:
     unlabelled: int = 0
 
 
-def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Qrels | None, labels: ImageLabels | None) -> _Judge:
+def _judge(ranking: Ranking, source: tuple[str, ...], qrels: Judgements | None, labels: Labels | None) -> _Judge:
     if source:
         if labels is None:
             raise InputError(

@@ -10,9 +10,9 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import UNLABELLED, ImageLabels
+from cuihop.collection.labels import UNLABELLED, Labels
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
 
@@ -44,9 +44,7 @@ class LabelGrades:
     unjudged: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, labels: ImageLabels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]
-    ) -> LabelGrades:
+    def of(cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]) -> LabelGrades:
         """By the labels in the name of a measure.
 
         Args:
@@ -61,7 +59,7 @@ class LabelGrades:
         for name in labels.columns:
             if "+" in name and "+".join(part.strip() for part in name.split("+")) in source:
                 raise InputError(
-                    "the name of a label holds a +", file=labels.source, found=shown(name),
+                    "the name of a label holds a +", file=labels.source, found=quoted(name),
                     expected="names without it: in the name of a measure, + joins labels", advice="Rename the column.",
                 )  # fmt: skip
         codes = [labels.codes(part) for part in parts]
@@ -97,7 +95,7 @@ class LabelGrades:
 
 
 def _pools(
-    labels: ImageLabels,
+    labels: Labels,
     parts: Sequence[tuple[str, ...]],
     asking: Int64,
     holding: Int64,

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.concept_gains import GainPart, gains_of
 from cuihop.evaluation.judged_blocks import Judging, judged_in_blocks, judging_depends
@@ -27,16 +27,16 @@ from cuihop.evaluation.result import (
     checked_way,
     missing_rankings,
 )
-from cuihop.files.arrow_tables import ArrowTable, Table, is_table_object
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nn_iou import checked_lam, checked_n
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.parsing import ranking_of_table
 from cuihop.rankings.ranking import Ranking, first_of_each
-from cuihop.rankings.tables import ranking_of_table
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
@@ -47,7 +47,7 @@ __all__ = ["RankingLike", "evaluate_rankings"]
 
 Float64 = npt.NDArray[np.float64]
 
-RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table
+RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
 """What `cuihop.evaluate` takes for a ranking."""
 
 
@@ -64,8 +64,8 @@ def evaluate_rankings(
     unknown: Unknown = "error",
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
-    labels: ImageLabels | object | None = None,
+    qrels: Judgements | Mapping[str, Mapping[str, int]] | ArrowStream | None = None,
+    labels: Labels | object | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
     memory: int | str = DEFAULT_MEMORY,
@@ -103,10 +103,10 @@ def evaluate_rankings(
     if any(measure.family == "nn-CUI" for measure in gains) and graph is None:
         raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
     images = ImageCollection.of(queries, corpus, graph, unknown)
-    judgements = None if qrels is None else Qrels.of(qrels)
+    judgements = None if qrels is None else Judgements.of(qrels)
     query_names, corpus_names = frozenset(images.query_names), frozenset(images.corpus_names)
     judged_others = None if judgements is None else judgements.of_others(query_names & corpus_names)
-    labelled = None if labels is None else ImageLabels.of(labels)
+    labelled = None if labels is None else Labels.of(labels)
     others = [measure for measure in wanted if measure not in gains]
     depth = min(depth_of(gains) or 0, len(images.corpus))
     systems: dict[str, _System] = {}
@@ -114,7 +114,7 @@ def evaluate_rankings(
     for name, given in rankings.items() if isinstance(rankings, Mapping) else rankings:
         if name in systems:
             raise InputError(
-                "two rankings of one name", column="rankings", found=shown(name), expected="each name once"
+                "two rankings of one name", column="rankings", found=quoted(name), expected="each name once"
             )
         ranking = _fitted(given, images)
         judging: Judging = {"qrels": judged_others, "labels": labelled, "empty_ideal": empty_ideal}
@@ -247,11 +247,11 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
     rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
     return Ranking(
         ranking.queries, ranking.corpus, indptr, rows, ranking.listed, ranking.self_retrieved, ranking.source,
-        ranking.unasked, ranking.ties, ranking.form,
+        ranking.other_queries, ranking.ties, ranking.form,
     )  # fmt: skip
 
 
-def _elsewhere(judgements: Qrels, images: ImageCollection) -> int:
+def _elsewhere(judgements: Judgements, images: ImageCollection) -> int:
     """Number of judgements of other images.
 
     Raises:
@@ -264,7 +264,7 @@ def _elsewhere(judgements: Qrels, images: ImageCollection) -> int:
         cause = cause_of_strange_name(query, images.queries) if query not in images.queries else None
         raise InputError(
             "judgements of other images", file=None if judgements.source == "memory" else judgements.source,
-            found=f"{found:,} judgements, such as of {shown(document)} for query {shown(query)}",
+            found=f"{found:,} judgements, such as of {quoted(document)} for query {quoted(query)}",
             expected=f"some of the {len(images.queries):,} queries and the {len(images.corpus):,} images of the corpus",
             advice=cause
             or cause_of_strange_name(document, images.corpus)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
@@ -66,9 +66,9 @@ class QueryImages:
             if image not in images.corpus:
                 raise _no_image(image, role, images.corpus)
             if image == query:
-                raise InputError("the query takes no part in its own ranking", column=role, found=shown(image))
+                raise InputError("the query takes no part in its own ranking", column=role, found=quoted(image))
         if above == below:
-            raise InputError("one image twice", column="below", found=shown(below), expected="two images to compare")
+            raise InputError("one image twice", column="below", found=quoted(below), expected="two images to compare")
         rows = {name: row for row, name in enumerate(images.corpus_names)}
         ranked, source = None, ""
         accounts = {"concepts": images.queries.account, **({} if images.one else {"corpus": images.corpus.account})}
@@ -84,7 +84,7 @@ class QueryImages:
                     advice="dict(ranking) is matched by the names of the images.",
                 )  # fmt: skip
             if isinstance(lists, Ranking) and query in lists.missing:
-                raise InputError("no ranking for the query", file=lists.source, column="query", found=shown(query))
+                raise InputError("no ranking for the query", file=lists.source, column="query", found=quoted(query))
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
             ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
@@ -95,7 +95,7 @@ class QueryImages:
 
 def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
     return InputError(
-        "no such image", column=role, found=shown(str(image)),
+        "no such image", column=role, found=quoted(str(image)),
         expected=f"one of the {len(images):,} images of {images.source}",
         advice=cause_of_strange_name(str(image), images),
     )  # fmt: skip

@@ -117,7 +117,7 @@ def top_k(
 def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: str) -> Ranking:
     """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
-    return Ranking.made(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
+    return Ranking.from_lists(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)
 
 
 def random_ranking(
@@ -152,7 +152,7 @@ def random_ranking(
         chosen = by_name[generator.choice(len(held), drawn, replace=False)]
         chosen = chosen[chosen != own[query]][:depth]
         rows[query, : len(chosen)] = chosen
-    return Ranking.made(rows[rows >= 0], (rows >= 0).sum(axis=1), asked, held, f"random, seed {seed}")
+    return Ranking.from_lists(rows[rows >= 0], (rows >= 0).sum(axis=1), asked, held, f"random, seed {seed}")
 
 
 def _bytes_of(queries: int, depth: int) -> int:

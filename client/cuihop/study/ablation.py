@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import UNLABELLED, ImageLabels
+from cuihop.collection.labels import UNLABELLED, Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_of
 from cuihop.relevance.image_collection import ImageCollection
@@ -78,7 +78,7 @@ class _Judge:
             image agrees with.
     """
 
-    def __init__(self, labels: ImageLabels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
+    def __init__(self, labels: Labels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
         self._codes = labels.codes(names)[labels.rows(images)]
         known = self._codes[self._codes != UNLABELLED]
         alike = np.bincount(known, minlength=int(self._codes.max(initial=0)) + 1)

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import OutputError
+from cuihop.files.input_file import opened_input
 from cuihop.files.written_files import clear_abandoned, replaced_file
 from cuihop.rankings.ranking import Ranking, checked_ties
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import Checkpoint
 from cuihop.study.inputs import Setup
 
-__all__ = ["Unfinished", "file_digest"]
+__all__ = ["Unfinished"]
 
 _HEADER = "study.blocks"
 _SUFFIXES = (".blocks", ".npz")
@@ -98,21 +99,6 @@ class Unfinished:
         return self.folder / f"work-{readable}-{hashlib.sha256(what.encode()).hexdigest()[:12]}{suffix}"
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-
-
 def _depends(setup: Setup) -> Mapping[str, Any]:
     """Everything that the numbers of a study depend on."""
     images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
@@ -120,7 +106,7 @@ def _depends(setup: Setup) -> Mapping[str, Any]:
         "work": "study",
         **images.depends(setup.graph),
         "content of labels": None if setup.labels is None else setup.labels.digest,
-        **{f"embeddings {name}": file_digest(path) for name, path in setup.embeddings.items()},
+        **{f"embeddings {name}": opened_input(file).digest() for name, file in setup.embeddings.items()},
         "n": setup.n,
         "lambda": setup.lam,
         "direction": setup.direction,
@@ -136,7 +122,7 @@ def _write(path: Path, ranking: Ranking) -> None:
         np.savez(
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
-            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
+            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.other_queries, dtype=np.str_),
             form=np.array(ranking.form),
         )  # fmt: skip
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.evaluation.result import EmptyIdeal
+from cuihop.files.input_file import Readable
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.resolution import Unknown
@@ -46,8 +46,8 @@ class Setup:
 
     images: ImageConcepts
     graph: ConceptGraph
-    labels: ImageLabels | None = None
-    embeddings: Mapping[str, Path] = field(default_factory=dict)
+    labels: Labels | None = None
+    embeddings: Mapping[str, Readable] = field(default_factory=dict)
     n: int = 1
     lam: float = 0.5
     direction: Direction = "any"

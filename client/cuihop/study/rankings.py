@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.input_file import Readable
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
+from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import Unfinished
 from cuihop.study.inputs import DEPTH, Setup, Telling
 
@@ -57,8 +59,8 @@ def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
         work = unfinished.options(f"ranking {name}", keep=False)
         return name, unfinished.ranking(name, lambda: ranked_by(relevance, setup, telling, images, **work))
 
-    for name, path in setup.embeddings.items():
-        yield name, unfinished.ranking(name, partial(_read, name, path, setup, telling, unfinished))
+    for name, file in setup.embeddings.items():
+        yield name, unfinished.ranking(name, partial(_read, name, file, setup, telling, unfinished))
     for name, relevance in _BY.items():
         yield by(name, relevance)
     yield by("TF-IDF", "tf-idf")
@@ -67,12 +69,12 @@ def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator
     yield RANDOM, unfinished.ranking(RANDOM, drawn)
 
 
-def _read(name: str, path: Path, setup: Setup, telling: Telling, unfinished: Unfinished) -> Ranking:
-    work = unfinished.options(f"ranking {name}", keep=False)
-    found = read_ranking_in_blocks(
-        path, tuple(setup.images), depth=DEPTH, memory=work.pop("memory"), threads=setup.threads
-    )
-    return found if isinstance(found, Ranking) else found.whole(progress=telling(f"read {name}"), **work)
+def _read(name: str, file: Readable, setup: Setup, telling: Telling, unfinished: Unfinished) -> Ranking:
+    resources = Resources(**unfinished.options(f"ranking {name}", keep=False))
+    found = read_ranking_in_blocks(file, tuple(setup.images), depth=DEPTH, resources=resources)
+    if isinstance(found, Ranking):
+        return found
+    return found.whole(dataclasses.replace(resources, progress=telling(f"read {name}")))
 
 
 def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cuihop.evaluation.result import Evaluation, IdentifierCount
+from cuihop.files.input_file import opened_input
 from cuihop.graph import Release
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
-from cuihop.study.checkpoint import file_digest
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
@@ -72,8 +72,8 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
             else (("labels", f"{setup.labels.source}, content SHA-256 {setup.labels.digest}"),)
         ),
         *(
-            (f"embeddings {name}", f"{path}, file SHA-256 {file_digest(path)}")
-            for name, path in setup.embeddings.items()
+            (f"embeddings {name}", f"{file.name}, file SHA-256 {file.digest()}")
+            for name, file in ((name, opened_input(given)) for name, given in setup.embeddings.items())
         ),
         *_release(release),
         ("n, λ", f"{setup.n}, {setup.lam}"),
