@@ -35,9 +35,9 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.student_t import two_sided_p
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.means import MeanQueries
 from example_graph import example_graph
+from flat_options import evaluate_flat
 
 Float64 = npt.NDArray[np.float64]
 
@@ -200,7 +200,7 @@ GOOD = {**{query: ["b", "a", "c"] for query in QRELS}, "q7": ["c", "a", "b"]}
 
 def card(ranking: dict[str, list[str]], system: str, **options: Any) -> ScoreCard:
     measures = options.pop("measures", ["AP", "RR"])
-    return ScoreCard.of(evaluate_judged(ranking, measures, **{"qrels": QRELS, **options}), system)
+    return ScoreCard.of(evaluate_flat(None, ranking, measures=measures, **{"qrels": QRELS, **options}), system)
 
 
 def test_a_comparison_by_hand() -> None:
@@ -262,7 +262,7 @@ def test_every_parameter_and_the_release_have_to_match() -> None:
 
     def made(**options: Any) -> ScoreCard:
         chosen = {"queries": images, "graph": graph, "measures": "nn-CUI@1", **options}
-        return ScoreCard.of(evaluate(chosen.pop("queries"), ranking, chosen.pop("graph"), **chosen), str(options))
+        return ScoreCard.of(evaluate_flat(chosen.pop("queries"), ranking, chosen.pop("graph"), **chosen), str(options))
 
     for options, fields in (
         ({"n": 2}, "n"),

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuihop.collection.dataset import Dataset
 from cuihop.comparison import score_card_file
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.files.content_digest import content_digest
 from program_run import Run
 
@@ -25,7 +26,7 @@ QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"b": 2}}
 
 def made(system: str = "x") -> ScoreCard:
     ranking = {"q1": ["b", "a"], "q2": ["a"], "q3": ["a", "b"]}
-    return ScoreCard.of(evaluate_judged(ranking, ["AP", "P@1"], qrels=QRELS), system)
+    return ScoreCard.of(evaluate(Dataset(qrels=QRELS), ranking, measures=["AP", "P@1"]), system)
 
 
 def content() -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from cuihop import ConceptGraph, connect, explain_pair, explain_query
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import Grid
 from cuihop.graph import DIRECTIONS, Direction
+from cuihop.measures.nearness import Nearness
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import UNKNOWN, example_graph
@@ -34,13 +37,15 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_graph_explains_alike(direction: Direction, graphs: list[ConceptGraph]) -> None:
     def told(graph: ConceptGraph) -> list[object]:
-        asked = {"direction": direction, "unknown": "isolated"}
-        images = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
+        asked: dict[str, Any] = {"direction": direction, "unknown": "isolated"}
+        images: dict[str, Any] = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
         return [
-            explain_pair(A, B, graph, 2, **asked).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_pair(A, B, graph, hubs=[0, 1, 2, 9], **asked).as_dict(),  # type: ignore[arg-type]
-            explain_query(IMAGES, "a", graph, **images, **asked).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_query(IMAGES, "a", graph, hubs=[1], **images, **asked).as_dict(),  # type: ignore[arg-type]
+            explain_pair(A, B, graph, 2, **asked).as_dict(),
+            sensitivity_of_pair(A, B, graph, Grid(hubs=[0, 1, 2, 9]), **asked).as_dict(),
+            explain_query(IMAGES, "a", graph, **images, nearness=Nearness(**asked)).as_dict(),
+            sensitivity_of_query(
+                IMAGES, "a", graph, **images, nearness=Nearness(**asked), grid=Grid(hubs=[1])
+            ).as_dict(),
         ]
 
     expected = told(example_graph())
@@ -72,7 +77,7 @@ def test_a_pair_is_explained_in_few_questions() -> None:
 @pytest.mark.parametrize("n", range(6))
 def test_without_hubs_neighbours_are_asked_in_layers(n: int) -> None:
     counting = Counting(example_graph())
-    sensitivity_of_pair(A[1:4], B, counting, ns=[n], hubs=[1, 5])  # type: ignore[arg-type]
+    sensitivity_of_pair(A[1:4], B, counting, Grid(ns=[n], hubs=[1, 5]))  # type: ignore[arg-type]
     others = [question for question in counting.questions() if question != "neighbours"]
     assert others == ["distances", "names", "resolve"]
     assert counting.asked.count("neighbours") <= 2 * n + 1

@@ -38,14 +38,14 @@ class Scores:
         best_gains: float64, shape (λ, queries, wanted): the largest gains of the corpus, descending; 0 beyond its end.
         best_rows: int32, same shape: whose they are, as places in the corpus; of equal gains, the first by name comes
             first. -1 beyond the end.
-        asked_gains: float64, shape (λ, queries, depth): the gains of the images that were asked for.
+        retrieved_gains: float64, shape (λ, queries, depth): the gains of the images that were asked for.
     """
 
     block: int
     queries: Int64
     best_gains: Float64
     best_rows: Int32
-    asked_gains: Float64
+    retrieved_gains: Float64
 
     def best_others(self, level: int, own: Int32) -> tuple[Float64, Int32]:
         """The best gains and rows for one λ without the queries themselves: one fewer than wanted.
@@ -197,7 +197,7 @@ class RelevanceIndex:
             best_images = np.empty(best_gains.shape, dtype=np.int32)
             rows = asked(here)
             asked_sets = np.where(rows >= 0, self._corpus.of[rows], np.int32(-1))
-            asked_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
+            retrieved_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
             try:
                 scratch = free.pop()
             except IndexError:
@@ -211,13 +211,13 @@ class RelevanceIndex:
                 first, self._queries.indptr, self._queries.concepts, *self._near, holders.indptr, holders.sets,
                 holders.line, near_holders.indptr, near_holders.sets, near_holders.line, lines,
                 sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], asked_sets,
-                *scratch, best_gains, best_images, asked_gains,
+                *scratch, best_gains, best_images, retrieved_gains,
             )  # fmt: skip
             free.append(scratch)
             own_set = self._queries.of[here] - first
             images = best_images[:, own_set]
             best_rows = np.where(images >= 0, self._by_name[images], NOBODY)
-            receive(Scores(number, here, best_gains[:, own_set], best_rows, asked_gains))
+            receive(Scores(number, here, best_gains[:, own_set], best_rows, retrieved_gains))
             return int(askers[last])
 
         for queries_done in in_order(block, range(len(blocks)), count):
