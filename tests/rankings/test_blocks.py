@@ -185,12 +185,13 @@ BM = textwrap.dedent("""
     import random, sys
     from cuihop import SnapshotGraph
     from cuihop.relevance.baselines import top_k
+    from cuihop.resources.resources import Resources
     rng = random.Random(4)
     cuis = [f"C{i:07d}" for i in range(200)]
     graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(300)], concepts=cuis)
     images = {f"i{i}": frozenset(rng.sample(cuis, 4)) for i in range(500)}
     def make(**options):
-        return top_k(images, graph, 9, by="bm", **options)
+        return top_k(images, graph, 9, by="bm", resources=Resources(**options))
 """)
 TFIDF = BM.replace('"bm"', '"tf-idf"')
 GO = textwrap.dedent("""
