@@ -304,19 +304,23 @@ def isa_concepts() -> set[str]:
 
 def test_the_numbers_do_not_depend_on_the_threads(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     images = some(rocov2, 3000)
-    options = {"measures": ["nn-CUI@5,10,30", "CUI@10"], "unknown": "isolated", "n": 2}
+    nearness = Nearness(unknown="isolated")
+    expected = top_k(images, open_graph, 20, nearness=nearness, resources=Resources(1)).rows.tobytes()
     results = []
     for threads in (1, 2, 7):
-        ranking = top_k(
-            images, open_graph, 20, nearness=Nearness(unknown="isolated"), resources=Resources(threads=threads)
+        resources = Resources(threads)
+        ranking = top_k(images, open_graph, 20, nearness=nearness, resources=resources)
+        assert ranking.rows.tobytes() == expected
+        results.append(
+            evaluate(
+                images,
+                ranking,
+                open_graph,
+                measures=["nn-CUI@5,10,30", "CUI@10"],
+                nearness=Nearness(2, unknown="isolated"),
+                resources=resources,
+            )  # fmt: skip
         )
-        assert (
-            ranking.rows.tobytes()
-            == top_k(
-                images, open_graph, 20, nearness=Nearness(unknown="isolated"), resources=Resources(threads=1)
-            ).rows.tobytes()
-        )
-        results.append(evaluate(images, ranking, open_graph, **options, resources=Resources(threads=threads)))  # type: ignore[arg-type]
     for result in results[1:]:
         assert result.values.tobytes() == results[0].values.tobytes()
         assert result.means == results[0].means

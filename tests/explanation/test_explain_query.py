@@ -159,8 +159,8 @@ def test_gains_ranks_and_ndcg_are_those_of_evaluate(case: Case, data: st.DataObj
     )
     assert told.ranked is not None
     evaluated = evaluate(
-        Dataset({query: case.queries[query]} if case.corpus is not None else case.queries, case.corpus),
-        {query: case.ranking[query]} if case.corpus is not None else case.ranking,
+        Dataset(case.queries, case.corpus),
+        case.ranking,
         case.graph,
         measures=f"nn-CUI@{k}",
         missing="zero",

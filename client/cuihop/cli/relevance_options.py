@@ -53,7 +53,7 @@ def judged_ranking(
     memory: str,
     threads: int | None,
 ) -> Ranking | RankingInBlocks:
-    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.ranking.read_ranking_in_blocks`."""
+    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.reading.read_ranking_in_blocks`."""
     if qrels is not None:
         return read_run(path, tuple(qrels), depth=depth, ties=ties)
     if labels is None:

@@ -41,6 +41,20 @@ LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HUBS = (50,)
 
 
+def _ns(ns: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(sorted({checked_n(n) for n in ns}))
+    if not found:
+        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
+    return found
+
+
+def _lams(lams: Iterable[float]) -> tuple[float, ...]:
+    found = tuple(sorted({checked_lam(lam) for lam in lams}))
+    if not found:
+        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The settings to vary over: every n with every λ, in the whole graph and without hubs.
@@ -324,17 +338,3 @@ def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset
     """rel_n(A, B)."""
     ends = {end for pair, distance in hops.items() if distance <= n for end in pair}
     return frozenset(ends - (A & B))
-
-
-def _ns(ns: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted({checked_n(n) for n in ns}))
-    if not found:
-        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
-    return found
-
-
-def _lams(lams: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(sorted({checked_lam(lam) for lam in lams}))
-    if not found:
-        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
-    return found
