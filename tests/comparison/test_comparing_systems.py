@@ -30,9 +30,9 @@ from cuihop.comparison.paired_tests import (
     paired_bootstraps,
     randomisation_tests,
     student_tests,
+    two_sided_p,
 )
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.comparison.student_t import two_sided_p
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.means import MeanQueries

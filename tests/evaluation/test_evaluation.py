@@ -319,7 +319,7 @@ def test_the_numbers_do_not_depend_on_the_threads(open_graph: SnapshotGraph, roc
                 measures=["nn-CUI@5,10,30", "CUI@10"],
                 nearness=Nearness(2, unknown="isolated"),
                 resources=resources,
-            )  # fmt: skip
+            )
         )
     for result in results[1:]:
         assert result.values.tobytes() == results[0].values.tobytes()
