@@ -1,4 +1,4 @@
-"""Nothing that changes a value is missing from the conditions of a score card.
+"""Conditions of a score card: complete for everything that changes a value.
 
 Whatever single option or input is changed, the cards are refused, and the field is named.
 """

@@ -96,9 +96,9 @@ def test_skipped_queries_are_those_without_an_ideal(case: Case) -> None:
     without = {query for query, value in expected.items() if value is None}
     assert {query for query, value in of_query(skipping, "nn-CUI@3").items() if math.isnan(value)} == without
     assert set(skipping.counts.empty_ideal["nn-IoU"]) == set(scoring.counts.empty_ideal["nn-IoU"]) == without
-    kept = [value for value in expected.values() if value is not None]
-    if kept:
-        assert skipping.means["nn-CUI@3"] == pytest.approx(sum(kept) / len(kept), abs=1e-12)
+    scored = [value for value in expected.values() if value is not None]
+    if scored:
+        assert skipping.means["nn-CUI@3"] == pytest.approx(sum(scored) / len(scored), abs=1e-12)
     else:
         assert skipping.means["nn-CUI@3"] is None
 
@@ -212,8 +212,8 @@ def test_a_sample_of_rocov2_scores_as_the_literal_algorithms_say(
     images = some(rocov2, 80)
     ranking = {image: random.Random(image).sample(sorted(images), 40) for image in images}
     concepts = sorted({concept for held in images.values() for concept in held})
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
-    pairs = [(a, b) for a in known for b in known]
+    in_graph = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
+    pairs = [(a, b) for a in in_graph for b in in_graph]
     hops = dict(zip(pairs, open_graph.distances(pairs, direction=direction), strict=True))
     result = evaluate(
         images,
@@ -245,10 +245,10 @@ def test_gains_are_those_of_the_matrix_form(
     for row, name in enumerate(names):
         X[row, [place[concept] for concept in images[name]]] = 1
     X = X.tocsr()
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
+    in_graph = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
     N = sparse.lil_matrix((len(concepts), len(concepts)), dtype=np.int64)
     N.setdiag(1)
-    for hood in open_graph.neighbours(known, hops=n, direction=direction):
+    for hood in open_graph.neighbours(in_graph, hops=n, direction=direction):
         N[place[hood.cui], [place[m.cui] for m in hood if m.cui in place]] = 1
     N = N.tocsr()
     forwards, backwards = ((X @ M > 0).astype(np.int64) for M in (N, N.T.tocsr()))
@@ -359,32 +359,32 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
 
 def test_progress_ends_with_all_queries(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     images = some(rocov2, 1000)
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
-    def tell(done: int, total: int) -> None:
-        told.append((done, total))
+    def note(done: int, total: int) -> None:
+        calls.append((done, total))
 
     for threads in (1, 2):
-        told.clear()
+        calls.clear()
         top_k(
             images,
             open_graph,
             5,
             nearness=Nearness(unknown="isolated"),
-            resources=Resources(threads=threads, progress=tell),
+            resources=Resources(threads=threads, progress=note),
         )
-        assert told == sorted(told)
-        assert len(told) > 1
-        assert told[-1] == (1000, 1000)
+        assert calls == sorted(calls)
+        assert len(calls) > 1
+        assert calls[-1] == (1000, 1000)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_stops_the_work(open_graph: SnapshotGraph, rocov2: ImageConcepts, threads: int) -> None:
     images = some(rocov2, 3000)
-    told = []
+    calls = []
 
     def interrupted(done: int, total: int) -> None:
-        told.append(done)
+        calls.append(done)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -395,8 +395,8 @@ def test_an_interrupt_stops_the_work(open_graph: SnapshotGraph, rocov2: ImageCon
             nearness=Nearness(unknown="isolated"),
             resources=Resources(threads=threads, progress=interrupted),
         )
-    assert len(told) == 1
-    assert told[0] < 3000
+    assert len(calls) == 1
+    assert calls[0] < 3000
 
 
 def test_the_signal_of_a_user_stops_the_work_soon() -> None:
@@ -440,12 +440,12 @@ def test_release_parameters_and_versions_stand_in_the_result(open_graph: Snapsho
         measures="nn-CUI@1",
         nearness=Nearness(n=2, lam=0.25, direction="up"),
     )
-    told = json.loads(result.to_json())
-    assert told["release"] == json.loads(json.dumps(asdict(open_graph.release)))
-    parameters = {key: told["parameters"][key] for key in ("n", "lambda", "direction", "unknown", "measures")}
+    summary = json.loads(result.to_json())
+    assert summary["release"] == json.loads(json.dumps(asdict(open_graph.release)))
+    parameters = {key: summary["parameters"][key] for key in ("n", "lambda", "direction", "unknown", "measures")}
     assert parameters == {"n": 2, "lambda": 0.25, "direction": "up", "unknown": "error", "measures": ["nn-CUI@1"]}
-    assert set(told["versions"]) == {"python", "cuihop", "numpy", "numba"}
-    assert "not installed" not in told["versions"].values()
+    assert set(summary["versions"]) == {"python", "cuihop", "numpy", "numba"}
+    assert "not installed" not in summary["versions"].values()
     # Upwards from veins to blood vessels; nothing of the other query is above it.
-    assert told["means"] == {"nn-CUI@1": 0.5}
-    assert told["counts"]["empty_ideal"] == {"nn-IoU": ["b"]}
+    assert summary["means"] == {"nn-CUI@1": 0.5}
+    assert summary["counts"]["empty_ideal"] == {"nn-IoU": ["b"]}

@@ -83,8 +83,8 @@ def test_labels_are_judgements_that_nobody_wrote(values: list[str], data: st.Dat
     by_labels = [f"{name}(kind)" for name in names]
     qrels = {i: {o: int(label[o] == label[i]) for o in images if o != i} for i in images}
     scores = {i: {o: float(-rank) for rank, o in enumerate(order)} for i, order in ranking.items()}
-    asked = {"P.3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut.3", "recall.2"}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(scores)
+    measures_of_trec = {"P.3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut.3", "recall.2"}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, measures_of_trec).evaluate(scores)
     result = evaluate(Dataset(labels={"kind": label}), ranking, measures=by_labels)
     order = ["P_3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut_3", "recall_2"]
     for row, image in enumerate(result.queries):
@@ -415,7 +415,7 @@ def test_the_measures_are_listed(run: Run) -> None:
     assert "nn-CUI@K" in run("measures")[1]
 
 
-# Judgements of images whose concepts are known
+# Judgements of images whose concepts are given
 
 
 def test_what_a_query_is_worth_to_itself_is_left_out_with_the_query() -> None:
@@ -436,7 +436,7 @@ def test_a_query_that_the_corpus_does_not_hold_is_judged_as_it_stands() -> None:
     assert found.counts.judged_elsewhere == 1
 
 
-def test_judgements_of_other_images_are_counted_and_told(run: Run) -> None:
+def test_judgements_of_other_images_are_counted_and_reported(run: Run) -> None:
     Path("mixed.qrels").write_text("a 0 b 1\na 0 elsewhere 1\nunknown 0 a 1\nunknown 0 b 0\n")
     code, out, _ = run(
         "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "--ranking", "by_name.run", "--measure", "AP"

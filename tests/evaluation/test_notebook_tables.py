@@ -1,4 +1,4 @@
-"""What a notebook shows of evaluations and comparisons: short, escaped, with the numbers of the means."""
+"""Notebook tables of evaluations and comparisons: short, escaped, with the numbers of the means."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_every_form_of_a_comparison_subtracts_the_baseline_from_the_system(again
     assert row == said
     assert {"a", "b", "mean_a", "mean_b"}.isdisjoint(row)
     header, texts = found.table()
-    shown = dict(zip(header, texts, strict=True))
-    assert (shown["system"], shown["baseline"]) == (only.system, only.baseline)
-    assert shown["difference"].startswith("+" if better else "-")
-    assert shown["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
+    row = dict(zip(header, texts, strict=True))
+    assert (row["system"], row["baseline"]) == (only.system, only.baseline)
+    assert row["difference"].startswith("+" if better else "-")
+    assert row["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
     write_tables(tmp_path / "t.tex", comparison_tables(found))
-    assert f"AP & {only.system} & {only.baseline} & {shown['difference']} & " in (tmp_path / "t.tex").read_text()
+    assert f"AP & {only.system} & {only.baseline} & {row['difference']} & " in (tmp_path / "t.tex").read_text()
     figure = found.plot(tmp_path / "f.svg")
     assert f"{only.system} − {only.baseline}" in figure.axes[0].get_yticklabels()[0].get_text()

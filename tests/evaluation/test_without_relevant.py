@@ -145,15 +145,15 @@ def test_a_query_with_one_of_two_joined_labels_is_judged_by_it() -> None:
 
 
 def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
-    shown = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
-    lines = [line.split() for line in shown.out.splitlines()]
+    printed = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
+    lines = [line.split() for line in printed.out.splitlines()]
     assert ["measure", "mean", "queries", "nothing", "relevant", "unjudged"] in lines
     assert any(line[:1] == ["nn-CUI@5"] and line[2:] == ["40", "2", "scored", "0", "0"] for line in lines)
     assert any(
         line[:1] == ["P@5(organ)"] and line[2:] == ["36", "3", "scored", "0", "4", "left", "out"] for line in lines
     )
-    assert "4 queries without organ: not judged, left out" in shown.out
-    assert "3 queries for which nothing is relevant (organ): scored 0" in shown.out
+    assert "4 queries without organ: not judged, left out" in printed.out
+    assert "3 queries for which nothing is relevant (organ): scored 0" in printed.out
     done = program("compare", "good.run", "bad.run", *GIVEN, *measured(("P@5(organ)",)), "--resamples", "9",
                    "--empty-ideal", "skip", "--report", "tables.tex")  # fmt: skip
     lines = [line.split() for line in done.out.splitlines()]

@@ -161,8 +161,8 @@ def by_scikit_learn(case: Case) -> npt.NDArray[np.float64]:
         return np.array([[float(c in one) for c in concepts] for one in sets]).reshape(len(sets), -1)
 
     weigh = TfidfTransformer().fit(table(list(case.held.values())))
-    asked, held = (weigh.transform(table(list(i.values()))).toarray() for i in (case.queries, case.held))
-    cosines: npt.NDArray[np.float64] = asked @ held.T
+    weights, held = (weigh.transform(table(list(i.values()))).toarray() for i in (case.queries, case.held))
+    cosines: npt.NDArray[np.float64] = weights @ held.T
     return cosines
 
 

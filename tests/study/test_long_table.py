@@ -37,7 +37,7 @@ def quiet(what: str) -> Progress:
     return lambda done, total: None
 
 
-def made_images() -> tuple[ImageConcepts, ImageLabels]:
+def random_images() -> tuple[ImageConcepts, ImageLabels]:
     """More images than the deepest K, so that rankings leave some out; some without concepts or labels."""
     draw = np.random.default_rng(7)
     names = [f"image {place:02}" for place in range(IMAGES)]
@@ -50,7 +50,7 @@ def made_images() -> tuple[ImageConcepts, ImageLabels]:
 
 @pytest.fixture(scope="module")
 def inputs() -> StudyInputs:
-    images, labels = made_images()
+    images, labels = random_images()
     return StudyInputs(
         images, example_graph(), labels, seed=3, nearness=Nearness(unknown="isolated"), resources=Resources(threads=1)
     )

@@ -49,15 +49,15 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> StudyInputs:
     )
 
 
-class Teller:
-    """Notes what is told, and interrupts where it is asked to."""
+class Progresses:
+    """Notes the names of the work, and interrupts at a given place."""
 
     def __init__(self, stop_at: Callable[[str, int, int], bool] = lambda what, done, total: False) -> None:
-        self.told: list[str] = []
+        self.names: list[str] = []
         self._stop_at = stop_at
 
     def __call__(self, what: str) -> Progress:
-        self.told.append(what)
+        self.names.append(what)
 
         def progress(done: int, total: int) -> None:
             if self._stop_at(what, done, total):
@@ -66,15 +66,15 @@ class Teller:
         return progress
 
 
-def numbers_of(inputs: StudyInputs, folder: Path | None, teller: Teller) -> list[LongRow]:
+def numbers_of(inputs: StudyInputs, folder: Path | None, progress_of: Progresses) -> list[LongRow]:
     with StudyCheckpoint(folder, inputs) as checkpoint:
-        tables = cross_evaluation(inputs, teller, checkpoint)
-        return [*tables.long_rows(inputs), *ablation(inputs, teller, checkpoint)]
+        tables = cross_evaluation(inputs, progress_of, checkpoint)
+        return [*tables.long_rows(inputs), *ablation(inputs, progress_of, checkpoint)]
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(inputs: StudyInputs) -> list[LongRow]:
-    return numbers_of(inputs, None, Teller())
+    return numbers_of(inputs, None, Progresses())
 
 
 INTERRUPTED_AT = [
@@ -88,8 +88,8 @@ def test_an_interrupted_study_goes_on_to_the_same_numbers(
 ) -> None:
     folder = tmp_path / "deep" / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
-        numbers_of(inputs, folder, Teller(lambda what, done, total: what == part))
-    assert numbers_of(inputs, folder, Teller()) == uninterrupted
+        numbers_of(inputs, folder, Progresses(lambda what, done, total: what == part))
+    assert numbers_of(inputs, folder, Progresses()) == uninterrupted
 
 
 def test_what_is_finished_is_not_computed_again(
@@ -102,12 +102,12 @@ def test_what_is_finished_is_not_computed_again(
         return what == "ablation, n = 2" and queries < total
 
     with pytest.raises(KeyboardInterrupt):
-        numbers_of(inputs, tmp_path, Teller(counted))
+        numbers_of(inputs, tmp_path, Progresses(counted))
     assert 0 < done["ablation, n = 2"][0] < IMAGES
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    again = Teller()
+    again = Progresses()
     assert numbers_of(inputs, tmp_path, again) == uninterrupted
-    assert not [what for what in again.told if what.startswith(("ranked by", "read"))]
+    assert not [what for what in again.names if what.startswith(("ranked by", "read"))]
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
     assert len(changed) == 1
     assert changed.pop().startswith("work-ablation-2")  # what was finished was only read
@@ -116,13 +116,13 @@ def test_what_is_finished_is_not_computed_again(
 def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(inputs: StudyInputs, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     with StudyCheckpoint(folder, inputs) as checkpoint:
-        list(ablation(inputs, Teller(), checkpoint))
+        list(ablation(inputs, Progresses(), checkpoint))
     (folder / ".work-BM-0.npz.0123456789abcdef.partial").write_text("what a crash left")
-    kept = folder / "mine.blocks"
-    kept.write_text("mine")
+    other = folder / "mine.blocks"
+    other.write_text("mine")
     checkpoint.finish()
-    assert list(folder.iterdir()) == [kept]
-    kept.unlink()
+    assert list(folder.iterdir()) == [other]
+    other.unlink()
     checkpoint.finish()
     assert not folder.exists()
 
@@ -157,21 +157,21 @@ def test_one_folder_is_one_process(inputs: StudyInputs, tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_made_anew(inputs: StudyInputs, uninterrupted: list[LongRow], tmp_path: Path) -> None:
-    assert numbers_of(inputs, tmp_path, Teller()) == uninterrupted
+    assert numbers_of(inputs, tmp_path, Progresses()) == uninterrupted
     for number, path in enumerate(sorted(tmp_path.glob("work-*"))):
         content = path.read_bytes()
         path.write_bytes(content[: len(content) // (1 + number % 3)])  # some whole, some cut off
-    assert numbers_of(inputs, tmp_path, Teller()) == uninterrupted
+    assert numbers_of(inputs, tmp_path, Progresses()) == uninterrupted
 
 
-def test_a_folder_that_cannot_be_made_is_told(inputs: StudyInputs, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(inputs: StudyInputs, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="not a folder for checkpoints"):
         StudyCheckpoint(tmp_path / "file", inputs)
 
 
-def test_memory_that_is_not_enough_is_told(inputs: StudyInputs) -> None:
+def test_memory_that_is_not_enough_is_reported(inputs: StudyInputs) -> None:
     with pytest.raises(LimitExceeded, match="--memory"):
-        numbers_of(replace(inputs, resources=Resources(1, "2kB")), None, Teller())
+        numbers_of(replace(inputs, resources=Resources(1, "2kB")), None, Progresses())
     with pytest.raises(InputError, match="not an amount of memory"):
         replace(inputs, resources=Resources(memory="much"))

@@ -36,7 +36,7 @@ def quiet(what: str) -> Progress:
 
 
 def silent(done: int, total: int) -> None:
-    """Nobody is told."""
+    """Progress without a display."""
 
 
 @pytest.fixture(scope="module", params=[(1, 0.5), (2, 0.3), (0, 0.5)], ids=str)
@@ -79,9 +79,9 @@ def test_intervals_are_drawn_over_the_queries_that_have_a_value() -> None:
     values = np.stack([some, np.full(60, np.nan), np.full(60, 0.25)], axis=1)
     interval, *others = intervals(values, 0, silent)
     assert others == [None, (0.25, 0.25)]
-    kept = some[20:]
-    error = kept.std(ddof=1) / np.sqrt(len(kept))
-    assert interval == pytest.approx((kept.mean() - 1.96 * error, kept.mean() + 1.96 * error), abs=0.05)
+    scored = some[20:]
+    error = scored.std(ddof=1) / np.sqrt(len(scored))
+    assert interval == pytest.approx((scored.mean() - 1.96 * error, scored.mean() + 1.96 * error), abs=0.05)
 
 
 def test_one_seed_gives_one_interval_whatever_else_is_resampled() -> None:
