@@ -26,15 +26,17 @@ import pytest
 import cuihop
 from collection.wrong_inputs import CLEAN, FORMS, IMAGES, IN_MEMORY, SETS, IfNamed, Right
 from cuihop.cli import application, main
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.errors import CuihopError, InvalidCui, ManyUnknownConcepts
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.measures import bipartite_matching
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks, read_run
 from example_graph import example_graph
 
@@ -129,7 +131,7 @@ def fits(door: Door, expected: str | Right | IfNamed) -> bool:
 
 EVALUATE = "evaluate --graph {graph} --unknown isolated"
 COMPARE = "compare --graph {graph} --unknown isolated --resamples 10"
-BY_CONCEPTS: Mapping[str, Any] = {"measures": "nn-CUI@3", "unknown": "isolated"}
+BY_CONCEPTS: Mapping[str, Any] = {"measures": "nn-CUI@3", "nearness": Nearness(unknown="isolated")}
 
 
 def ranked(ranking: Any) -> MeasuredQueries:
@@ -137,7 +139,9 @@ def ranked(ranking: Any) -> MeasuredQueries:
 
 
 def of_images(images: object) -> MeasuredQueries:
-    return cuihop.evaluate(images, cuihop.top_k(images, GRAPH, 3, by="iou", unknown="isolated"), GRAPH, **BY_CONCEPTS)
+    return cuihop.evaluate(
+        images, cuihop.top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
+    )
 
 
 @cache
@@ -183,23 +187,24 @@ DOORS = [
     *(door for kind in ("run", "CSV run") for door in (
         command("evaluate --qrels {qrels} --ranking {file} --measure AP", kind, "none"),
         command("compare --qrels {qrels} a={file} b={run} --measure AP --resamples 10", kind, "none"),
-        python("read_run", kind, lambda file: evaluate_judged(
-            read_run(file, NAMES), "AP", qrels=Judgements.read(file.with_name("qrels.qrels"))), "none"),
+        python("read_run", kind, lambda file: evaluate(
+            Dataset(qrels=Judgements.read(file.with_name("qrels.qrels"))), read_run(file, NAMES), measures="AP",
+        ), "none"),
     )),
     # judgements
     command("evaluate --qrels {file} --ranking {run} --measure AP", "qrels"),
     command(EVALUATE + " --concepts {concepts} --qrels {file} --ranking {run} --measure AP", "qrels"),
     command("compare --qrels {file} a={run} b={CSV_run} --measure AP --resamples 10", "qrels"),
     python("Judgements.read", "qrels", lambda file: cuihop.evaluate(
-        IMAGES, clean_ranking(), None, measures="AP", qrels=Judgements.read(file))),
+        Dataset(IMAGES, qrels=Judgements.read(file)), clean_ranking(), None, measures="AP")),
     # labels
     command("evaluate --labels {file} --ranking {run} --measure 'P@3(modality)'", "labels"),
     command(EVALUATE + " --concepts {concepts} --labels {file} --baseline iou --measure 'P@3(modality)'", "labels"),
     command("compare --labels {file} a={run} b={CSV_run} --measure 'P@3(modality)' --resamples 10", "labels"),
     command("study {concepts} --graph {graph} --unknown isolated --labels {file} --only tables --no-plots --overwrite "
             "--out {out}", "labels"),
-    python("Labels.read", "labels", lambda file: evaluate_judged(
-        clean_ranking(), "P@3(modality)", labels=Labels.read(file))),
+    python("Labels.read", "labels", lambda file: evaluate(
+        Dataset(labels=Labels.read(file)), clean_ranking(), measures="P@3(modality)")),
     # campaigns
     command("concept-detection {file} {detected}", "detected"),
     command("concept-detection {detected} {file}", "detected"),

@@ -17,12 +17,13 @@ from pyarrow import feather, parquet
 
 from collection.wrong_inputs import zstd
 from cuihop import SnapshotGraph
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking, read_run
 from cuihop.relevance.baselines import random_ranking
@@ -122,10 +123,10 @@ def test_an_evaluation_from_tables_is_that_from_text(rocov2: ImageConcepts, tmp_
     table = pa.table(dict(zip(("query", "document", "score"), map(list, zip(*rows, strict=True)), strict=True)))
     parquet.write_table(table, tmp_path / "run.parquet")
     with SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui") as graph:
-        expected = evaluate(images, ranking, graph, unknown="isolated").values.tobytes()
+        expected = evaluate(images, ranking, graph, nearness=Nearness(unknown="isolated")).values.tobytes()
         given = (table, polars.from_arrow(table), table.to_pandas(), read_ranking(tmp_path / "run.parquet", [*images]))
         for ranked in given:
-            assert evaluate(images, ranked, graph, unknown="isolated").values.tobytes() == expected
+            assert evaluate(images, ranked, graph, nearness=Nearness(unknown="isolated")).values.tobytes() == expected
 
 
 def test_judgements_are_those_of_trec(tmp_path: Path) -> None:
@@ -139,8 +140,8 @@ def test_judgements_are_those_of_trec(tmp_path: Path) -> None:
     run = read_run(shared("trec_eval/results.test.gz"), tuple(qrels))
     flat = [(query, image, rank) for query in run for rank, image in enumerate(run[query])]
     ranked = pa.table(dict(zip(("query", "document", "rank"), map(list, zip(*flat, strict=True)), strict=True)))
-    expected = evaluate_judged(run, ["AP", "nDCG@10"], qrels=qrels)
-    assert evaluate_judged(ranked, ["AP", "nDCG@10"], qrels=table).means == expected.means
+    expected = evaluate(Dataset(qrels=qrels), run, measures=["AP", "nDCG@10"])
+    assert evaluate(Dataset(qrels=table), ranked, measures=["AP", "nDCG@10"]).means == expected.means
 
 
 def test_labels_are_those_of_the_csv_file(tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_other_objects_are_refused() -> None:
     with pytest.raises(InputError, match="not judgements"):
         Judgements.of(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not a ranking"):
-        evaluate_judged(3, "AP", qrels={"a": {"b": 1}})  # type: ignore[arg-type]
+        evaluate(Dataset(qrels={"a": {"b": 1}}), 3, measures="AP")  # type: ignore[arg-type]
     assert Ranking.of({"a": ["b"]}, ["a", "b"]).digest != Ranking.of({"a": ["b"]}, ["b", "a"]).digest
 
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cuihop import ImageConcepts, evaluate
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.files.text_lines import columns, line_blocks, raw_lines
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
@@ -167,7 +167,7 @@ def test_a_ranking_of_documents_that_happen_to_be_the_images() -> None:
 
 
 def test_what_is_told_later_is_told_once_and_survives_pickling() -> None:
-    result = evaluate_judged({"q": ["a", "b"]}, "AP", qrels={"q": {"b": 1}})
+    result = evaluate(Dataset(qrels={"q": {"b": 1}}), {"q": ["a", "b"]}, measures="AP")
     again = pickle.loads(pickle.dumps(result))  # noqa: S301
     assert again.counts == result.counts
     assert result.counts is result.counts

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,15 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph, embedding_ranking, evaluate
 from cuihop.cli import main
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.rankings import nearest_vectors
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.resources import Resources
+from flat_options import evaluate_flat
 from vectors_ranked import ranked_blocks, ranked_rows
 
 MEASURES = ["AP(kind)", "Rprec(kind)", "bpref(kind)", "nDCG(kind)", "mAP@7(kind)", "P@5(kind)", "AP(kind, side)"]
@@ -119,12 +121,12 @@ def test_a_ranking_judged_in_blocks_has_the_values_of_the_whole(
     labels = labels_of(collection)
     whole = read_ranking(collection / file, [f"i{n:03}" for n in range(900)], depth=899, similarity=similarity)
     assert whole.lengths.tolist() == [899] * 900
-    options = {"labels": labels, "empty_ideal": empty_ideal}
-    expected = evaluate_judged(whole, MEASURES, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {"labels": labels, "empty_ideal": empty_ideal, "measures": MEASURES}
+    expected = evaluate_flat(None, whole, **options)
     progress: list[tuple[int, int]] = []
-    found = evaluate_judged(
-        in_blocks(collection / file, similarity), MEASURES, progress=lambda *d: progress.append(d), **options,  # type: ignore[arg-type]
-    )  # fmt: skip
+    found = evaluate_flat(
+        None, in_blocks(collection / file, similarity), **options, progress=lambda *d: progress.append(d)
+    )
     assert found.values.tobytes() == expected.values.tobytes()
     assert found.counts == expected.counts
     assert found.retrieved.tolist() == expected.retrieved.tolist()
@@ -137,8 +139,8 @@ def test_concepts_and_labels_are_measured_in_blocks_alike(collection: Path) -> N
     graph = SnapshotGraph.of([("C0000001", "C0000002"), ("C0000002", "C0000003")], concepts=list(labels_concepts()))
     whole = read_ranking(collection / "codes.npy", list(images), depth=899, similarity="hamming")
     options = {"measures": [*MEASURES, "nn-CUI@5,30", "CUI@10"], "labels": labels_of(collection)}
-    expected = evaluate(images, whole, graph, **options)  # type: ignore[arg-type]
-    found = evaluate(images, in_blocks(collection / "codes.npy", "hamming"), graph, **options)  # type: ignore[arg-type]
+    expected = evaluate_flat(images, whole, graph, **options)
+    found = evaluate_flat(images, in_blocks(collection / "codes.npy", "hamming"), graph, **options)
     assert found.values.tobytes() == expected.values.tobytes()
     assert found.counts == expected.counts
     assert found.retrieved.tolist() == expected.retrieved.tolist()
@@ -164,7 +166,7 @@ def test_the_command_measures_whole_rankings_of_codes(
         assert not Path("unfinished").exists()
     assert outputs[0] == outputs[1]
     whole = in_blocks(collection / "codes.npy", "hamming").whole()
-    mean = evaluate_judged(whole, "AP(kind)", labels=labels_of(collection)).means["AP(kind)"]
+    mean = evaluate(Dataset(labels=labels_of(collection)), whole, measures="AP(kind)").means["AP(kind)"]
     assert outputs[0][1] == ["AP(kind)", f"{mean:.4f}"]
 
 
@@ -186,12 +188,13 @@ BM = textwrap.dedent("""
     import random, sys
     from cuihop import SnapshotGraph
     from cuihop.relevance.baselines import top_k
+    from cuihop.resources.resources import Resources
     rng = random.Random(4)
     cuis = [f"C{i:07d}" for i in range(200)]
     graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(300)], concepts=cuis)
     images = {f"i{i}": frozenset(rng.sample(cuis, 4)) for i in range(500)}
     def make(**options):
-        return top_k(images, graph, 9, by="bm", **options)
+        return top_k(images, graph, 9, by="bm", resources=Resources(**options))
 """)
 TFIDF = BM.replace('"bm"', '"tf-idf"')
 GO = textwrap.dedent("""
@@ -258,16 +261,27 @@ def test_a_checkpoint_of_other_vectors_is_refused(tmp_path: Path, field: str, ch
 
 def test_a_checkpoint_of_judged_blocks_depends_on_the_labels(collection: Path, tmp_path: Path) -> None:
     path, labels = tmp_path / "blocks", labels_of(collection)
-    first = evaluate_judged(
-        in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path, keep_checkpoint=True
+    first = evaluate(
+        Dataset(labels=labels),
+        in_blocks(collection / "e.npy", "cosine"),
+        measures="AP(kind)",
+        resources=Resources(checkpoint=path, keep_checkpoint=True),
     )
-    again = evaluate_judged(
-        in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path, keep_checkpoint=True
+    again = evaluate(
+        Dataset(labels=labels),
+        in_blocks(collection / "e.npy", "cosine"),
+        measures="AP(kind)",
+        resources=Resources(checkpoint=path, keep_checkpoint=True),
     )
     assert first.values.tobytes() == again.values.tobytes()
     labels["kind"]["i001"] = "9"
     with pytest.raises(InputError, match="content of labels"):
-        evaluate_judged(in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path)
+        evaluate(
+            Dataset(labels=labels),
+            in_blocks(collection / "e.npy", "cosine"),
+            measures="AP(kind)",
+            resources=Resources(checkpoint=path),
+        )
 
 
 def test_a_ranking_that_was_read_has_no_checkpoint(tmp_path: Path) -> None:
@@ -275,7 +289,12 @@ def test_a_ranking_that_was_read_has_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a checkpoint goes with vectors"):
         read_ranking(tmp_path / "run", ("a", "b"), resources=Resources(checkpoint=tmp_path / "blocks"))
     with pytest.raises(InputError, match="made in blocks"):
-        evaluate_judged({"a": ["b"]}, "AP", qrels={"a": {"b": 1}}, checkpoint=tmp_path / "blocks")
+        evaluate(
+            Dataset(qrels={"a": {"b": 1}}),
+            {"a": ["b"]},
+            measures="AP",
+            resources=Resources(checkpoint=tmp_path / "blocks"),
+        )
 
 
 # Memory
@@ -287,7 +306,7 @@ def test_a_whole_ranking_that_does_not_fit_is_refused_and_judged_in_blocks_it_do
     codes = generator.integers(0, 256, (3_000, 8)).astype(np.uint8)
     ranking = ranked_blocks(codes, names, None, "hamming", memory="160MB")
     labels = {"kind": {name: str(n % 7) for n, name in enumerate(names)}}
-    assert evaluate_judged(ranking, "AP(kind)", labels=labels).values.shape == (3_000, 1)
+    assert evaluate(Dataset(labels=labels), ranking, measures="AP(kind)").values.shape == (3_000, 1)
     with pytest.raises(LimitExceeded, match="for rankings"):
         ranked_blocks(
             np.tile(codes, (4, 1)), [f"i{n:05}" for n in range(12_000)], None, "hamming", memory="300MB"

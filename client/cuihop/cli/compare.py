@@ -36,10 +36,10 @@ from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.tables import comparison_tables, write_tables
-from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
+from cuihop.measures.nearness import Nearness
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
 __all__ = ["compare_systems"]
@@ -139,7 +139,7 @@ def compare_systems(
     known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
-    evaluations: Mapping[str, Evaluation | JudgedEvaluation] = {}
+    evaluations: Mapping[str, Evaluation] = {}
     if rankings:
         measured = list(next(iter(known.values())).values) if known else []
         if concepts is None and not (measure or measured):
@@ -149,7 +149,7 @@ def compare_systems(
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
             label_concepts=label_concepts,
             columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
-            of_concepts={"n": hops, "lam": lam, "direction": direction, "unknown": unknown},
+            nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             work={"threads": threads, "memory": memory},
         )  # fmt: skip
@@ -207,7 +207,7 @@ def _show(found: Comparison) -> None:
         screen.print(line)
 
 
-def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
+def _account(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
     """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
     accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}

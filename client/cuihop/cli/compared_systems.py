@@ -13,20 +13,20 @@ import typer
 from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.score_card_file import is_score_card
 from cuihop.errors import OutputError
-from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.judged_values import depth_of
-from cuihop.evaluation.result import Evaluation, missing_rankings
-from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.evaluation.evaluate import evaluate_each
+from cuihop.evaluation.judge import depth_of
+from cuihop.evaluation.result import Evaluation
 from cuihop.files.array_file import is_array
 from cuihop.files.input_file import InputFile
 from cuihop.measures import Measure
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
@@ -45,7 +45,7 @@ class Conditions:
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: how files are read.
-        of_concepts: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
+        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -59,7 +59,7 @@ class Conditions:
     columns: Mapping[str, str | None]
     ties: Ties
     similarity: Similarity | None
-    of_concepts: Mapping[str, Any]
+    nearness: Nearness
     of_queries: Mapping[str, Any]
     work: Mapping[str, Any]
 
@@ -111,9 +111,7 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     return found
 
 
-def evaluations_of(
-    files: Mapping[str, InputFile], conditions: Conditions
-) -> dict[str, Evaluation] | dict[str, JudgedEvaluation]:
+def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> dict[str, Evaluation]:
     """Every ranking, evaluated under the same conditions; what they share is read and computed once.
 
     Raises:
@@ -143,27 +141,28 @@ def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path
     return found
 
 
-def _by_judgements(
-    files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions
-) -> dict[str, JudgedEvaluation]:
+def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions) -> dict[str, Evaluation]:
     """Without concepts, and so without a graph."""
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
     check_without_concepts(conditions.measures)
     qrels, labels = _relevance(conditions)
-    found: dict[str, JudgedEvaluation] = {}
-    for name, file in files.items():
-        ranking = judged_ranking(
-            file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
-            similarity=conditions.similarity if name in arrays else None, resources=Resources(**conditions.work),
-        )  # fmt: skip
-        if isinstance(ranking, Ranking) and ranking.missing and conditions.of_queries["missing"] == "error":
-            raise missing_rankings(ranking.missing, ranking.source)  # which of the systems it is
-        found[name] = evaluate_judged(
-            ranking, conditions.measures, qrels=qrels, labels=labels, threads=conditions.work["threads"],
-            **conditions.of_queries,
-        )  # fmt: skip
-    return found
+
+    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
+        for name, file in files.items():
+            yield (
+                name,
+                judged_ranking(
+                    file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
+                    similarity=conditions.similarity if name in arrays else None,
+                    resources=Resources(**conditions.work),
+                ),
+            )  # fmt: skip
+
+    return evaluate_each(
+        Dataset(qrels=qrels, labels=labels), rankings(), measures=conditions.measures,
+        resources=Resources(**conditions.work), **conditions.of_queries,
+    )  # fmt: skip
 
 
 def _by_concepts(
@@ -195,10 +194,12 @@ def _by_concepts(
         progress() as bar,
     ):
         task = bar.add_task("evaluated queries", total=None)
-        return evaluate_rankings(
-            queries, rankings(), opened, corpus=corpus, measures=conditions.measures, qrels=qrels, labels=labels,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            **conditions.of_concepts, **conditions.of_queries, **conditions.work,
+        resources = Resources(
+            progress=lambda done, total: bar.update(task, completed=done, total=total), **conditions.work
+        )
+        return evaluate_each(
+            Dataset(queries, corpus, qrels=qrels, labels=labels), rankings(), opened, measures=conditions.measures,
+            nearness=conditions.nearness, resources=resources, **conditions.of_queries,
         )  # fmt: skip
 
 

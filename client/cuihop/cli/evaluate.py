@@ -36,18 +36,17 @@ from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import show_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.judged_values import depth_of
+from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
@@ -127,7 +126,6 @@ def evaluate_ranking(
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
     work = Work(threads, memory, checkpoint)
-    evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
     else:
@@ -136,13 +134,12 @@ def evaluate_ranking(
             None if corpus is None else ImageConcepts.read(corpus, **columns),
             corpus_embeddings,
         )
-        concept_options = {"n": hops, "lam": lam, "direction": direction}
         source = (
             _Source(None, str(baseline), ties, similarity)
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
+        evaluation = _by_concepts(asked, images, source, graph, Nearness(hops, lam, direction, unknown), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -189,21 +186,21 @@ def _given(path: Path | None, option: str) -> Path:
     return path
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> JudgedEvaluation:
+def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> Evaluation:
     """Without concepts, and so without a graph."""
     check_without_concepts(asked.measures)
     ranked = judged_ranking(
         ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
         resources=Resources(work.threads, work.memory),
     )  # fmt: skip
-    options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
+    data = Dataset(qrels=asked.qrels, labels=asked.labels)
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
             note("a ranking that is read is judged at once: there is nothing for --checkpoint to keep")
-        return evaluate_judged(ranked, asked.measures, **options)
-    options |= {name: value for name, value in work.options(EVALUATION).items() if name != "memory"}
+        return evaluate(data, ranked, measures=asked.measures, **asked.options)
     with work.told() as telling:
-        return evaluate_judged(ranked, asked.measures, progress=telling("ranked and judged queries"), **options)
+        resources = work.resources(EVALUATION, telling("ranked and judged queries"))
+        return evaluate(data, ranked, measures=asked.measures, resources=resources, **asked.options)
 
 
 def _by_concepts(
@@ -211,8 +208,7 @@ def _by_concepts(
     images: _Images,
     source: _Source,
     graph: str | None,
-    options: Mapping[str, Any],
-    unknown: Unknown,
+    nearness: Nearness,
     work: Work,
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
@@ -222,11 +218,11 @@ def _by_concepts(
         advised_on_unknown(),
         work.told() as telling,
     ):
-        ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
+        ranked = _ranked(asked.measures, images, source, opened, nearness, work, telling)
+        data = Dataset(images.queries, images.corpus, qrels=asked.qrels, labels=asked.labels)
         return evaluate(
-            images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-            labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
-            **work.options(EVALUATION), **options, **asked.options,
+            data, ranked, opened, measures=asked.measures, nearness=nearness,
+            resources=work.resources(EVALUATION, telling("evaluated queries")), **asked.options,
         )  # fmt: skip
 
 
@@ -235,7 +231,7 @@ def _ranked(
     images: _Images,
     source: _Source,
     graph: ConceptGraph | None,
-    options: Mapping[str, Any],
+    nearness: Nearness,
     work: Work,
     telling: Callable[[str], Progress],
 ) -> Ranking | RankingInBlocks:
@@ -251,20 +247,12 @@ def _ranked(
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
-        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
+        return random_ranking(Dataset(queries, corpus), depth, seed=int(seed or 0), memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:
         named = ", ".join(get_args(Relevance))
         raise typer.BadParameter(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    return top_k(
-        queries,
-        graph,
-        depth,
-        corpus=corpus,
-        by=by,
-        progress=telling("ranked queries"),
-        **work.options(RANKING),
-        **options,
-    )
+    resources = work.resources(RANKING, telling("ranked queries"))
+    return top_k(Dataset(queries, corpus), graph, depth, by=by, nearness=nearness, resources=resources)

@@ -20,13 +20,15 @@ from cuihop.cli.print_explanation import (
     show_query,
     show_query_sensitivity,
 )
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
-from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
+from cuihop.explanation.sensitivity import HUBS, LAMS, NS, Grid, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
@@ -189,16 +191,16 @@ def query(
             ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
+    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
     with _opened(graph) as opened:
         told = explain_query(
-            queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k, n=hops, lam=lam,
-            direction=direction, unknown=unknown, look=look,
+            data, query, opened, above=above, below=below, ranking=ranked, k=k, nearness=nearness, look=look,
         )  # fmt: skip
         varied = None
         if sensitivity:
             varied = sensitivity_of_query(
-                queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k,
-                ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction, unknown=unknown,
+                data, query, opened, above=above, below=below, ranking=ranked, k=k,
+                grid=Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), nearness=nearness,
             )  # fmt: skip
     if save is not None:
         told.save(save)
@@ -230,13 +232,13 @@ def _explain_sets(
 ) -> None:
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with _opened(graph) as opened:
-        images: object = files[0] if files else dict(zip(titles, sets, strict=True))
-        ImageCollection.of(images, files[1] if len(files) > 1 else None, opened, "isolated")  # some are in the graph
+        images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
+        ImageCollection.of(images, opened, "isolated")  # some are in the graph
         told = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
         varied = None
         if sensitivity:
             varied = sensitivity_of_pair(
-                *sets, opened, ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction,
+                *sets, opened, Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), direction=direction,
                 unknown=unknown,
             )  # fmt: skip
     if save is not None:

@@ -1,4 +1,4 @@
-"""What a file has to hold to be a score card: its fields, their types, and a digest that fits."""
+"""Parser of score cards: their fields, types and digest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXPECTED = "a score card: what cuihop evaluate --card writes"
 _ROUNDING = 1e-9  # values are quotients of sums, and may be beyond 1 by their rounding
 
 Refuse: TypeAlias = Callable[[str, str, object, str], NoReturn]
-"""Called with what is wrong, the field, what it holds, and what it should."""
+"""Called with the problem, the field, its content, and the expected content."""
 
 
 def is_score_card(file: InputFile) -> bool:
@@ -132,10 +132,10 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
 def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> None:
     field = f"values, {quoted(name)}"
     try:
-        known = [str(measure) for measure in measures_named(name)] == [name]
+        is_one = [str(measure) for measure in measures_named(name)] == [name]
     except InputError as error:
         refuse(error.problem, field, name, "a measure as cuihop measures lists them")
-    if not known:
+    if not is_one:
         refuse("not the name of one measure", field, name, "a measure as cuihop measures lists them")
     if not isinstance(column, list) or len(column) != queries:
         refuse("not a value for each query", field, f"{len(column):,} values" if isinstance(column, list) else column,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cuihop.collection.concept_rows import ConceptRows, check_image, fault_in_file, separated
 from cuihop.errors import InputError
-from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
@@ -128,9 +128,10 @@ class DetectionCounts:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DetectionEvaluation(MeasuredQueries):
-    """The result of `evaluate_detection`: F1 of each image; NaN for an image that leaves the mean."""
+    """The result of `evaluate_detection`: F1 of each image; NaN for an image that leaves the mean.
 
-    counts: DetectionCounts
+    Its `counts` are `DetectionCounts`.
+    """
 
 
 def evaluate_detection(
@@ -179,26 +180,26 @@ def evaluate_detection(
             "manual_truth": None if manual is None else manual.digest,
         },
     }
+    counts = DetectionCounts(
+        images=len(true.listed),
+        empty_primary=empty[0],
+        empty_secondary=empty[1] if len(empty) > 1 else None,
+        predicted=sum(len(predicted.concepts(image, official=official)) for image in images),
+        true=sum(len(true.concepts(image, official=official)) for image in images),
+        unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
+    )
+    inputs = {
+        "truth": true.account,
+        "predictions": predicted.account,
+        **({} if manual is None else {"manual_truth": manual.account}),
+    }
     return DetectionEvaluation(
         measures=measures,
         queries=images,
         values=values,
-        counts=DetectionCounts(
-            images=len(true.listed),
-            empty_primary=empty[0],
-            empty_secondary=empty[1] if len(empty) > 1 else None,
-            predicted=sum(len(predicted.concepts(image, official=official)) for image in images),
-            true=sum(len(true.concepts(image, official=official)) for image in images),
-            unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
-        ),
         release=None,
-        inputs={
-            "truth": true.account,
-            "predictions": predicted.account,
-            **({} if manual is None else {"manual_truth": manual.account}),
-        },
-        parameters=parameters,
         versions=versions("cuihop", "numpy"),
+        details=Details(counts, parameters, inputs),
     )
 
 

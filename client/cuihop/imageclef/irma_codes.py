@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cuihop.collection.concept_rows import check_image, fault_in_file
 from cuihop.errors import InputError
-from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
@@ -167,11 +167,12 @@ class IrmaCounts:
 class IrmaEvaluation(MeasuredQueries):
     """The result of `evaluate_irma`: the error of each image, from 0 to 1: the mean over its axes.
 
+    Its `counts` are `IrmaCounts`.
+
     Attributes:
         axis_errors: float64, shape (images, axes).
     """
 
-    counts: IrmaCounts
     axis_errors: npt.NDArray[np.float64]
 
 
@@ -220,37 +221,38 @@ def evaluate_irma(
                 errors[row, axis] = _error(own, predicted.axes[image][axis], labels[axis], true, image)
     values = errors.mean(axis=1, keepdims=True)
     measure = Measure("IRMA", options=() if branching is None else (("b", branching),))
+    counts = IrmaCounts(
+        images=len(true.axes),
+        right=int((values == 0).sum()),
+        wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
+        missing=tuple(image for image in true.axes if image not in predicted.axes),
+        error_sum=float(values.sum()),
+    )
+    inputs = {
+        "truth": true.account,
+        "predictions": predicted.account,
+        **({} if book is None else {"codes": f"{book_name}: {counted(len(book[0]), 'code')}"}),
+    }
+    parameters = {
+        "measures": [str(measure)],
+        "truth": true.source,
+        "predictions": predicted.source,
+        "digests": {
+            "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
+            "codes": None if codes is None else content_digest(book_lines),
+        },
+        "codes": None if codes is None else book_name,
+        "branching": branching,
+        "missing": "wrong" if missing_wrong else "error",
+    }
     return IrmaEvaluation(
         measures=(measure,),
         queries=tuple(true.axes),
         values=values,
         axis_errors=errors,
-        counts=IrmaCounts(
-            images=len(true.axes),
-            right=int((values == 0).sum()),
-            wildcards=sum(any(WILDCARD in axis for axis in code) for code in predicted.axes.values()),
-            missing=tuple(image for image in true.axes if image not in predicted.axes),
-            error_sum=float(values.sum()),
-        ),
         release=None,
-        inputs={
-            "truth": true.account,
-            "predictions": predicted.account,
-            **({} if book is None else {"codes": f"{book_name}: {counted(len(book[0]), 'code')}"}),
-        },
-        parameters={
-            "measures": [str(measure)],
-            "truth": true.source,
-            "predictions": predicted.source,
-            "digests": {
-                "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
-                "codes": None if codes is None else content_digest(book_lines),
-            },
-            "codes": None if codes is None else book_name,
-            "branching": branching,
-            "missing": "wrong" if missing_wrong else "error",
-        },
         versions=versions("cuihop", "numpy"),
+        details=Details(counts, parameters, inputs),
     )
 
 
