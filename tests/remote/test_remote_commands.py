@@ -88,7 +88,7 @@ def test_info_tells_what_a_service_serves(scheme: str, run: Run, service: Runnin
     code, out, _ = run("info", address, "--json")
     told = json.loads(out)
     assert code == 0
-    assert (told["address"], told["release"]["digest"]) == (address, example_graph().release.digest)
+    assert (told["address"], told["digest"]) == (address, example_graph().release.digest)
     assert (told["indexed"], told["names"], told["limits"]["pack_concepts"]) == (True, True, 5_000)
     code, out, _ = run("info", address)
     assert code == 0

@@ -31,7 +31,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
-from cuihop.cli.print_evaluation import show_evaluation
+from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.image_concepts import ImageConcepts
@@ -80,12 +80,12 @@ def evaluate_ranking(
     label_concepts: LabelConceptsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=FILES_PANEL),
+        typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
         FileUse.WRITES,
     ] = None,
     card: Annotated[
         Path | None,
-        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=FILES_PANEL),
+        typer.Option("--card", help="File for a score card, for cuihop compare.", rich_help_panel=FILES_PANEL),
         FileUse.WRITES,
     ] = None,
     system: Annotated[
@@ -106,15 +106,15 @@ def evaluate_ranking(
     checkpoint: CheckpointOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
+    """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     check_one_kind_of_labels(labels, label_concepts)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
-        raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
-    asked = _Asked(
+        raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
+    criteria = _Criteria(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
         qrels=None if qrels is None else Qrels.read(qrels),
         labels=labels_given(labels, label_concepts),
@@ -123,7 +123,7 @@ def evaluate_ranking(
     work = Work(threads, memory, checkpoint)
     evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
-        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
+        evaluation = _judged(criteria, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
             ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
@@ -134,7 +134,7 @@ def evaluate_ranking(
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
+        evaluation = _by_concepts(criteria, images, source, graph, concept_options, unknown, work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -143,12 +143,12 @@ def evaluate_ranking(
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
-        show_evaluation(evaluation, output)
+        print_evaluation(evaluation, output)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What to measure, against what."""
+class _Criteria:
+    """Measures, and the sources of relevance."""
 
     measures: tuple[Measure, ...]
     qrels: Qrels | None
@@ -167,7 +167,7 @@ class _Images:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the ranking comes from: a file, or a baseline."""
+    """Source of the ranking: a file, or a baseline."""
 
     file: Path | None
     baseline: str
@@ -181,25 +181,27 @@ def _given(path: Path | None, option: str) -> Path:
     return path
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> JudgedEvaluation:
+def _judged(
+    criteria: _Criteria, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work
+) -> JudgedEvaluation:
     """Without concepts, and so without a graph."""
-    check_without_concepts(asked.measures)
+    check_without_concepts(criteria.measures)
     ranked = judged_ranking(
-        ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
+        ranking, criteria.qrels, criteria.labels, depth=depth_of(criteria.measures), ties=ties, similarity=similarity,
         memory=work.memory, threads=work.threads,
     )  # fmt: skip
-    options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
+    options: dict[str, Any] = {"qrels": criteria.qrels, "labels": criteria.labels, **criteria.options}
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
-            note("a ranking that is read is judged at once: there is nothing for --checkpoint to keep")
-        return evaluate_judged(ranked, asked.measures, **options)
+            note("a ranking read from a file is judged at once: --checkpoint has no effect")
+        return evaluate_judged(ranked, criteria.measures, **options)
     options |= {name: value for name, value in work.options(EVALUATION).items() if name != "memory"}
-    with work.told() as telling:
-        return evaluate_judged(ranked, asked.measures, progress=telling("ranked and judged queries"), **options)
+    with work.progress_bars() as bar_of:
+        return evaluate_judged(ranked, criteria.measures, progress=bar_of("ranked and judged queries"), **options)
 
 
 def _by_concepts(
-    asked: _Asked,
+    criteria: _Criteria,
     images: _Images,
     source: _Source,
     graph: str | None,
@@ -207,18 +209,18 @@ def _by_concepts(
     unknown: Unknown,
     work: Work,
 ) -> Evaluation:
-    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
+    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in criteria.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
     with (
         nullcontext() if graph is None else opened_graph(graph) as opened,
         advised_on_unknown(),
-        work.told() as telling,
+        work.progress_bars() as bar_of,
     ):
-        ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
+        ranked = _ranked(criteria.measures, images, source, opened, {**options, "unknown": unknown}, work, bar_of)
         return evaluate(
-            images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-            labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
-            **work.options(EVALUATION), **options, **asked.options,
+            images.queries, ranked, opened, corpus=images.corpus, measures=criteria.measures, qrels=criteria.qrels,
+            labels=criteria.labels, unknown=unknown, progress=bar_of("evaluated queries"),
+            **work.options(EVALUATION), **options, **criteria.options,
         )  # fmt: skip
 
 
@@ -229,9 +231,9 @@ def _ranked(
     graph: ConceptGraph | None,
     options: Mapping[str, Any],
     work: Work,
-    telling: Callable[[str], Progress],
+    bar_of: Callable[[str], Progress],
 ) -> Ranking | RankingInBlocks:
-    """The ranking from its file, or a baseline made here."""
+    """The ranking from its file, or a baseline."""
     queries, corpus = images.queries, images.corpus
     depth, everything = depth_of(measures), len(queries if corpus is None else corpus)
     if source.file is not None:
@@ -256,7 +258,7 @@ def _ranked(
         depth,
         corpus=corpus,
         by=by,
-        progress=telling("ranked queries"),
+        progress=bar_of("ranked queries"),
         **work.options(RANKING),
         **options,
     )

@@ -1,4 +1,4 @@
-"""``cuihop measures``: which measures there are."""
+"""``cuihop measures``: the measures, by name."""
 
 from __future__ import annotations
 

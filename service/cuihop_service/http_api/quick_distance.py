@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cuihop.answer_fields import distance_fields
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
 from cuihop_service.admission import Asked
@@ -144,7 +145,7 @@ class _Question:
 
     def told(self, answer: Answer[int | None]) -> Told:
         """What is written of it."""
-        body = response_models.written(answer, response_models.distance_fields(answer.value, **self.fields))
+        body = response_models.written(answer, distance_fields(answer.value, **self.fields))
         headers = (
             (b"x-request-id", self.asked.request_id.encode("latin-1")),
             (b"etag", self.tag.encode("latin-1")),

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
 from cuihop.graph import Direction
 from cuihop_service.http_api import response_models
@@ -87,7 +88,7 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "distance",
             lambda call: core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
-            lambda answer: response_models.distance_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: answer_fields.distance_fields(answer.value, a, b, direction, max_hops),
             quick=core.is_quick(),
             release=release,
         )
@@ -148,7 +149,7 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "path",
             lambda call: core.path(a, b, direction=direction, max_hops=max_hops, call=call),
-            lambda answer: response_models.path_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: answer_fields.path_fields(*answer.value, a, b, direction, max_hops),
             release=release,
         )
 
@@ -167,7 +168,7 @@ def routes(exchange: Exchange) -> APIRouter:
             "neighbourhood",
             lambda call: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, call=call),
             lambda answer: {
-                **response_models.neighbourhood_fields(answer.value[0]),
+                **answer_fields.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
                 "direction": direction,
             },
@@ -184,7 +185,7 @@ def routes(exchange: Exchange) -> APIRouter:
                 question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, call=call
             ),
             lambda answer: {
-                "neighbourhoods": [response_models.neighbourhood_fields(found) for found in answer.value],
+                "neighbourhoods": [answer_fields.neighbourhood_fields(found) for found in answer.value],
                 "hops": question.hops,
                 "direction": question.direction,
             },
@@ -209,7 +210,7 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "set_relevance",
             lambda call: core.set_relevance(question.a, question.b, **question.rule, call=call),
-            lambda answer: response_models.relevance_fields(answer.value),
+            lambda answer: answer_fields.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
 
@@ -236,7 +237,7 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "search",
             lambda call: core.search(text, limit=limit, call=call),
-            lambda answer: response_models.search_fields(answer.value),
+            lambda answer: answer_fields.search_fields(answer.value),
             scope="names",
             release=release,
         )
@@ -249,7 +250,7 @@ def routes(exchange: Exchange) -> APIRouter:
             "get_concept",
             lambda call: core.concepts([cui], call=call),
             lambda answer: {
-                **response_models.concept_fields(answer.value.concepts[0]),
+                **answer_fields.concept_fields(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
             },
             release=release,
@@ -263,7 +264,7 @@ def routes(exchange: Exchange) -> APIRouter:
             "get_concept",
             lambda call: core.concepts(question.cuis, names_only=question.names_only, call=call),
             lambda answer: {
-                "concepts": [response_models.concept_fields(found) for found in answer.value.concepts],
+                "concepts": [answer_fields.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
             },
             size=len(question.cuis),
@@ -276,7 +277,7 @@ def routes(exchange: Exchange) -> APIRouter:
             request,
             "resolve",
             lambda call: core.resolve(question.cuis, call=call),
-            lambda answer: {"resolutions": [response_models.resolution_fields(found) for found in answer.value]},
+            lambda answer: {"resolutions": [answer_fields.resolution_fields(found) for found in answer.value]},
             size=len(question.cuis),
         )
 
