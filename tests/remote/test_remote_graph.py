@@ -31,6 +31,7 @@ from cuihop.errors import (
     ReleaseMismatch,
 )
 from cuihop.graph import DIRECTIONS, ConceptGraph
+from cuihop.relevance.baselines import random_ranking
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.cui_numbers import cui_numbers
 from cuihop.remote.graph import RemoteGraph
@@ -451,7 +452,7 @@ def random_images(count: int, seed: int) -> dict[str, list[str]]:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_an_evaluation_is_that_of_the_snapshot_to_the_last_bit(scheme: str, direction: cuihop.Direction) -> None:
     images, offline, guard = random_images(60, 4), example_graph(), NotingGuard()
-    ranking = cuihop.random_ranking(images, 30, seed=1)
+    ranking = random_ranking(images, 30, seed=1)
     options = {"unknown": "isolated", "n": 2, "direction": direction, "measures": ["nn-CUI@5,10", "CUI@30"]}
     here = cuihop.evaluate(images, ranking, offline, **options)  # type: ignore[arg-type]
     with running_service(offline, guard=guard) as running, connect(address(running, scheme)) as graph:
