@@ -50,6 +50,7 @@ MODULES = {
         "cuihop.explanation.pair",
         "cuihop.explanation.query",
         "cuihop.explanation.sensitivity",
+        "cuihop.explanation.values",
         "cuihop.explanation.picture",
     ),
     "Other tools": (

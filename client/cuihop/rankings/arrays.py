@@ -37,7 +37,7 @@ def ranking_of_array(
     threads: int | None = None,
     results: int = RESULTS_OF_BLOCKS,
 ) -> Ranking | RankingInBlocks:
-    """The ranking in the array, or made from its vectors: see `cuihop.rankings.ranking.read_ranking`.
+    """The ranking in the array, or made from its vectors: see `cuihop.rankings.reading.read_ranking`.
 
     Args:
         depth: keep so many images for each query; all without it.
