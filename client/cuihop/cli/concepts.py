@@ -8,7 +8,7 @@ import typer
 
 from cuihop.answer_fields import concept_fields, search_fields, with_release
 from cuihop.cli.graph_option import GraphOption, note_merged, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, note, print_json, print_table
 
 __all__ = ["concept", "search"]
 
@@ -28,10 +28,10 @@ def search(
     if not hits:
         note(f"no concept has a name with the words {text!r}; fewer or shorter words match more")
         return
-    rows = table("concept", "name", "matched")
-    for hit in hits:
-        rows.add_row(hit.cui, hit.name or "(no name)", "" if hit.matched == hit.name else hit.matched)
-    console().print(rows)
+    print_table(
+        ("concept", "name", "matched"),
+        ((hit.cui, hit.name or "(no name)", "" if hit.matched == hit.name else hit.matched) for hit in hits),
+    )
 
 
 def concept(
@@ -49,23 +49,19 @@ def concept(
             print_json(with_release(opened.release, fields, parents.merged))
             return
         note_merged(parents.merged)
-        rows = table("", "")
-        rows.show_header = False
-        rows.add_row("concept", found.cui)
-        rows.add_row("name", found.name or "(no name)")
-        rows.add_row("synonyms", "\n".join(found.synonyms) or "none")
-        rows.add_row(
-            "semantic types", "\n".join(f"{code} {name}" for code, name in found.semantic_types) or "none given"
-        )
-        rows.add_row("vocabularies", ", ".join(found.sabs) or "none given")
+        rows = [
+            ("concept", found.cui),
+            ("name", found.name or "(no name)"),
+            ("synonyms", "\n".join(found.synonyms) or "none"),
+            ("semantic types", "\n".join(f"{code} {name}" for code, name in found.semantic_types) or "none given"),
+            ("vocabularies", ", ".join(found.sabs) or "none given"),
+        ]
         if found.definitions:
-            rows.add_row(
-                "definitions", "\n".join(f"{definition.text} ({definition.sab})" for definition in found.definitions)
-            )
+            rows.append(("definitions", "\n".join(f"{each.text} ({each.sab})" for each in found.definitions)))
         for title, hood in (("parents", parents), ("children", children)):
             names = opened.names([n.cui for n in hood])
             lines = [f"{n.cui} {name or '(no name)'}" for n, name in zip(hood, names, strict=True)]
             if hood.truncated:
                 lines.append(f"… and {hood.total - len(hood):,} more")
-            rows.add_row(title, "\n".join(lines) or "none")
-    console().print(rows)
+            rows.append((title, "\n".join(lines) or "none"))
+    print_table((), rows)

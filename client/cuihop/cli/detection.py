@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
@@ -103,13 +103,13 @@ def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None
 
 
 def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
-    rows = table("measure", "mean", "images")
+    rows = []
     for place, measure in enumerate(evaluation.measures):
         mean = evaluation.means[str(measure)]
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
-        rows.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
+        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
+    print_table(("measure", "mean", "images"), rows)
     screen = console()
-    screen.print(rows)
     for line in evaluation.inputs.values():
         screen.print(line)
     if output is not None:

@@ -11,7 +11,7 @@ import typer
 
 from cuihop.answer_fields import release_fields
 from cuihop.cli.graph_option import opened_graph
-from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot.graph import SnapshotGraph
 
@@ -40,11 +40,7 @@ def info(
     if json:
         print_json({**release_fields(release), **facts})
         return
-    rows = table("", "")
-    rows.show_header = False
-    for name, value in (*_release_rows(release), *rest):
-        rows.add_row(name, value)
-    console().print(rows)
+    print_table((), (*_release_rows(release), *rest))
 
 
 def _release_rows(release: Release) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cuihop.cli.neo4j_option import ServerOption
-from cuihop.cli.output import console, note, table
+from cuihop.cli.output import note, print_table
 from cuihop.errors import InputError
 
 __all__ = ["query"]
@@ -51,10 +51,7 @@ def query(
         writer.writerow(answer.columns)
         writer.writerows([_cell(value) for value in row] for row in answer.rows)
     else:
-        screen_rows = table(*answer.columns)
-        for row in answer.rows:
-            screen_rows.add_row(*(_cell(value) for value in row))
-        console().print(screen_rows)
+        print_table(answer.columns, ([_cell(value) for value in row] for row in answer.rows))
     for remark in answer.notifications:
         place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
         note(f"{remark.severity}: {place}{remark.message}")

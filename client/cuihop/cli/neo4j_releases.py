@@ -10,7 +10,7 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.neo4j_option import ServerOption
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,18 +80,14 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
     if not found:
         note("the database holds no release; load one with: cuihop store")
         return
-    rows = table("number", "release", "state", "concepts", "is_a edges", "digest")
+    rows = []
     for stored in found:
         state = f"loading, {stored.loaded:.0%} done" if stored.state == "loading" else stored.state
-        rows.add_row(
-            str(stored.number),
-            stored.release.name,
-            f"{state}, active" if stored.active else state,
-            f"{stored.release.concepts:,}",
-            f"{stored.release.edges:,}",
-            stored.release.digest[:12],
-        )
-    console().print(rows)
+        rows.append((
+            str(stored.number), stored.release.name, f"{state}, active" if stored.active else state,
+            f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
+        ))  # fmt: skip
+    print_table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows)
 
 
 def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | None, json: bool) -> None:
@@ -104,9 +100,7 @@ def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | Non
     if json:
         print_json({"old": difference.old, "new": difference.new, **difference.counts()})
         return
-    rows = table("change", "count", title=f"From {difference.old} to {difference.new}")
-    for change, count in difference.counts().items():
-        rows.add_row(change, f"{count:,}")
-    console().print(rows)
+    counts = ((change, f"{count:,}") for change, count in difference.counts().items())
+    print_table(("change", "count"), counts, title=f"From {difference.old} to {difference.new}")
     if output is not None:
         note(f"every change is in {output}")

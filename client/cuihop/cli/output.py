@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "noted_warnings",
     "print_error",
     "print_json",
+    "print_table",
     "progress",
     "table",
 ]
@@ -44,6 +45,15 @@ def console(*, error: bool = False) -> Console:
     if not screen.is_terminal:
         screen.width = _WIDTH_OF_FILES
     return screen
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
+    """Print a table; an empty header prints rows of names and values."""
+    screen_table = table(*header or ("", ""), title=title)
+    screen_table.show_header = bool(header)
+    for row in rows:
+        screen_table.add_row(*row)
+    console().print(screen_table)
 
 
 def table(*columns: str, title: str | None = None) -> Table:

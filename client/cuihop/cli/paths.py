@@ -19,7 +19,7 @@ from cuihop.cli.graph_option import (
     note_merged,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, table
+from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
 from cuihop.cli.tree import TreeOption, neighbourhood_tree, path_tree
 from cuihop.files.text_lines import counted
 from cuihop.graph import Direction, Neighbourhood
@@ -62,12 +62,13 @@ def path(
     if tree:
         screen.print(path_tree(found, names))
         return
-    rows = table("", "concept", "name", "asserted by")
-    rows.add_row("", found.start, names[0] or "(no name)", "")
-    for step, name in zip(found.steps, names[1:], strict=True):
-        sign = "↑ parent" if step.relation == "parent" else "↓ child"
-        rows.add_row(sign, step.cui, name or "(no name)", ", ".join(step.sabs))
-    screen.print(rows)
+    signs = {"parent": "↑ parent", "child": "↓ child"}
+    rows = [("", found.start, names[0] or "(no name)", "")]
+    rows += [
+        (signs[step.relation], step.cui, name or "(no name)", ", ".join(step.sabs))
+        for step, name in zip(found.steps, names[1:], strict=True)
+    ]
+    print_table(("", "concept", "name", "asserted by"), rows)
 
 
 def neighbours(
@@ -127,10 +128,8 @@ def _show_neighbourhood(
     if drawn is not None:
         console().print(drawn)
     elif hood.neighbours:
-        rows = table("hops", "concept", "name")
-        for neighbour, name in zip(hood, names, strict=True):
-            rows.add_row(str(neighbour.hops), neighbour.cui, name or "(no name)")
-        console().print(rows)
+        rows = ((str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True))
+        print_table(("hops", "concept", "name"), rows)
     if hood.truncated:
         note(f"the nearest {len(hood):,} of {hood.total:,} are listed; --limit lists more")
 
@@ -149,9 +148,10 @@ def common_ancestors(
         note_merged(merged)
     console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
     if shared:
-        rows = table("hops from a", "hops from b", "concept", "name")
-        for ancestor, name in zip(shared, names, strict=False):
-            rows.add_row(str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
-        console().print(rows)
+        rows = (
+            (str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
+            for ancestor, name in zip(shared, names, strict=False)
+        )
+        print_table(("hops from a", "hops from b", "concept", "name"), rows)
     if len(shared) > limit:
         note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")

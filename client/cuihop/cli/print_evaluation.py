@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cuihop.cli.output import console, direction_text, table
+from cuihop.cli.output import console, direction_text, print_table
 from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation
 from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount
 from cuihop.files.text_lines import counted
@@ -23,11 +23,8 @@ def print_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | N
         output: file with the values of each query, if any.
     """
     header, *rows = evaluation.table()
-    means = table(*header)
-    for row in rows:
-        means.add_row(*row)
+    print_table(header, rows)
     screen = console()
-    screen.print(means)
     for line in summary_lines(evaluation):
         screen.print(line)
     if output is not None:

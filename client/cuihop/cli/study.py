@@ -19,14 +19,13 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import EmptyIdealOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
 from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.text_lines import counted
 from cuihop.measures.resolution import Unknown
-from cuihop.notebooks.table import Table
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
@@ -175,7 +174,7 @@ def study(
     if found.costs:
         tables.append(cost_table(found.costs))
     for each in tables:
-        _show(each)
+        print_table(each.header, each.lines, title=each.caption)
     screen = console()
     for line in account:
         screen.print(line)
@@ -262,14 +261,3 @@ def _machine_text(machine: Mapping[str, Any]) -> str:
         f"Measured on {machine['processor'] or machine['machine']}, {counted(machine['cores'], 'core')}, "
         f"{counted(machine['threads'], 'thread')}, {machine['system']}; {software}."
     )
-
-
-def _show(found: Table) -> None:
-    owners = [title for title, span in found.groups for _ in range(span)]
-    rows = table(
-        found.corner, *(f"{group} {column}".strip() for group, column in zip(owners, found.columns, strict=True)),
-        title=found.caption,
-    )  # fmt: skip
-    for title, cells in found.rows:
-        rows.add_row(title, *cells)
-    console().print(rows)
