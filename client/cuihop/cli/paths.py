@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +21,11 @@ from cuihop.cli.graph_option import (
     opened_graph,
 )
 from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
-from cuihop.cli.tree import TreeOption, neighbourhood_tree, path_tree
 from cuihop.files.text_lines import counted
-from cuihop.graph import Direction, Neighbourhood
+from cuihop.graph import ConceptGraph, Direction, Neighbourhood, Path, Step
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
 __all__ = ["ancestors", "common_ancestors", "descendants", "neighbours", "path"]
 
@@ -33,6 +36,7 @@ LimitOption = Annotated[
 BoundOption = Annotated[
     int | None, typer.Option("--hops", min=0, help="Bound in hops; no bound by default.", show_default=False)
 ]
+TreeOption = Annotated[bool, typer.Option("--tree", help="Draw a tree: ↑ leads to a parent, ↓ to a child.")]
 
 
 def path(
@@ -60,7 +64,7 @@ def path(
     note_merged(found.merged)
     screen.print(f"{hops_text(found.hops)} ({direction_text(direction)})")
     if tree:
-        screen.print(path_tree(found, names))
+        screen.print(_path_tree(found, names))
         return
     signs = {"parent": "↑ parent", "child": "↓ child"}
     rows = [("", found.start, names[0] or "(no name)", "")]
@@ -120,7 +124,7 @@ def _show_neighbourhood(
                 row["name"] = name
             print_json(with_release(opened.release, fields, hood.merged))
             return
-        drawn = neighbourhood_tree(opened, hood, names) if tree else None
+        drawn = _neighbourhood_tree(opened, hood, names) if tree else None
     note_merged(hood.merged)
     where = {"any": "around", "up": "above", "down": "below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
@@ -155,3 +159,49 @@ def common_ancestors(
         print_table(("hops from a", "hops from b", "concept", "name"), rows)
     if len(shared) > limit:
         note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")
+
+
+def _tree(text: str) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    return Tree(Text(text))
+
+
+def _line(cui: str, name: str | None, step: Step | None = None) -> str:
+    sign = "" if step is None else ("↑ " if step.relation == "parent" else "↓ ")
+    sabs = "" if step is None or not step.sabs else f"  ({', '.join(step.sabs)})"
+    return f"{sign}{cui} {name or '(no name)'}{sabs}"
+
+
+def _path_tree(path: Path, names: Sequence[str | None]) -> Tree:
+    """A path, each hop indented by one step more.
+
+    Args:
+        path: the path.
+        names: names of its concepts, in their order.
+    """
+    root = here = _tree(_line(path.start, names[0]))
+    for step, name in zip(path.steps, names[1:], strict=True):
+        here = here.add(_tree(_line(step.cui, name, step)))
+    return root
+
+
+def _neighbourhood_tree(graph: ConceptGraph, hood: Neighbourhood, names: Sequence[str | None]) -> Tree:
+    """A neighbourhood, each concept under its predecessor on `ConceptGraph.path` from the centre.
+
+    The beginning of such a path is itself such a path, so all of them together are a tree.
+
+    Args:
+        graph: gives one path to each neighbour.
+        hood: the neighbourhood, nearest first.
+        names: names of its concepts, in their order.
+    """
+    root = _tree(_line(hood.cui, graph.names([hood.cui])[0]))
+    branches = {hood.cui: root}
+    for neighbour, name in zip(hood, names, strict=True):
+        path = graph.path(hood.cui, neighbour.cui, direction=hood.direction)
+        if path is not None:
+            branch = branches[path.cuis[-2]].add(_tree(_line(neighbour.cui, name, path.steps[-1])))
+            branches[neighbour.cui] = branch
+    return root
