@@ -25,8 +25,9 @@ from measurement import Measurement, arguments_of, require
 _OPEN = "import cuihop; graph = cuihop.SnapshotGraph.open({!r}); "
 _PAIR = "('C0000010', 'C0000500')"
 _EVALUATION = (
+    "from cuihop.relevance import random_ranking; "
     "images = {{f'i{{k}}': [f'C{{k * 7 + j:07d}}' for j in range(1, 5)] for k in range(100)}}; "
-    "told = cuihop.evaluate(images, cuihop.random_ranking(images, 30), graph).means"
+    "means = cuihop.evaluate(images, random_ranking(images, 30), graph).means"
 )
 
 

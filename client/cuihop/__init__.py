@@ -6,6 +6,9 @@
 1
 >>> cuihop.nn_iou("C0042449", "C0005847", graph)
 0.5
+
+The names of `__all__` are the front door. The rest is imported from a wing by its name: `cuihop.measures`,
+`cuihop.rankings`, `cuihop.relevance`, `cuihop.evaluation`, `cuihop.explanation`, `cuihop.adapters`, `cuihop.errors`.
 """
 
 from __future__ import annotations
@@ -14,89 +17,93 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuihop.collection.dataset import Dataset
     from cuihop.collection.image_concepts import ImageConcepts
+    from cuihop.collection.judgements import Judgements
+    from cuihop.collection.labels import Labels
+    from cuihop.comparison.comparison import compare
+    from cuihop.comparison.score_card import ScoreCard
     from cuihop.connection import connect
     from cuihop.errors import CuihopError
     from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
-    from cuihop.evaluation.evaluate import evaluate
-    from cuihop.evaluation.result import Evaluation
+    from cuihop.evaluation.evaluate import evaluate, evaluate_each
     from cuihop.explanation.graph_pictures import draw
-    from cuihop.explanation.pair import Explanation, explain_pair
+    from cuihop.explanation.pair import explain_pair
     from cuihop.explanation.query import explain_query
     from cuihop.graph import ConceptGraph, Direction, Release
-    from cuihop.identifiers import concept_set
     from cuihop.measures import iou, nn_iou
-    from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking, scored_ranking
+    from cuihop.measures.nearness import Nearness
     from cuihop.rankings.ranking import Ranking
     from cuihop.rankings.reading import read_ranking
-    from cuihop.relevance.baselines import random_ranking, top_k
+    from cuihop.resources.resources import Resources
     from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = [
     "ConceptGraph",
     "CuihopError",
+    "Dataset",
     "Direction",
-    "Evaluation",
-    "Explanation",
     "ImageConcepts",
+    "Judgements",
+    "Labels",
+    "Nearness",
     "Ranking",
     "Release",
+    "Resources",
+    "ScoreCard",
     "SnapshotGraph",
-    "concept_set",
+    "compare",
     "connect",
     "cui_at_k",
     "draw",
-    "embedding_ranking",
     "evaluate",
+    "evaluate_each",
     "explain_pair",
     "explain_query",
     "iou",
-    "neighbour_ranking",
     "nn_cui_at_k",
     "nn_iou",
-    "random_ranking",
     "read_ranking",
-    "scored_ranking",
-    "top_k",
 ]
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "ConceptGraph": "cuihop.graph",
-    "CuihopError": "cuihop.errors",
-    "Direction": "cuihop.graph",
-    "Evaluation": "cuihop.evaluation.evaluate",
-    "Explanation": "cuihop.explanation.pair",
-    "ImageConcepts": "cuihop.collection.image_concepts",
-    "Ranking": "cuihop.rankings.ranking",
-    "Release": "cuihop.graph",
-    "SnapshotGraph": "cuihop.snapshot.graph",
-    "concept_set": "cuihop.identifiers",
-    "connect": "cuihop.connection",
-    "cui_at_k": "cuihop.evaluation.at_k",
-    "draw": "cuihop.explanation.graph_pictures",
-    "embedding_ranking": "cuihop.rankings.in_memory",
-    "evaluate": "cuihop.evaluation.evaluate",
-    "explain_pair": "cuihop.explanation.pair",
-    "explain_query": "cuihop.explanation.query",
-    "iou": "cuihop.measures",
-    "neighbour_ranking": "cuihop.rankings.in_memory",
-    "nn_cui_at_k": "cuihop.evaluation.at_k",
-    "nn_iou": "cuihop.measures",
-    "random_ranking": "cuihop.relevance.baselines",
-    "read_ranking": "cuihop.rankings.reading",
-    "scored_ranking": "cuihop.rankings.in_memory",
-    "top_k": "cuihop.relevance.baselines",
+    "ConceptGraph": "graph",
+    "CuihopError": "errors",
+    "Dataset": "collection.dataset",
+    "Direction": "graph",
+    "ImageConcepts": "collection.image_concepts",
+    "Judgements": "collection.judgements",
+    "Labels": "collection.labels",
+    "Nearness": "measures.nearness",
+    "Ranking": "rankings.ranking",
+    "Release": "graph",
+    "Resources": "resources.resources",
+    "ScoreCard": "comparison.score_card",
+    "SnapshotGraph": "snapshot.graph",
+    "compare": "comparison.comparison",
+    "connect": "connection",
+    "cui_at_k": "evaluation.at_k",
+    "draw": "explanation.graph_pictures",
+    "evaluate": "evaluation.evaluate",
+    "evaluate_each": "evaluation.evaluate",
+    "explain_pair": "explanation.pair",
+    "explain_query": "explanation.query",
+    "iou": "measures",
+    "nn_cui_at_k": "evaluation.at_k",
+    "nn_iou": "measures",
+    "read_ranking": "rankings.reading",
 }
-"""Name → module. A name is imported when it is first used: a distance needs a tenth of what an evaluation does."""
+"""Name → module of the package. A name is imported at its first use: a distance needs a tenth of the modules of an
+evaluation."""
 
 
 def __getattr__(name: str) -> object:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _HOMES:
-        value: object = getattr(import_module(_HOMES[name]), name)
+        value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
     try:

@@ -17,7 +17,7 @@ __all__ = ["command_reference"]
 
 
 def command_reference() -> str:
-    """Every command with its arguments and options, as ``--help`` has them."""
+    """Every command with its arguments and options, as in ``--help``."""
     program: Any = typer.main.get_command(application())
     parts = [part for name, command in sorted(program.commands.items()) for part in _command(f"cuihop {name}", command)]
     codes = table(("exit code", "meaning"), [(str(code), meaning) for code, _, meaning in EXIT_CODES])
@@ -30,10 +30,10 @@ def _command(name: str, command: Any, level: int = 2) -> list[str]:
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     options = [one for one in parameters if one.param_type_name == "option"]
     if arguments:
-        rows = [(f"`{one.name.upper()}`", _value(one), _told(one)) for one in arguments]
+        rows = [(f"`{one.name.upper()}`", _value(one), _description(one)) for one in arguments]
         parts.append(table(("argument", "value", ""), rows))
     if options:
-        parts.append(table(("option", "value", ""), [(_flags(one), _value(one), _told(one)) for one in options]))
+        parts.append(table(("option", "value", ""), [(_flags(one), _value(one), _description(one)) for one in options]))
     for below, inner in sorted(getattr(command, "commands", {}).items()):
         parts += _command(f"{name} {below}", inner, level + 1)
     return parts
@@ -44,7 +44,7 @@ def _flags(option: Any) -> str:
 
 
 def _value(parameter: Any) -> str:
-    """What may be given: a kind, its bounds, or the choices; nothing for a flag."""
+    """The value of a parameter: its kind and bounds, or the choices; nothing for a flag."""
     if parameter.metavar:
         return f"`{parameter.metavar}`"
     kind = parameter.type_descriptor.annotation
@@ -54,27 +54,27 @@ def _value(parameter: Any) -> str:
     if repeated:
         (kind,) = get_args(kind)
     if inspect.isclass(kind) and issubclass(kind, Enum):
-        told = " or ".join(f"`{one.value}`" for one in kind)
+        text = " or ".join(f"`{one.value}`" for one in kind)
     elif get_origin(kind) is Literal:
-        told = " or ".join(f"`{one}`" for one in get_args(kind))
+        text = " or ".join(f"`{one}`" for one in get_args(kind))
     else:
-        told = {Path: "path", int: "whole number", float: "number", str: "text", bool: ""}.get(
+        text = {Path: "path", int: "whole number", float: "number", str: "text", bool: ""}.get(
             kind, getattr(kind, "__name__", str(kind))
         )
     if parameter.min is not None:
-        told += f" from {parameter.min}"
+        text += f" from {parameter.min}"
     if parameter.max is not None:
-        told += f" up to {parameter.max}"
-    return told + ("; several" if repeated else "")
+        text += f" up to {parameter.max}"
+    return text + ("; several" if repeated else "")
 
 
-def _told(parameter: Any) -> str:
-    said = [cell(parameter.help or "")]
+def _description(parameter: Any) -> str:
+    parts = [cell(parameter.help or "")]
     default = parameter.default
     if parameter.required:
-        said.append("Required.")
+        parts.append("Required.")
     elif parameter.show_default and isinstance(default, str | int | float) and not isinstance(default, bool):
-        said.append(f"Default: `{default}`.")
+        parts.append(f"Default: `{default}`.")
     if parameter.envvar:
-        said.append(f"Also: the variable `{parameter.envvar}`.")
-    return " ".join(part for part in said if part)
+        parts.append(f"Also: the variable `{parameter.envvar}`.")
+    return " ".join(part for part in parts if part)

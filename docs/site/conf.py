@@ -1,4 +1,4 @@
-"""How Sphinx makes web pages of the documentation: ``make docs``.
+"""Settings of Sphinx, which builds the web pages of the documentation: ``make docs``.
 
 The source folder is the project's root, so that links between pages, results and files are those of the repository.
 Nothing is fetched and nothing is written but the output.

@@ -71,7 +71,7 @@ def picture(wide: int, high: int, title: str, parts: Iterable[str]) -> str:
 
 
 def overview() -> str:
-    """What cuihop is."""
+    """The parts of cuihop, from sources to uses."""
     sources: list[tuple[str, tuple[str, ...]]] = [
         ("UMLS release", ("MRREL, MRCONSO, …",)),
         ("Ontology", ("OBO files",)),

@@ -30,7 +30,7 @@ _MESSAGES, _ENUMS, _SERVICES, _FIELDS, _METHODS, _VALUES, _NESTED, _NESTED_ENUMS
 Place = tuple[int, ...]
 
 _STATUSES = re.compile(r"[A-Z_]{6,}(, [A-Z_]{6,})*:")
-"""Begins the line of a method's comment that tells its errors."""
+"""Begins the line of a method's comment that names its errors."""
 
 
 def contract() -> FileDescriptorProto:
@@ -52,9 +52,9 @@ def grpc_reference() -> str:
         place = (_SERVICES, number)
         parts += [f"## {file.package}.{service.name}", comments.block(place)]
         for index, method in enumerate(service.method):
-            asked = ("stream of " if method.client_streaming else "") + _type_link(method.input_type)
-            told = ("stream of " if method.server_streaming else "") + _type_link(method.output_type)
-            parts += [f"### {method.name}", f"{asked} → {told}", comments.block((*place, _METHODS, index))]
+            request = ("stream of " if method.client_streaming else "") + _type_link(method.input_type)
+            response = ("stream of " if method.server_streaming else "") + _type_link(method.output_type)
+            parts += [f"### {method.name}", f"{request} → {response}", comments.block((*place, _METHODS, index))]
     parts.append("## Messages")
     for number, message in enumerate(file.message_type):
         parts += _message(message, (_MESSAGES, number), comments)

@@ -36,12 +36,12 @@ def http_reference() -> str:
 
 
 def openapi_document() -> Schema:
-    """What ``/openapi.json`` of a service answers, one that takes curators' Cypher."""
+    """``/openapi.json`` of a service that accepts curators' Cypher."""
     sent: list[Any] = []
     limits = Limits()
     admission = Admission(limits)
     core = ConceptService(GraphHolder(), limits)
-    database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))  # nothing is asked of it
+    database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))  # never connected
     app = application(core, admission, more_routes=cypher_routes(Responder(core, admission), database, names=True))
     scope = {
         "type": "http", "method": "GET", "path": "/openapi.json", "raw_path": b"/openapi.json", "query_string": b"",

@@ -1,4 +1,4 @@
-"""The reference of the Python library: which modules, in which order. Autodoc takes the rest from their docstrings."""
+"""The reference of the Python library: its modules in order. Autodoc takes the rest from their docstrings."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ MODULES = {
         "cuihop.explanation.graph_pictures",
         "cuihop.adapters.graph_export",
         "cuihop.identifiers",
+        "cuihop.resources.resources",
         "cuihop.errors",
     ),
-    "Measures": ("cuihop.measures",),
+    "Measures": ("cuihop.measures", "cuihop.measures.nearness"),
     "Evaluation": (
         "cuihop.collection.image_concepts",
         "cuihop.collection.dataset",
         "cuihop.measures.nearness",
         "cuihop.resources.resources",
         "cuihop.rankings.ranking",
+        "cuihop.rankings.reading",
         "cuihop.rankings.in_memory",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
@@ -47,6 +49,7 @@ MODULES = {
         "cuihop.explanation.pair",
         "cuihop.explanation.query",
         "cuihop.explanation.sensitivity",
+        "cuihop.explanation.values",
         "cuihop.explanation.picture",
     ),
     "Other tools": (
@@ -68,9 +71,9 @@ _LONGEST = 100
 
 
 def python_reference() -> str:
-    """Every public name of every module, once: where it is defined, or where users import it from."""
+    """Every public name of every module, once: in the module that defines it, or that users import it from."""
     parts: list[str] = []
-    told: set[str] = set()
+    documented: set[str] = set()
     for chapter, modules in MODULES.items():
         parts.append(f"## {chapter}")
         for name in modules:
@@ -81,9 +84,9 @@ def python_reference() -> str:
                 value = getattr(module, public)
                 called = inspect.isclass(value) or inspect.isroutine(value)
                 same = f"{value.__module__}.{value.__qualname__}" if called else public
-                if same in told:
+                if same in documented:
                     continue
-                told.add(same)
+                documented.add(same)
                 if inspect.isclass(value):
                     parts.append(_directive("autoclass", f"{name}.{public}"))
                 elif called:

@@ -144,7 +144,7 @@ def _send(worker: _Worker, number: int) -> None:
 def worker_main() -> None:
     """The program of a worker: its settings come through standard input."""
     from cuihop.cli.exit_codes import exit_code
-    from cuihop.cli.output import complain
+    from cuihop.cli.output import print_error
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.worker import run_worker
 
@@ -164,7 +164,7 @@ def worker_main() -> None:
     try:
         run_worker(settings, http, handed["grpc_port"], shared_port=True, on_ready=report)
     except CuihopError as error:
-        complain(str(error))
+        print_error(str(error))
         raise SystemExit(exit_code(error)) from None
 
 

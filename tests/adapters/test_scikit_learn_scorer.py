@@ -15,10 +15,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cuihop import SnapshotGraph, embedding_ranking, evaluate, neighbour_ranking
+from cuihop import SnapshotGraph, evaluate
 from cuihop.adapters.sklearn import ConceptScorer
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
+from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 
 CONCEPTS = [f"C{i:07}" for i in range(12)]
 EDGES = [(CONCEPTS[i], CONCEPTS[i + 1]) for i in range(11)]

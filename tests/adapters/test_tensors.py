@@ -20,9 +20,9 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 
-from cuihop import embedding_ranking, neighbour_ranking
 from cuihop.errors import InputError
 from cuihop.files.tensors import numpy_array
+from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.reading import read_ranking
 
 VALUES = np.random.default_rng(2).normal(size=(9, 6)).astype(np.float32)
@@ -194,7 +194,7 @@ def test_no_library_of_tensors_and_no_peer_is_imported() -> None:
     code = (
         "import sys, cuihop, cuihop.files.tensors, cuihop.adapters.sklearn, cuihop.adapters.pytrec_eval\n"
         "import cuihop.adapters.ranx, cuihop.adapters.pandas, cuihop.adapters.integer_gains\n"
-        "cuihop.embedding_ranking({'a': 'C1', 'b': 'C1'}, [[1.0], [2.0]], 1)\n"
+        "cuihop.rankings.embedding_ranking({'a': 'C1', 'b': 'C1'}, [[1.0], [2.0]], 1)\n"
         "print({'torch', 'jax', 'sklearn', 'ranx', 'ir_measures', 'pytrec_eval', 'pandas', 'pyarrow'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

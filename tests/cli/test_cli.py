@@ -1,4 +1,4 @@
-"""The command line: what it prints, where, and with which exit code."""
+"""The command line: output, streams and exit codes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_distance_as_json(run: Run) -> None:
     answer = json.loads(done.out)
     release = example_graph().release
     assert answer == {
-        "release": {"name": "example", "digest": release.digest},
+        "release": release.digest,
+        "release_name": "example",
         "a": "C9000901",
         "b": "C0003483",
         "direction": "any",
@@ -81,7 +82,7 @@ def test_no_path_is_an_answer(run: Run) -> None:
     (["search", "!!"], 3, "nothing to search for"),
     (["frobnicate"], 2, "frobnicate"),
 ])  # fmt: skip
-def test_errors_say_what_is_wrong_and_end_with_their_code(run: Run, arguments: list[str], code: int, said: str) -> None:
+def test_errors_name_the_problem_and_end_with_their_code(run: Run, arguments: list[str], code: int, said: str) -> None:
     done = run(*arguments)
     assert (done.code, done.out) == (code, "")
     assert said in done.err
@@ -93,17 +94,17 @@ def test_every_error_has_a_code() -> None:
     kinds = [CuihopError]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())
-    told = {kind for _, kind, _ in EXIT_CODES if kind is not None}
+    listed = {kind for _, kind, _ in EXIT_CODES if kind is not None}
     for kind in kinds[1:]:
         if kind.__module__ != "cuihop.errors":
             continue  # the service's own never leave it
-        assert any(issubclass(kind, listed) for listed in told), kind
+        assert any(issubclass(kind, base) for base in listed), kind
     assert exit_code(SnapshotTooNew("x")) == 5
     assert exit_code(OutputError("x")) == 6
     assert exit_code(ConceptNotFound(["x"], release="r")) == 4
 
 
-def test_path_shows_each_hop_and_who_asserts_it(run: Run) -> None:
+def test_path_shows_each_hop_and_its_vocabularies(run: Run) -> None:
     done = run("path", "C0006121", "C0018670")
     assert done.out.startswith("3 hops")
     lines = [line.split() for line in done.out.splitlines() if "C0" in line]
@@ -113,12 +114,12 @@ def test_path_shows_each_hop_and_who_asserts_it(run: Run) -> None:
         ["↑", "parent", "C0926510", "(no", "name)"],
         ["↓", "child", "C0018670", "Head"],
     ]
-    told = json.loads(run("path", "C0006121", "C0018670", "--json").out)["path"]
-    assert told[0] == {"cui": "C0006121", "name": "Brain stem"}
-    assert told[3] == {"cui": "C0018670", "relation": "child", "sabs": [], "name": "Head"}
+    places = json.loads(run("path", "C0006121", "C0018670", "--json").out)["path"]
+    assert places[0] == {"cui": "C0006121", "name": "Brain stem"}
+    assert places[3] == {"cui": "C0018670", "relation": "child", "sabs": [], "name": "Head"}
 
 
-def test_neighbours_tell_the_total_where_a_limit_cuts(run: Run) -> None:
+def test_neighbours_give_the_total_where_a_limit_cuts(run: Run) -> None:
     done = run("neighbours", "C0005847", "--hops", "2", "--limit", "1")
     assert done.out.startswith("4 concepts around C0005847, within 2 hops")
     assert "C0003842" in done.out
@@ -139,15 +140,15 @@ def test_ancestors_descendants_and_common_ancestors(run: Run) -> None:
 def test_search_and_concept(run: Run) -> None:
     assert [hit["cui"] for hit in json.loads(run("search", "brain stem", "--json").out)["hits"]] == ["C0006121"]
     assert "no concept has a name" in run("search", "spleen").err
-    told = run("concept", "C0005847").out
-    assert "Vessel, blood" in told
-    assert "C0042449 Veins" in told
+    text = run("concept", "C0005847").out
+    assert "Vessel, blood" in text
+    assert "C0042449 Veins" in text
 
 
 def test_info_verifies(run: Run, snapshot: Path) -> None:
-    told = json.loads(run("info", snapshot, "--verify", "--json").out)
-    assert told["release"]["digest"] == example_graph().release.digest
-    assert told["verified_bytes"] > 500
+    facts = json.loads(run("info", snapshot, "--verify", "--json").out)
+    assert facts["digest"] == example_graph().release.digest
+    assert facts["verified_bytes"] > 500
     raw = bytearray(snapshot.read_bytes())
     raw[raw.index(b"Brain stem")] ^= 1
     damaged = snapshot.with_name("damaged.cuihop")
@@ -210,7 +211,7 @@ def test_a_faulty_row_is_named_and_nothing_is_written(run: Run, tmp_path: Path, 
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
 
 
-def test_faulty_rows_are_set_aside_when_asked_for(run: Run, tmp_path: Path) -> None:
+def test_faulty_rows_are_set_aside_by_option(run: Run, tmp_path: Path) -> None:
     source = pairs_file(tmp_path, "C0006121\tC0018670\nbad\nC0006121\tC9999999\nC0042449\tC0005847\n")
     target = tmp_path / "out.tsv"
     done = run("distance", "--pairs", source, "--output", target, "--on-bad-row", "skip", "--json")
@@ -272,7 +273,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.tsv", "ring.cuihop"]
 
 
-def test_one_question_imports_neither_compiled_code_nor_other_commands(tmp_path: Path) -> None:
+def test_one_distance_imports_neither_compiled_code_nor_other_commands(tmp_path: Path) -> None:
     example_graph().save(tmp_path / "graph.cuihop")
     program = (
         "import sys\n"

@@ -215,14 +215,14 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (
             ["good.json", "bad.json", "--hops", "2", "--ties", "trec"],
             2,
-            "--hops, --ties: every system given is a score",
+            "--hops, --ties: every system is a score",
         ),
-        (["good.json", "bad.json", "--concepts", "images.csv"], 2, "--concepts: every system given is a score card"),
-        (["good.json", "bad.json", "--cards", "folder"], 2, "--cards: every system given is a score card"),
-        (["good.run", "bad.run"], 2, "without --concepts, say what to measure"),
-        (["good.run", "bad.run", "-m", "AP"], 2, "something has to say what is relevant"),
+        (["good.json", "bad.json", "--concepts", "images.csv"], 2, "--concepts: every system is a score card"),
+        (["good.json", "bad.json", "--cards", "folder"], 2, "--cards: every system is a score card"),
+        (["good.run", "bad.run"], 2, "without --concepts, measures are needed"),
+        (["good.run", "bad.run", "-m", "AP"], 2, "relevance has to come from one of them"),
         (["good.run", "bad.run", "-m", "AP", "--qrels", "qrels", "--corpus", "images.csv"], 2, "go with --concepts"),
-        (["good.run", "bad.run", "-m", "nn-CUI@1", "--qrels", "qrels"], 3, "a measure of concepts without concepts"),
+        (["good.run", "bad.run", "-m", "nn-CUI@1", "--qrels", "qrels"], 3, "a measure by concepts without concepts"),
         (["good.run", "bad.run", *CONCEPTS, "--labels", "a", "--label-concepts", "b"], 2, "either --labels or"),
         (["good.run", "bad.run", *CONCEPTS, "--similarity", "dot"], 2, "--similarity goes with a NumPy array"),
         (["good.run", "bad.run", *CONCEPTS, "--corpus-embeddings", "rows.npy"], 2, "arrays: none is given"),
@@ -237,7 +237,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "bad.run", *CONCEPTS, "--cards", "qrels/folder"], 6, "not written: not a folder"),
     ],
 )
-def test_what_does_not_go_together_is_told(run: Run, arguments: list[str], code: int, message: str) -> None:
+def test_options_that_exclude_one_another_are_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
     Path("half.run").write_text("a Q0 b 1 1 x\n")
     for name in ("good", "bad"):
         run("evaluate", "--ranking", f"{name}.run", *CONCEPTS, "--card", f"{name}.json")

@@ -39,7 +39,7 @@ def run(snapshot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program
 GIVEN = ("evaluate", "--concepts", "images.csv", "--ranking", "run.txt")
 
 
-def test_means_and_an_account_for_people(run: Run) -> None:
+def test_means_and_a_summary_for_people(run: Run) -> None:
     done = run(*GIVEN, "--measure", "nn-CUI@1,3", "--measure", "CUI@1")
     assert (done.code, done.err) == (0, "")
     words = " ".join(done.out.split())
@@ -96,7 +96,7 @@ def test_the_result_as_json(run: Run) -> None:
     }
 
 
-def test_unknown_concepts_stop_it_with_advice_or_are_told(run: Run) -> None:
+def test_unknown_concepts_are_refused_with_advice_or_counted(run: Run) -> None:
     Path("images.csv").write_text(CONCEPTS.replace(ARTERIES, f"{UNKNOWN};C9000901;C9000902;C9800001"))
     done = run(*GIVEN)
     assert (done.code, done.out) == (4, "")
@@ -182,7 +182,7 @@ def test_nn_iou_shows_why(run: Run) -> None:
         "C0018670 Head A and B 1 in both",
         "C0042449 Veins A 0.5 1 hop to C0005847 Blood vessels",
         "C0005847 Blood vessels B 0.5 1 hop from C0042449 Veins",
-        "C0006121 Brain stem B 0 nothing of the other within 1 hop",
+        "C0006121 Brain stem B 0 no concept of the other set within 1 hop",
         "IoU 0.2500 = 1 / 4",
         "nn-IoU 0.5000 = (1 + 0.5 · 2) / 4 (n = 1, λ = 0.5, hops either way)",
     ):
@@ -192,7 +192,8 @@ def test_nn_iou_shows_why(run: Run) -> None:
 def test_nn_iou_as_json(run: Run) -> None:
     answer = json.loads(run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated", "-n", "2", "--json").out)
     assert answer == {
-        "release": {"name": "example", "digest": example_graph().release.digest},
+        "release": example_graph().release.digest,
+        "release_name": "example",
         "A": [VEINS, UNKNOWN],
         "B": [VESSELS],
         "n": 2,
@@ -202,11 +203,12 @@ def test_nn_iou_as_json(run: Run) -> None:
         "nn_iou": pytest.approx(1 / 3),
         "shared": [],
         "related": [
-            {"cui": VEINS, "name": "Veins", "of": "A",
-             "witnesses": [{"cui": VESSELS, "hops": 1, "name": "Blood vessels"}]},
-            {"cui": VESSELS, "name": "Blood vessels", "of": "B",
-             "witnesses": [{"cui": VEINS, "hops": 1, "name": "Veins"}]},
+            {"cui": VEINS, "side": "A", "witnesses": [{"cui": VESSELS, "hops": 1}]},
+            {"cui": VESSELS, "side": "B", "witnesses": [{"cui": VEINS, "hops": 1}]},
         ],
+        "names": {VEINS: "Veins", VESSELS: "Blood vessels"},
+        "union": 3,
+        "isolated": [UNKNOWN],
         "merged": {"C9000901": VEINS},
         "unknown": [UNKNOWN],
         "retired": [],
@@ -214,7 +216,7 @@ def test_nn_iou_as_json(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_nn_iou_tells_of_retired_and_unknown_concepts(run: Run) -> None:
+def test_nn_iou_names_retired_and_unknown_concepts(run: Run) -> None:
     done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
     assert "C9000901 → C0042449" in done.err
     assert f"not in the graph, near nothing but themselves: {UNKNOWN}" in done.err

@@ -112,10 +112,10 @@ def test_a_file_that_must_not_be_written_is_refused_before_the_work(
             (here / f"link-index{end}").symlink_to("g.cuihop.index")
             targets["link-index"] = "is one to read"
     before = state(here)
-    for target, told in targets.items():
+    for target, message in targets.items():
         done = refused(program, command, parameter, f"{target}{end}")
-        assert done.code == (3 if "to read" in told else 6), (target, done.err)
-        assert told in done.err, target
+        assert done.code == (3 if "to read" in message else 6), (target, done.err)
+        assert message in done.err, target
         assert f"{target}{end}" in done.err
         assert "Traceback" not in done.err
     assert state(here) == before

@@ -37,7 +37,9 @@ from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.measures import bipartite_matching
 from cuihop.measures.nearness import Nearness
+from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks, read_run
+from cuihop.relevance.baselines import top_k
 from example_graph import example_graph
 
 NAMES = tuple(IMAGES)
@@ -140,7 +142,7 @@ def ranked(ranking: Any) -> MeasuredQueries:
 
 def of_images(images: object) -> MeasuredQueries:
     return cuihop.evaluate(
-        images, cuihop.top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
+        images, top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
     )
 
 
@@ -398,21 +400,21 @@ def test_an_index_column_is_no_image() -> None:
 def test_arrays_in_memory_are_checked_as_files_are() -> None:
     distances = np.sort(np.random.default_rng(0).random((6, 4)), axis=1)
     with pytest.raises(CuihopError, match="the distances of a search"):
-        cuihop.embedding_ranking(IMAGES, distances, 3)
-    assert len(cuihop.embedding_ranking(IMAGES, distances, 3, similarity="cosine")) == 6
+        embedding_ranking(IMAGES, distances, 3)
+    assert len(embedding_ranking(IMAGES, distances, 3, similarity="cosine")) == 6
     with pytest.raises(CuihopError, match="not row numbers"):
-        cuihop.neighbour_ranking(IMAGES, distances)
+        neighbour_ranking(IMAGES, distances)
     rows = np.array([[row for row in range(6) if row != query] for query in range(6)])
     with pytest.raises(CuihopError, match="look counted from 1"):
-        cuihop.neighbour_ranking(IMAGES, rows + 1)
-    assert cuihop.neighbour_ranking(IMAGES, rows)["img1"] == NAMES[1:]
+        neighbour_ranking(IMAGES, rows + 1)
+    assert neighbour_ranking(IMAGES, rows)["img1"] == NAMES[1:]
 
 
 def test_queries_among_a_larger_corpus_counted_from_1() -> None:
     queries = {name: IMAGES[name] for name in NAMES[:4]}
     with pytest.raises(CuihopError, match=r"row numbers that count from 1.*first hit of 4 of 4 queries, and no 0"):
-        cuihop.neighbour_ranking(queries, [[1, 2], [2, 1], [3, 1], [4, 1]], corpus=IMAGES)
-    assert cuihop.neighbour_ranking(queries, [[0, 2], [1, 0], [2, 1], [3, 1]], corpus=IMAGES)["img1"] == ("img3",)
+        neighbour_ranking(queries, [[1, 2], [2, 1], [3, 1], [4, 1]], corpus=IMAGES)
+    assert neighbour_ranking(queries, [[0, 2], [1, 0], [2, 1], [3, 1]], corpus=IMAGES)["img1"] == ("img3",)
 
 
 def test_missing_neighbours_are_counted(folder: Path) -> None:

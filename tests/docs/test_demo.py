@@ -1,4 +1,4 @@
-"""``cuihop demo`` does what it tells, from nothing, and its figures are the ones that can be checked by hand."""
+"""``cuihop demo`` runs in an empty folder, and its figures are those computed by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstrat
 
 
 def program(*arguments: str | Path, folder: Path) -> str:
-    """What the program prints, asked for as by ``make``: its folder is not among those of the shell."""
+    """Output of the program, run as by ``make``: its folder is not on the path of the shell."""
     done = subprocess.run(
         [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
         cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PATH": os.defpath},
@@ -24,13 +24,13 @@ def program(*arguments: str | Path, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("demo")
     return program("demo", folder=folder), folder
 
 
-def test_the_demonstration_runs_to_its_end(told: tuple[str, Path]) -> None:
-    out, folder = told
+def test_the_demonstration_runs_to_its_end(demonstration: tuple[str, Path]) -> None:
+    out, folder = demonstration
     assert "That was the main job" in out
     assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
     assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
@@ -38,8 +38,8 @@ def test_the_demonstration_runs_to_its_end(told: tuple[str, Path]) -> None:
     ]  # fmt: skip
 
 
-def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(told: tuple[str, Path]) -> None:
-    _, folder = told
+def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path]) -> None:
+    _, folder = demonstration
     answer = program("path", "C0032227", "C0032326", "--graph", "demo-output/hpo.cuihop", "--json", folder=folder)
     assert [(step["cui"], step["name"]) for step in json.loads(answer)["path"]] == [
         ("C0032227", "Pleural effusion"),
@@ -48,15 +48,15 @@ def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(told: tuple[str, P
     ]
 
 
-def test_near_findings_count_half(told: tuple[str, Path]) -> None:
-    out, _ = told
+def test_near_findings_count_half(demonstration: tuple[str, Path]) -> None:
+    out, _ = demonstration
     # One concept shared, two near, three in all: IoU 1/3, nn-IoU (1 + 0.5 * 2) / 3.
     assert "0.3333" in out
     assert "0.6667" in out
 
 
-def test_the_service_gives_the_figures_of_the_snapshot(told: tuple[str, Path]) -> None:
-    out, folder = told
+def test_the_service_gives_the_figures_of_the_snapshot(demonstration: tuple[str, Path]) -> None:
+    out, folder = demonstration
     results = folder / "demo-output"
     assert "serving http://127.0.0.1:" in out
     assert (results / "served.csv").read_text() == (results / "per_query.csv").read_text()

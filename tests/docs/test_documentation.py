@@ -1,4 +1,4 @@
-"""The documentation is true: every command in it runs and prints what is shown, every docstring example holds.
+"""The documentation is true: every command in it runs and prints what is expected, every docstring example holds.
 
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
 block is run as it is. Blocks of one page run in order in one folder, which holds real open data: ``umls/`` (RRF files),
@@ -59,7 +59,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """Each command of a console block, and the output shown under it."""
+    """Each command of a console block, and the output expected under it."""
     found: list[tuple[str, str]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -87,17 +87,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP")}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP")}
     programs = str(Path(sys.executable).parent)
-    return kept | {"PATH": programs + os.pathsep + kept["PATH"], "COLUMNS": "120", "TERM": "dumb"}
+    return inherited | {"PATH": programs + os.pathsep + inherited["PATH"], "COLUMNS": "120", "TERM": "dumb"}
 
 
-def alike(shown: str, printed: str) -> bool:
+def alike(expected: str, printed: str) -> bool:
     # Tables are compared by their words: rules and column widths follow the terminal.
     def plain(text: str) -> str:
         return " ".join(re.sub(r"[─━│╭╮╰╯]+", " ", text).split())
 
-    return doctest.OutputChecker().check_output(plain(shown.replace("…", "...")), plain(printed), LIKENESS)
+    return doctest.OutputChecker().check_output(plain(expected.replace("…", "...")), plain(printed), LIKENESS)
 
 
 def free_ports(count: int) -> list[str]:
@@ -109,7 +109,7 @@ def free_ports(count: int) -> list[str]:
 
 
 class Servers:
-    """The servers that a page speaks of, on ports of their own."""
+    """The servers of a page, on free ports."""
 
     def __init__(self, folder: Path, neo4j: LocalServer | None = None) -> None:
         self._folder = folder
@@ -118,8 +118,8 @@ class Servers:
         self._running: list[subprocess.Popen[bytes]] = []
 
     def own_ports(self, text: str) -> str:
-        for known, own in self._ports.items():
-            text = re.sub(rf"\b{known}\b", own, text)
+        for published, own in self._ports.items():
+            text = re.sub(rf"\b{published}\b", own, text)
         return text if self._neo4j is None else text.replace(NEO4J_ON_THE_PAGE, self._neo4j.address)
 
     def environment(self) -> dict[str, str]:
@@ -208,7 +208,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
             assert done.returncode == 0, f"{page.name}:\n{block}\n{done.stderr}"
         if language != "console":
             continue
-        for command, shown in commands(block):
+        for command, expected in commands(block):
             if command in RUN_ELSEWHERE or command.startswith(("git clone ", "cd ")):
                 continue
             if command.endswith("&"):
@@ -224,10 +224,10 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
                 timeout=300,
             )
             printed = done.stdout + done.stderr
-            if "exit code" not in shown:
+            if "exit code" not in expected:
                 assert done.returncode == 0, f"{page.name}: $ {command}\n{printed}"
-            if shown.strip():
-                assert alike(shown, printed), f"{page.name}: $ {command}\nshown:\n{shown}\nprinted:\n{printed}"
+            if expected.strip():
+                assert alike(expected, printed), f"{page.name}: $ {command}\nshown:\n{expected}\nprinted:\n{printed}"
 
 
 @pytest.mark.parametrize(

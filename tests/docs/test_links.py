@@ -40,7 +40,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def links(text: str) -> Iterator[str]:
-    """Where links and pictures lead."""
+    """Targets of links and pictures."""
     for token in tokens(text):
         place = token.attrs.get("href") or token.attrs.get("src")
         if place is not None:
@@ -57,20 +57,20 @@ def external() -> list[tuple[str, str]]:
     ]
 
 
-def test_links_to_elsewhere_are_well_formed_and_lead_to_known_places() -> None:
+def test_external_links_are_well_formed_and_of_listed_hosts() -> None:
     found = external()
     assert len(found) > 20
     for page, link in found:
         parts = urlsplit(link)
-        told = f"{page}: {link}"
-        assert parts.scheme == "https", told
-        assert parts.netloc in FORMS, f"{told}: look at the place, then add its host to FORMS"
-        assert re.fullmatch(FORMS[parts.netloc], parts.path), told
-        assert not parts.query, told
-        assert not parts.fragment, told
+        place = f"{page}: {link}"
+        assert parts.scheme == "https", place
+        assert parts.netloc in FORMS, f"{place}: look at it, then add its host to FORMS"
+        assert re.fullmatch(FORMS[parts.netloc], parts.path), place
+        assert not parts.query, place
+        assert not parts.fragment, place
 
 
-def test_no_place_is_known_that_nothing_leads_to() -> None:
+def test_every_listed_host_has_a_link() -> None:
     assert {urlsplit(link).netloc for _, link in external()} == set(FORMS)
 
 

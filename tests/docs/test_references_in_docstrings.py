@@ -35,6 +35,6 @@ def test_a_name_that_is_quoted_exists(name: str) -> None:
     assert exists(name)
 
 
-def test_a_name_that_does_not_exist_is_told() -> None:
+def test_a_name_that_does_not_exist_is_reported() -> None:
     assert len(NAMES) > 20
     assert not exists("cuihop.evaluation.evaluate_nothing")

@@ -47,7 +47,7 @@ LOADED = {"script": ("src",), "img": ("src", "srcset"), "iframe": ("src",), "sou
 
 
 class Page(HTMLParser):
-    """What a page loads, where its links lead, and which anchors it has."""
+    """A page: the files that it loads, its links and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -84,13 +84,13 @@ class Page(HTMLParser):
             self._chapters[-1][1].append(data)
 
     def chapters(self) -> dict[str, str]:
-        """What stands below each heading, up to the next."""
+        """Heading → text below it, up to the next."""
         return {heading: "".join(words) for heading, words in self._chapters}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``make docs`` makes."""
+    """The output of ``make docs``."""
     out = tmp_path_factory.mktemp("site") / "html"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (command,) = re.findall(r"\$\(BIN\)/python (-m sphinx .*) build/docs$", makefile, re.MULTILINE)
@@ -162,7 +162,7 @@ def test_the_reference_has_every_command_and_every_option(pages: dict[Path, Page
 
 
 def test_the_reference_has_every_setting_and_no_other_page_repeats_them(pages: dict[Path, Page]) -> None:
-    told = " ".join("".join(reference(pages, "settings").words).split()).replace("’", "'")
+    settings = " ".join("".join(reference(pages, "settings").words).split()).replace("’", "'")
     for name, field in ServiceSettings.model_fields.items():
         for part in (
             name,
@@ -170,7 +170,7 @@ def test_the_reference_has_every_setting_and_no_other_page_repeats_them(pages: d
             f"CUIHOP_{name.upper()}",
             " ".join(str(field.description).split()),
         ):
-            assert part in told, name
+            assert part in settings, name
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         assert "| `limit_pairs` |" not in page.read_text(encoding="utf-8"), page
 
@@ -242,9 +242,15 @@ def test_the_reference_documents_what_the_pages_import(pages: dict[Path, Page]) 
                 continue  # for who builds a service of their own; the reference is the library's
             for name in listed.split(", "):
                 imported += 1
-                known = name.partition(" as ")[0].strip()
-                assert known in names or f"{module}.{known}" in anchors, f"{path.name}: {module}.{known}"
+                public = name.partition(" as ")[0].strip()
+                assert public in names or f"{module}.{public}" in anchors, f"{path.name}: {module}.{public}"
     assert imported > 20
+
+
+def test_pages_import_from_the_front_door_or_a_wing() -> None:
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "docs" / "tutorial.ipynb"]:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"(?:from|import) cuihop\.\w+\.[\w.]+", text) == [], path.name
 
 
 def test_the_notebook_is_shown_with_its_outputs(pages: dict[Path, Page]) -> None:
@@ -253,10 +259,10 @@ def test_the_notebook_is_shown_with_its_outputs(pages: dict[Path, Page]) -> None
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert len([place for place in page.loads if place.startswith("data:image/png")]) == len(pictures) > 0
-    shown = " ".join("".join(page.words).split())
+    words = " ".join("".join(page.words).split())
     for output in outputs:
         if output["output_type"] == "stream":
-            assert " ".join("".join(output["text"]).split()) in shown
+            assert " ".join("".join(output["text"]).split()) in words
 
 
 def test_committed_pictures_are_those_that_the_script_draws() -> None:

@@ -390,10 +390,10 @@ def test_concepts_with_labels_from_concepts_and_no_graph(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--ranking", "run"), 2, "say what to measure"),
-        (("--ranking", "run", "-m", "AP"), 2, "something has to say what is relevant"),
+        (("--ranking", "run"), 2, "measures are needed"),
+        (("--ranking", "run", "-m", "AP"), 2, "relevance has to come from one of them"),
         (("--baseline", "random", "--qrels", "qrels", "-m", "AP"), 2, "go with --concepts"),
-        (("--ranking", "run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a measure of concepts without concepts"),
+        (("--ranking", "run", "--qrels", "qrels", "-m", "nn-CUI@5"), 3, "a measure by concepts without concepts"),
         (("--ranking", "run", "--qrels", "run", "-m", "AP"), 3, "run, line 1: wrong number of columns"),
         (("--ranking", "by_name.run", "--qrels", "qrels", "-m", "AP"), 3, "queries without a ranking; found 2: 1, 2"),
         (("--ranking", "by_name.run", "--concepts", "images.csv"), 2, "nn-IoU needs --graph"),

@@ -73,7 +73,7 @@ def test_ties_retired_identifiers_and_partners_beyond_look_are_printed(run: Run)
     done = run("concepts", "C9000901;C0006121", "C0042449;C0003842;C0005847", "--look", "0")
     assert "1  C0042449 Veins (given as C9000901, retired)" in done.out
     assert "C0005847 Blood vessels: 1 hop from C0042449 Veins" in done.out
-    assert "0  C0003842 Arteries: nothing of the other within 1 hop" in done.out
+    assert "0  C0003842 Arteries: no concept of the other set within 1 hop" in done.out
     assert "C9000901 → C0042449" in done.err
     tied = run("concepts", "C0005847", "C0042449;C0003842")
     assert "C0005847 Blood vessels: 1 hop to C0003842 Arteries; as near: C0042449" in tied.out

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import cuihop
 from collections_made import Case, cases, networkx_distance
 from concept_graph_contract import oracle
-from cuihop import ConceptGraph, Explanation, connect, explain_pair
+from cuihop import ConceptGraph, connect, explain_pair
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, LimitExceeded
-from cuihop.explanation import ExplainedConcept
+from cuihop.explanation import ExplainedConcept, Explanation
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.transforms import Bbox
 
-from cuihop import Explanation, SnapshotGraph, explain_pair, explain_query
+from cuihop import SnapshotGraph, explain_pair, explain_query
 from cuihop.errors import InputError, OutputError
+from cuihop.explanation import Explanation
 from example_graph import example_graph
 
 LONG = (

@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop import SnapshotGraph, embedding_ranking, evaluate
+from cuihop import SnapshotGraph, evaluate
 from cuihop.cli import main
 from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.rankings import nearest_vectors
 from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.in_memory import embedding_ranking
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.resources.checkpoint import Checkpoint
@@ -175,7 +176,7 @@ def test_the_command_measures_whole_rankings_of_codes(
 EMBEDDINGS = textwrap.dedent("""
     import sys
     import numpy as np
-    from cuihop import embedding_ranking
+    from cuihop.rankings.in_memory import embedding_ranking
     from cuihop.resources.resources import Resources
     from cuihop.rankings import nearest_vectors
     nearest_vectors._OPERATIONS = 40 * 600 * 16

@@ -88,7 +88,7 @@ def test_info_describes_a_service(scheme: str, run: Run, service: RunningService
     code, out, _ = run("info", address, "--json")
     info = json.loads(out)
     assert code == 0
-    assert (info["address"], info["release"]["digest"]) == (address, example_graph().release.digest)
+    assert (info["address"], info["digest"]) == (address, example_graph().release.digest)
     assert (info["indexed"], info["names"], info["limits"]["pack_concepts"]) == (True, True, 5_000)
     code, out, _ = run("info", address)
     assert code == 0

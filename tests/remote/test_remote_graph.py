@@ -33,6 +33,7 @@ from cuihop.errors import (
 )
 from cuihop.graph import DIRECTIONS, ConceptGraph
 from cuihop.measures.nearness import Nearness
+from cuihop.relevance.baselines import random_ranking
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.packs import cui_numbers
@@ -453,7 +454,7 @@ def random_images(count: int, seed: int) -> dict[str, list[str]]:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_an_evaluation_is_that_of_the_snapshot_to_the_last_bit(scheme: str, direction: cuihop.Direction) -> None:
     images, offline, guard = random_images(60, 4), example_graph(), RecordingGuard()
-    ranking = cuihop.random_ranking(images, 30, seed=1)
+    ranking = random_ranking(images, 30, seed=1)
     options: dict[str, Any] = {
         "nearness": Nearness(2, direction=direction, unknown="isolated"), "measures": ["nn-CUI@5,10", "CUI@30"],
     }  # fmt: skip

@@ -378,7 +378,7 @@ def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "the same command goes on from there" in err
+    assert "the same command resumes from there" in err
     subprocess.run(resumed, cwd=tmp_path, check=True, capture_output=True)
     subprocess.run([*command, "--output", "whole.csv"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "resumed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()

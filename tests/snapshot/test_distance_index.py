@@ -258,10 +258,10 @@ class TestCommand:
         assert done.returncode == 0, done.stderr
         assert "4,000 distances compared with searches: all equal" in done.stdout
         again = self.run("index", str(snapshot), "--json")
-        assert "is there and fits" in again.stderr
-        assert json.loads(again.stdout)["made"] is False
+        assert "is valid; --force builds it again" in again.stderr
+        assert json.loads(again.stdout)["built"] is False
         anew = json.loads(self.run("index", str(snapshot), "--force", "--json").stdout)
-        assert (anew["made"], anew["pairs_compared"]) == (True, 4000)
+        assert (anew["built"], anew["pairs_compared"]) == (True, 4000)
         info = json.loads(self.run("info", str(snapshot), "--verify", "--json").stdout)
         assert info["index"]["entries"] == anew["entries"]
         assert info["verified_bytes"] > anew["bytes"]

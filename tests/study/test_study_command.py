@@ -274,7 +274,7 @@ def test_an_interrupted_command_goes_on_to_the_same_files(
         patched.setattr("cuihop.cli.study.costs", interrupted)
         done = run(*WHOLE, "--out", "study", "--checkpoint", "blocks")
     assert done.code == 130
-    assert "what is finished is in blocks; the same command goes on from there" in done.err
+    assert "finished parts are in blocks; the same command resumes from there" in done.err
     assert not Path("study").exists()
     refused = run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--lambda", "0.4")
     assert (refused.code, "column lambda" in refused.err) == (3, True)

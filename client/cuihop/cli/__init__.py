@@ -13,30 +13,30 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
     from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
-    from cuihop.cli.output import complain, noted_warnings
+    from cuihop.cli.output import noted_warnings, print_error
     from cuihop.errors import CuihopError
 
-    warnings.showwarning = _shown(warnings.showwarning)
+    warnings.showwarning = _warning_display(warnings.showwarning)
     try:
         with noted_warnings():
             application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
     except CuihopError as error:
-        complain(f"{error}")
+        print_error(f"{error}")
         sys.exit(exit_code(error))
     except ModuleNotFoundError as error:
         if (error.name or "cuihop").startswith("cuihop"):
             raise
         missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[all]'"
-        complain(error.msg if "pip install" in error.msg else missing)  # some know which extra is enough
+        print_error(error.msg if "pip install" in error.msg else missing)  # some messages name the extra that is enough
         sys.exit(MISSING_PACKAGE)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
-            complain("interrupted; nothing was half-written")
+            print_error("interrupted; nothing was half-written")
         raise
 
 
-def _shown(otherwise: Any) -> Any:
-    """Warnings of damage as notes, all others as before."""
+def _warning_display(otherwise: Any) -> Any:
+    """Display of warnings: those of damage as notes, all others as before."""
     from cuihop.cli.output import note
     from cuihop.errors import DamageWarning
 

@@ -47,8 +47,8 @@ def application(only: str | None = None) -> typer.Typer:
     """The command line.
 
     Args:
-        only: the command that is wanted, if that is known: others are then left out, since what they import can take
-            longer than the answer. Without it, or where no command has this name, every command that is installed.
+        only: name of the requested command. The others are then left out, since their imports can take longer than the
+            answer. Without it, or where no command has this name, every installed command is there.
     """
     app = typer.Typer(
         name="cuihop",
@@ -60,7 +60,7 @@ def application(only: str | None = None) -> typer.Typer:
     )
     app.callback()(_options)
     own = (EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items())
-    others = sorted(entry_points(group=COMMANDS_GROUP), key=lambda found: found.name)
+    others = sorted(entry_points(group=COMMANDS_GROUP), key=lambda entry: entry.name)
     commands = {entry.name: entry for entry in (*own, *others)}
     for entry in [commands[only]] if only in commands else commands.values():
         try:
@@ -82,8 +82,8 @@ def _add(app: typer.Typer, name: str, command: Callable[..., None] | typer.Typer
         app.command(name)(checked_files(command))
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"cuihop {cuihop.__version__}")
         raise typer.Exit
 
@@ -91,14 +91,14 @@ def _version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version),
     ] = False,
 ) -> None:
     pass
 
 
 def _missing(entry: EntryPoint, error: ModuleNotFoundError) -> Callable[[], None]:
-    """A stand-in for a command whose packages are not installed: it says what to install."""
+    """A stand-in for a command whose packages are not installed: its error names them."""
 
     def command() -> None:
         raise error

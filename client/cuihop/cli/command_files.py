@@ -1,4 +1,4 @@
-"""The files that a command reads and writes, by its annotations. What cannot be written is refused before the work."""
+"""The files that a command reads and writes, by its annotations. An output that cannot be written is refused first."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class FileUse(Enum):
 
 def file_uses(command: Callable[..., Any]) -> dict[str, FileUse]:
     """The use of each parameter of a command that names files."""
-    found = {}
+    uses = {}
     for name, hint in typing.get_type_hints(command, include_extras=True).items():
         marks = [mark for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, FileUse)]
         if marks or Path in _types(hint):
-            found[name] = marks[0] if marks else FileUse.READS
-    return found
+            uses[name] = marks[0] if marks else FileUse.READS
+    return uses
 
 
 def _types(hint: Any) -> Iterator[Any]:
@@ -84,7 +84,7 @@ def _named(value: object) -> Iterator[str]:
 
 
 def _check(written: dict[str, Path], uses: dict[str, FileUse]) -> None:
-    """Refuse what cannot be written.
+    """Refuse outputs that cannot be written.
 
     Raises:
         InputError: two files are one, or one is read.

@@ -31,7 +31,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, table
-from cuihop.cli.print_evaluation import account_of
+from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
@@ -55,7 +55,7 @@ def compare_systems(
         list[str],
         typer.Argument(
             metavar="SYSTEM", show_default=False,
-            help="Two or more, each FILE or NAME=FILE: rankings as cuihop evaluate reads them, or score cards.",
+            help="Two or more, each FILE or NAME=FILE: rankings, as for cuihop evaluate, or score cards.",
         ),
         FileUse.READS,
     ],
@@ -68,7 +68,7 @@ def compare_systems(
         list[str] | None,
         typer.Option(
             "--corpus-embeddings", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
-            help="With --corpus: its embeddings for a system of embeddings. May be repeated.",
+            help="With --corpus: embeddings of the corpus for a system of embeddings. May be repeated.",
         ),
         FileUse.READS,
     ] = None,
@@ -79,7 +79,7 @@ def compare_systems(
         Path | None,
         typer.Option(
             "--output", "-o", rich_help_panel=FILES_PANEL,
-            help="Where the values of each query go, side by side, as CSV.",
+            help="File for the values of each query, side by side, as CSV.",
         ),
         FileUse.WRITES,
     ] = None,
@@ -87,14 +87,14 @@ def compare_systems(
         Path | None,
         typer.Option(
             "--report", rich_help_panel=FILES_PANEL,
-            help="Where the tables go, for a paper: Markdown (.md) or LaTeX (.tex).",
+            help="File for the tables, for a paper: Markdown (.md) or LaTeX (.tex).",
         ),
         FileUse.WRITES,
     ] = None,
     cards: Annotated[
         Path | None,
         typer.Option(
-            "--cards", metavar="FOLDER", help="Where a score card of each ranking goes.", rich_help_panel=FILES_PANEL
+            "--cards", metavar="FOLDER", help="Folder for a score card of each ranking.", rich_help_panel=FILES_PANEL
         ),
         FileUse.WRITES_FOLDER,
     ] = None,
@@ -111,18 +111,20 @@ def compare_systems(
         str | None,
         typer.Option(
             "--against", metavar="NAME", rich_help_panel=_TESTS_PANEL,
-            help="The baseline: compare all others with this system, instead of every pair.",
+            help="Baseline: compare all others with this system, instead of every pair.",
         ),
     ] = None,
     resamples: Annotated[
         int,
-        typer.Option("--resamples", min=1, help="Of bootstrap and randomisation test.", rich_help_panel=_TESTS_PANEL),
+        typer.Option(
+            "--resamples", min=1, help="Resamples of bootstrap and randomisation test.", rich_help_panel=_TESTS_PANEL
+        ),
     ] = 10_000,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="Of the interval.", rich_help_panel=_TESTS_PANEL)
+        float, typer.Option("--confidence", help="Confidence level of the intervals.", rich_help_panel=_TESTS_PANEL)
     ] = 0.95,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="The same gives the same.", rich_help_panel=_TESTS_PANEL)
+        int, typer.Option("--seed", min=0, help="Seed of the resamples.", rich_help_panel=_TESTS_PANEL)
     ] = 0,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
@@ -130,20 +132,20 @@ def compare_systems(
 ) -> None:  # fmt: skip
     """Compare systems on the same queries, from rankings or score cards: differences, intervals, tests, wins.
 
-    Rankings are evaluated here, all under the options given. Cards have to match one another, and the options.
+    Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
     if report is not None and report.suffix not in (".md", ".tex"):
         raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
     given = systems_named(systems)
     rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
-    known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
+    stored_cards = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
     evaluations: Mapping[str, Evaluation] = {}
     if rankings:
-        measured = list(next(iter(known.values())).values) if known else []
+        measured = list(next(iter(stored_cards.values())).values) if stored_cards else []
         if concepts is None and not (measure or measured):
-            raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+            raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
@@ -154,15 +156,15 @@ def compare_systems(
             work={"threads": threads, "memory": memory},
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)
-    made = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
+    new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}
     found = compare(
-        {name: made[name] if name in made else known[name] for name in given}, measure, against=against,
-        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+        {name: new_cards[name] if name in new_cards else stored_cards[name] for name in given}, measure,
+        against=against, resamples=resamples, confidence=confidence, seed=seed, threads=threads,
     )  # fmt: skip
     if len({str(sorted(card.versions.items())) for card in found.cards.values()}) > 1:
-        note("the cards were written by different versions of the software; --json tells which")
+        note("the cards were written by different versions of the software; --json lists them")
     if cards is not None:
-        write_cards(cards, made)
+        write_cards(cards, new_cards)
     if output is not None:
         found.to_csv(output)
     if report is not None:
@@ -172,11 +174,11 @@ def compare_systems(
         return
     _show(found)
     screen = console()
-    for told in _account(evaluations, known):
-        screen.print(told)
-    for what, where in (("Values of each query", output), ("Tables", report), ("Score cards", cards)):
-        if where is not None:
-            screen.print(f"{what}: {where}")
+    for line in _input_lines(evaluations, stored_cards):
+        screen.print(line)
+    for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards)):
+        if path is not None:
+            screen.print(f"{title}: {path}")
 
 
 def _refuse_unused(context: typer.Context) -> None:
@@ -188,28 +190,26 @@ def _refuse_unused(context: typer.Context) -> None:
         and str(context.get_parameter_source(option.name or "")).endswith("COMMANDLINE")
     ]
     if unused:
-        raise typer.BadParameter(
-            f"{', '.join(unused)}: every system given is a score card, and nothing is left to evaluate"
-        )
+        raise typer.BadParameter(f"{', '.join(unused)}: every system is a score card, and nothing is left to evaluate")
 
 
 def _show(found: Comparison) -> None:
     screen = console()
-    for (header, *rows), names in ((found.means(), 2), (found.table(), 3)):
-        shown = table(*header)
-        shown.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
-        for column in shown.columns[names:]:
+    for (header, *lines), names in ((found.means(), 2), (found.table(), 3)):
+        rows = table(*header)
+        rows.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
+        for column in rows.columns[names:]:
             column.no_wrap = True  # names may fold, numbers may not
-        for row in rows:
-            shown.add_row(*row)
-        screen.print(shown)
+        for row in lines:
+            rows.add_row(*row)
+        screen.print(rows)
     for line in found.account():
         screen.print(line)
 
 
-def _account(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
+def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
     """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
-    accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
+    accounts = {name: list(summary_lines(evaluation)) for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
     shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
     yield from shared

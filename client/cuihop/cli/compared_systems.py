@@ -1,4 +1,4 @@
-"""The systems that ``cuihop compare`` is given: score cards, and rankings that are evaluated alike."""
+"""The systems of ``cuihop compare``: score cards, and rankings that are evaluated alike."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which conditions every ranking is evaluated: the options of the command line.
+    """Conditions under which every ranking is evaluated: the options of the command line.
 
     Attributes:
-        measures: what to measure.
+        measures: the measures.
         concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
-        ties, similarity: how files are read.
+        ties, similarity: order of equal scores, and of arrays.
         nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
     """
 
@@ -68,7 +68,7 @@ def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Pat
     """Names and files, from NAME=FILE, or from FILE alone, which has no name.
 
     Raises:
-        typer.BadParameter: a name or a file is missing, or a file stands twice.
+        typer.BadParameter: a name or a file is missing, or a file is given twice.
     """
     found: list[tuple[str | None, Path]] = []
     for text in given:
@@ -87,8 +87,7 @@ def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Pat
 def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     """Name of each system → its card, or the open file of its ranking.
 
-    A system is called as the command line says, or else as its card does, or else as its file, without folder and
-    suffix.
+    The name comes from the command line, or else from the card, or else from the file, without folder and suffix.
 
     Raises:
         typer.BadParameter: two systems have one name, or there are fewer than two.
@@ -112,11 +111,11 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
 
 
 def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> dict[str, Evaluation]:
-    """Every ranking, evaluated under the same conditions; what they share is read and computed once.
+    """Evaluate every ranking under the same conditions; shared inputs are read once.
 
     Raises:
         typer.BadParameter: options do not go together.
-        CuihopError: what `cuihop evaluate` raises.
+        CuihopError: as `cuihop evaluate`.
     """
     arrays = {name for name, file in files.items() if is_array(file)}
     if conditions.similarity is not None and not arrays:
@@ -135,8 +134,8 @@ def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path
         if name is None and len(arrays) == 1:
             (name,) = arrays
         if name not in arrays or name in found:
-            told = ", ".join(sorted(arrays)) or "none is given"
-            raise typer.BadParameter(f"--corpus-embeddings takes NAME=FILE, once for a NumPy array; arrays: {told}")
+            listed = ", ".join(sorted(arrays)) or "none is given"
+            raise typer.BadParameter(f"--corpus-embeddings takes NAME=FILE, once for a NumPy array; arrays: {listed}")
         found[name] = path
     return found
 
@@ -209,10 +208,10 @@ def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:
-    """A file for each card, called as its system.
+    """Write a file for each card, under the name of its system.
 
     Raises:
-        OutputError: the folder cannot be made, a name cannot be that of a file, or a file not be written.
+        OutputError: the folder cannot be created, a name cannot be that of a file, or a file cannot be written.
     """
     for name in cards:
         if Path(name).name != name or "\0" in name:

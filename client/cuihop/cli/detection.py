@@ -1,4 +1,4 @@
-"""``cuihop concept-detection`` and ``cuihop irma-error``: what images were said to show, against what they show."""
+"""``cuihop concept-detection`` and ``cuihop irma-error``: predicted concepts and codes of images, scored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
@@ -19,11 +19,11 @@ from cuihop.imageclef.irma_codes import evaluate_irma
 __all__ = ["concept_detection", "irma_error"]
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Where the values of each image go, as CSV."), FileUse.WRITES
+    Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), FileUse.WRITES
 ]
 
 CardOption = Annotated[
-    Path | None, typer.Option("--card", help="Where a score card goes, for cuihop compare."), FileUse.WRITES
+    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
 ]
 
 
@@ -31,11 +31,13 @@ def concept_detection(
     truth: Annotated[Path, typer.Argument(help="Ground truth: CSV, image and C1;C2.", show_default=False)],
     predictions: Annotated[Path, typer.Argument(help="Predicted concepts of the same images.", show_default=False)],
     manual_truth: Annotated[
-        Path | None, typer.Option("--manual-truth", help="Manual ground truth: gives the secondary score too.")
+        Path | None, typer.Option("--manual-truth", help="Manual ground truth, for the secondary score.")
     ] = None,
     official: Annotated[
         bool,
-        typer.Option("--official", help="Read an empty field as ImageCLEF's evaluator: as one concept without a name."),
+        typer.Option(
+            "--official", help="Read an empty field, as ImageCLEF's evaluator, as one concept without a name."
+        ),
     ] = False,
     output: OutputOption = None,
     card: CardOption = None,
@@ -60,13 +62,13 @@ def irma_error(
     truth: Annotated[Path, typer.Argument(help="Correct codes: image and code.", show_default=False)],
     predictions: Annotated[Path, typer.Argument(help="Predicted codes; may hold '*'.", show_default=False)],
     codes: Annotated[
-        Path | None, typer.Option("--codes", help="All codes of the hierarchy; tells how many labels are possible.")
+        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
     ] = None,
     branching: Annotated[
-        int | None, typer.Option("--branching", min=1, help="Instead: so many labels at every position.")
+        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
     ] = None,
     missing_wrong: Annotated[
-        bool, typer.Option("--missing-wrong", help="An image without a prediction is all wrong, not an error.")
+        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
     ] = False,
     output: OutputOption = None,
     card: CardOption = None,
@@ -90,7 +92,7 @@ def irma_error(
 
 
 def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None, json: bool) -> bool:
-    """Write the files, and print JSON if that is wanted; whether it was."""
+    """Write the files, and print JSON where requested; true if it was."""
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -101,13 +103,13 @@ def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None
 
 
 def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
-    found = table("measure", "mean", "images")
+    rows = []
     for place, measure in enumerate(evaluation.measures):
         mean = evaluation.means[str(measure)]
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
-        found.add_row(str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}")
+        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
+    print_table(("measure", "mean", "images"), rows)
     screen = console()
-    screen.print(found)
     for line in evaluation.inputs.values():
         screen.print(line)
     if output is not None:

@@ -9,17 +9,17 @@ from typing import Annotated, BinaryIO
 
 import typer
 
+from cuihop.answer_fields import distance_fields, with_release
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
     MaxHopsOption,
+    note_merged,
+    note_upper_case,
     opened_graph,
-    release_json,
-    tell_merged,
-    tell_upper_case,
 )
-from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, progress
+from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, progress
 from cuihop.cli.pairs_file import Header, OnBadRow, distances_of_file
 from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph, Direction
@@ -29,30 +29,32 @@ __all__ = ["distance"]
 
 
 def distance(
-    a: Annotated[str | None, typer.Argument(help="An identifier.", show_default=False)] = None,
-    b: Annotated[str | None, typer.Argument(help="Another.", show_default=False)] = None,
+    a: Annotated[str | None, typer.Argument(help="Identifier of a concept.", show_default=False)] = None,
+    b: Annotated[str | None, typer.Argument(help="Identifier of another concept.", show_default=False)] = None,
     *,
     graph: GraphOption,
     pairs: Annotated[
-        Path | None, typer.Option("--pairs", help="A file of pairs: two tab-separated columns; may be gzipped.")
+        Path | None, typer.Option("--pairs", help="File of pairs: two tab-separated columns; may be gzipped.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the answers for --pairs go."), FileUse.WRITES
+        Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), FileUse.WRITES
     ] = None,
-    header: Annotated[Header, typer.Option("--header", help="Whether the file's first line is a header.")] = "auto",
+    header: Annotated[
+        Header, typer.Option("--header", help="Header in the first line: recognised, present or absent.")
+    ] = "auto",
     on_bad_row: Annotated[
         OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
     ] = "error",
     rejects: Annotated[
         Path | None,
-        typer.Option("--rejects", help="Where faulty rows go; OUTPUT.rejects if not given."),
+        typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."),
         FileUse.WRITES,
     ] = None,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Count the hops between two concepts, or between the two of every row of a file."""
+    """Print the distance in hops between two concepts, or for every pair of a file."""
     if (a is None or b is None) == (pairs is None) or (pairs is not None and a is not None):
         raise typer.BadParameter("give two identifiers, or --pairs FILE")
     with opened_graph(graph) as opened:
@@ -61,28 +63,18 @@ def distance(
             return
         if output is not None or rejects is not None:
             raise typer.BadParameter("--output and --rejects go with --pairs")
-        upper = {asked: in_upper_case(asked) for asked in map(str, (a, b)) if asked != in_upper_case(asked)}
-        tell_upper_case(upper)
+        upper = {cui: in_upper_case(cui) for cui in map(str, (a, b)) if cui != in_upper_case(cui)}
+        note_upper_case(upper)
         a, b = upper.get(str(a), str(a)), upper.get(str(b), str(b))
         answer = opened.distances([(a, b)], direction=direction, max_hops=max_hops)
         hops = answer[0]
         if json:
-            print_json(
-                {
-                    "release": release_json(opened),
-                    "a": a,
-                    "b": b,
-                    "direction": direction,
-                    "max_hops": max_hops,
-                    "hops": hops,
-                    "merged": dict(answer.merged),
-                }
-            )
+            print_json(with_release(opened.release, distance_fields(hops, a, b, direction, max_hops), answer.merged))
             return
-        tell_merged(answer.merged)
+        note_merged(answer.merged)
         name_a, name_b = (f" {name}" if name else "" for name in opened.names([a, b]))
         console().print(
-            f"{hops_told(hops, max_hops)} between {a}{name_a} and {b}{name_b} ({direction_told(direction)})"
+            f"{hops_text(hops, max_hops)} between {a}{name_a} and {b}{name_b} ({direction_text(direction)})"
         )
 
 
@@ -119,29 +111,26 @@ def _of_file(
             progress=lambda size: bar.advance(task, size),
         )
     sys.stdout.flush()
-    tell_merged(done.merged)
-    note(done.account)
+    note_merged(done.merged)
+    note(done.summary)
     if done.header is not None and header == "auto":
         note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
     if done.rejected:
         note(f"{done.rejected:,} faulty rows were set aside in {rejects}")
     if json:
-        print_json(
-            {
-                "release": release_json(graph),
-                "pairs": done.pairs,
-                "reached": done.reached,
-                "no_path": done.pairs - done.reached,
-                "rejected": done.rejected,
-                "merged": done.merged,
-                "inputs": {"pairs": done.account},
-                "output": str(output),
-            }
-        )
+        fields = {
+            "pairs": done.pairs,
+            "reached": done.reached,
+            "no_path": done.pairs - done.reached,
+            "rejected": done.rejected,
+            "inputs": {"pairs": done.summary},
+            "output": str(output),
+        }
+        print_json(with_release(graph.release, fields, done.merged))
     elif output is not None:
         console().print(f"{done.pairs:,} pairs, {done.pairs - done.reached:,} of them without a path: {output}")
 
 
 def _size(pairs: Path) -> int | None:
-    """The bytes that progress counts; unknown for a compressed file."""
+    """Size of the file in bytes, for progress; unknown where it is compressed."""
     return pairs.stat().st_size if pairs.is_file() and pairs.suffix != ".gz" else None

@@ -33,7 +33,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
-from cuihop.cli.print_evaluation import show_evaluation
+from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.dataset import Dataset
@@ -84,12 +84,12 @@ def evaluate_ranking(
     label_concepts: LabelConceptsOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where the values of each query go, as CSV.", rich_help_panel=FILES_PANEL),
+        typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
         FileUse.WRITES,
     ] = None,
     card: Annotated[
         Path | None,
-        typer.Option("--card", help="Where a score card goes, for cuihop compare.", rich_help_panel=FILES_PANEL),
+        typer.Option("--card", help="File for a score card, for cuihop compare.", rich_help_panel=FILES_PANEL),
         FileUse.WRITES,
     ] = None,
     system: Annotated[
@@ -110,16 +110,16 @@ def evaluate_ranking(
     checkpoint: CheckpointOption = None,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Measure how well a ranking puts relevant images first: by concepts, by labels, or by relevance judgements."""
+    """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     check_one_kind_of_labels(labels, label_concepts)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
-        raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+        raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
     columns = {"image_column": image_column, "concept_column": concept_column}
-    asked = _Asked(
+    criteria = _Criteria(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
         qrels=None if qrels is None else Judgements.read(qrels),
         labels=labels_given(labels, label_concepts, columns),
@@ -127,7 +127,7 @@ def evaluate_ranking(
     )
     work = Work(threads, memory, checkpoint)
     if concepts is None:
-        evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
+        evaluation = _judged(criteria, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
             ImageConcepts.read(concepts, **columns),
@@ -139,7 +139,7 @@ def evaluate_ranking(
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, Nearness(hops, lam, direction, unknown), work)
+        evaluation = _by_concepts(criteria, images, source, graph, Nearness(hops, lam, direction, unknown), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -148,12 +148,12 @@ def evaluate_ranking(
     if json:
         print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
     else:
-        show_evaluation(evaluation, output)
+        print_evaluation(evaluation, output)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What to measure, against what."""
+class _Criteria:
+    """Measures, and the sources of relevance."""
 
     measures: tuple[Measure, ...]
     qrels: Judgements | None
@@ -172,7 +172,7 @@ class _Images:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the ranking comes from: a file, or a baseline."""
+    """Source of the ranking: a file, or a baseline."""
 
     file: Path | None
     baseline: str
@@ -186,43 +186,43 @@ def _given(path: Path | None, option: str) -> Path:
     return path
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> Evaluation:
+def _judged(criteria: _Criteria, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> Evaluation:
     """Without concepts, and so without a graph."""
-    check_without_concepts(asked.measures)
+    check_without_concepts(criteria.measures)
     ranked = judged_ranking(
-        ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
+        ranking, criteria.qrels, criteria.labels, depth=depth_of(criteria.measures), ties=ties, similarity=similarity,
         resources=Resources(work.threads, work.memory),
     )  # fmt: skip
-    data = Dataset(qrels=asked.qrels, labels=asked.labels)
+    data = Dataset(qrels=criteria.qrels, labels=criteria.labels)
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
-            note("a ranking that is read is judged at once: there is nothing for --checkpoint to keep")
-        return evaluate(data, ranked, measures=asked.measures, **asked.options)
-    with work.told() as telling:
-        resources = work.resources(EVALUATION, telling("ranked and judged queries"))
-        return evaluate(data, ranked, measures=asked.measures, resources=resources, **asked.options)
+            note("a ranking read from a file is judged at once: --checkpoint has no effect")
+        return evaluate(data, ranked, measures=criteria.measures, **criteria.options)
+    with work.progress_bars() as bar_of:
+        resources = work.resources(EVALUATION, bar_of("ranked and judged queries"))
+        return evaluate(data, ranked, measures=criteria.measures, resources=resources, **criteria.options)
 
 
 def _by_concepts(
-    asked: _Asked,
+    criteria: _Criteria,
     images: _Images,
     source: _Source,
     graph: str | None,
     nearness: Nearness,
     work: Work,
 ) -> Evaluation:
-    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
+    if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in criteria.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")
     with (
         nullcontext() if graph is None else opened_graph(graph) as opened,
         advised_on_unknown(),
-        work.told() as telling,
+        work.progress_bars() as bar_of,
     ):
-        ranked = _ranked(asked.measures, images, source, opened, nearness, work, telling)
-        data = Dataset(images.queries, images.corpus, qrels=asked.qrels, labels=asked.labels)
+        ranked = _ranked(criteria.measures, images, source, opened, nearness, work, bar_of)
+        data = Dataset(images.queries, images.corpus, qrels=criteria.qrels, labels=criteria.labels)
         return evaluate(
-            data, ranked, opened, measures=asked.measures, nearness=nearness,
-            resources=work.resources(EVALUATION, telling("evaluated queries")), **asked.options,
+            data, ranked, opened, measures=criteria.measures, nearness=nearness,
+            resources=work.resources(EVALUATION, bar_of("evaluated queries")), **criteria.options,
         )  # fmt: skip
 
 
@@ -233,9 +233,9 @@ def _ranked(
     graph: ConceptGraph | None,
     nearness: Nearness,
     work: Work,
-    telling: Callable[[str], Progress],
+    bar_of: Callable[[str], Progress],
 ) -> Ranking | RankingInBlocks:
-    """The ranking from its file, or a baseline made here."""
+    """The ranking from its file, or a baseline."""
     queries, corpus = images.queries, images.corpus
     depth, everything = depth_of(measures), len(queries if corpus is None else corpus)
     if source.file is not None:
@@ -254,5 +254,5 @@ def _ranked(
         raise typer.BadParameter(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    resources = work.resources(RANKING, telling("ranked queries"))
+    resources = work.resources(RANKING, bar_of("ranked queries"))
     return top_k(Dataset(queries, corpus), graph, depth, by=by, nearness=nearness, resources=resources)

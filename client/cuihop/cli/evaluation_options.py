@@ -1,4 +1,4 @@
-"""The options of an evaluation, declared once: what `cuihop evaluate` and `cuihop compare` share."""
+"""Options of an evaluation, shared by `cuihop evaluate` and `cuihop compare`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.run_options import WORK_PANEL
+from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
@@ -63,29 +63,29 @@ OptionalGraphOption = Annotated[
     str | None,
     typer.Option(
         "--graph", "-g", envvar="CUIHOP_GRAPH", rich_help_panel=FILES_PANEL, show_default=False,
-        help="The graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
+        help="Graph, where a measure needs one: path of a snapshot, address of a service, or bolt://HOST:PORT.",
     ),
     FileUse.READS,
 ]  # fmt: skip
 CorpusOption = Annotated[
     Path | None,
     typer.Option(
-        "--corpus", help="Concepts of the images that can be retrieved; the queries themselves if not given.",
+        "--corpus", help="Concepts of the images of the corpus; the queries themselves by default.",
         rich_help_panel=FILES_PANEL,
     ),
 ]  # fmt: skip
 CorpusEmbeddingsOption = Annotated[
     Path | None,
-    typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.", rich_help_panel=FILES_PANEL),
+    typer.Option("--corpus-embeddings", help="Embeddings of the corpus, with --corpus.", rich_help_panel=FILES_PANEL),
 ]
 QrelsOption = Annotated[
     Path | None,
-    typer.Option("--qrels", help="Relevance judgements for AP, nDCG@K, …: TREC, Parquet.", rich_help_panel=FILES_PANEL),
+    typer.Option("--qrels", help="Judgements for AP, nDCG@K, …: TREC or Parquet.", rich_help_panel=FILES_PANEL),
 ]
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
-        "--labels", help="Labels, for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each.",
+        "--labels", help="Labels for P@K(a), nDCG@K(a+b), …: CSV or Parquet, image and a column for each label.",
         rich_help_panel=FILES_PANEL,
     ),
 ]  # fmt: skip
@@ -93,27 +93,27 @@ LabelConceptsOption = Annotated[
     Path | None,
     typer.Option(
         "--label-concepts", rich_help_panel=FILES_PANEL,
-        help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ.",
+        help="Instead of --labels: ImageCLEF's manual concepts, which give modality and organ.",
     ),
 ]  # fmt: skip
 
 
 def measures_option(default: str) -> Any:
-    """The option that says what to measure, and what its help calls the default."""
+    """The option of the measures; its help shows the default in these words."""
     return typer.Option(
-        "--measure", "-m", help="By name, several K with commas; may be repeated. cuihop measures lists them.",
+        "--measure", "-m", help="Name, several K with commas; may be repeated. cuihop measures lists the names.",
         show_default=default, rich_help_panel=MEASURES_PANEL,
     )  # fmt: skip
 
 
 MeasuresOption = Annotated[list[str] | None, measures_option("nn-CUI@5,10,30")]
 HopsOption = Annotated[
-    int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.", rich_help_panel=MEASURES_PANEL)
+    int, typer.Option("--hops", "-n", min=0, help="Hop threshold n of near concepts.", rich_help_panel=MEASURES_PANEL)
 ]
 UnknownOption = Annotated[
     Unknown,
     typer.Option(
-        "--unknown", help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves.",
+        "--unknown", help="Identifiers that the graph does not hold: refuse, or keep each, near nothing but itself.",
         rich_help_panel=MEASURES_PANEL,
     ),
 ]  # fmt: skip
@@ -127,26 +127,26 @@ EmptyIdealOption = Annotated[
     EmptyIdeal,
     typer.Option(
         "--empty-ideal", rich_help_panel=MEASURES_PANEL,
-        help="Queries for which no other image gains anything, or nothing is relevant: score 0, or skip.",
+        help="Queries without any gain or relevant image in the corpus: score 0, or skip.",
     ),
 ]  # fmt: skip
 TiesOption = Annotated[
     Ties,
     typer.Option(
         "--ties", rich_help_panel=MEASURES_PANEL,
-        help="Equal scores: by name ascending, or as trec_eval (single precision, name descending).",
+        help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
     ),
 ]  # fmt: skip
 SimilarityOption = Annotated[
     Similarity | None,
     typer.Option(
         "--similarity", rich_help_panel=MEASURES_PANEL, show_default="cosine for floating point",
-        help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+        help="Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
     ),
 ]  # fmt: skip
 ThreadsOption = Annotated[
     int | None,
     typer.Option(
-        "--threads", min=1, help="How many; all cores if not given.", show_default=False, rich_help_panel=WORK_PANEL
+        "--threads", min=1, help="Threads; all cores by default.", show_default=False, rich_help_panel=RESOURCES_PANEL
     ),
 ]

@@ -1,4 +1,4 @@
-"""Which exit code means what. Stable: scripts may rely on it."""
+"""Exit codes and their meanings. Stable: scripts may rely on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
     (4, ConceptError, "a concept is invalid, unknown or retired"),
     (5, GraphError, "the graph cannot be used: missing, damaged, too new, out of reach, timed out"),
     (6, OutputError, "a result could not be written"),
-    (7, LimitExceeded, "the question is larger than allowed"),
+    (7, LimitExceeded, "the request is larger than allowed"),
     (MISSING_PACKAGE, None, "an optional package is not installed"),
     (9, AccessError, "the service does not allow it: no valid key, or one without the scope"),
     (INTERRUPTED, None, "interrupted"),
@@ -25,5 +25,5 @@ EXIT_CODES: tuple[tuple[int, type[CuihopError] | None, str], ...] = (
 
 
 def exit_code(error: CuihopError) -> int:
-    """The exit code that an error ends the program with."""
+    """Exit code of the program after an error."""
     return next((code for code, kind, _ in EXIT_CODES if kind is not None and isinstance(error, kind)), 1)

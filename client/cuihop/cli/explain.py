@@ -1,4 +1,4 @@
-"""``cuihop explain``: why two images overlap as they do, why one ranks above another, and how sensitive that is."""
+"""``cuihop explain``: the overlap of two images, the order of two images for a query, and the sensitivity of both."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
+from cuihop.cli.nn_iou import ThresholdOption, UnknownOption
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
-    show_inputs,
-    show_pair,
-    show_pair_sensitivity,
-    show_query,
-    show_query_sensitivity,
+    print_inputs,
+    print_pair,
+    print_pair_sensitivity,
+    print_query,
+    print_query_sensitivity,
 )
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -38,7 +39,7 @@ __all__ = ["explain"]
 
 explain = typer.Typer(
     name="explain",
-    help="Explain nn-IoU: which concepts match, through whom and by what path, and what depends on n, λ and hubs.",
+    help="Explain nn-IoU: the matching concepts and their paths, and the influence of n, λ and hubs.",
     no_args_is_help=True,
 )
 
@@ -47,29 +48,24 @@ ImagesArgument = Annotated[
 ]
 CorpusOption = Annotated[
     Path | None,
-    typer.Option("--corpus", help="Concepts of the images that can be retrieved; IMAGES itself if not given."),
-]
-HopsOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Concepts so near count.")]
-UnknownOption = Annotated[
-    Unknown,
-    typer.Option(
-        "--unknown", help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves."
-    ),
+    typer.Option("--corpus", help="Concepts of the images of the corpus; IMAGES itself by default."),
 ]
 LookOption = Annotated[
-    int, typer.Option("--look", min=0, help="So many hops beyond -n to look for the nearest of what earned nothing.")
+    int, typer.Option("--look", min=0, help="Hops beyond -n in which to show the nearest concept where none is near.")
 ]
-SensitivityOption = Annotated[bool, typer.Option("--sensitivity", help="Also with other n, other λ, and without hubs.")]
+SensitivityOption = Annotated[
+    bool, typer.Option("--sensitivity", help="Add results for other n and λ, and without hubs.")
+]
 HubsOption = Annotated[
     list[int] | None,
     typer.Option(
         "--hubs", min=0, show_default=str(HUBS[0]),
-        help="With --sensitivity: a hub is a concept with more children than that; may be repeated.",
+        help="With --sensitivity: a hub has more children than this. May be repeated.",
     ),
 ]  # fmt: skip
 SaveOption = Annotated[
     Path | None,
-    typer.Option("--save", help="Where a picture goes: .svg, .png or .pdf.", show_default=False),
+    typer.Option("--save", help="File for a picture: .svg, .png or .pdf.", show_default=False),
     FileUse.WRITES,
 ]
 
@@ -77,15 +73,15 @@ SaveOption = Annotated[
 @explain.command()
 def pair(
     images: ImagesArgument,
-    a: Annotated[str, typer.Argument(help="An image.", show_default=False)],
-    b: Annotated[str, typer.Argument(help="Another image.", show_default=False)],
+    a: Annotated[str, typer.Argument(help="Name of an image.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="Name of the other image.", show_default=False)],
     graph: GraphOption,
     corpus: Annotated[
-        Path | None, typer.Option("--corpus", help="Where the other image stands; IMAGES itself if not given.")
+        Path | None, typer.Option("--corpus", help="File with the other image; IMAGES itself by default.")
     ] = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
-    hops: HopsOption = 1,
+    hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
@@ -120,9 +116,9 @@ def pair(
 @explain.command()
 def concepts(
     a: Annotated[str, typer.Argument(help="Concepts of one image: 'C1;C2'.", show_default=False)],
-    b: Annotated[str, typer.Argument(help="Concepts of the other.", show_default=False)],
+    b: Annotated[str, typer.Argument(help="Concepts of the other image.", show_default=False)],
     graph: GraphOption,
-    hops: HopsOption = 1,
+    hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
@@ -141,8 +137,8 @@ def query(
     images: ImagesArgument,
     query: Annotated[str, typer.Argument(help="The query: one of IMAGES.", show_default=False)],
     graph: GraphOption,
-    above: Annotated[str, typer.Option("--above", help="An image of the corpus.", show_default=False)],
-    below: Annotated[str, typer.Option("--below", help="Another: why not this one?", show_default=False)],
+    above: Annotated[str, typer.Option("--above", help="The image expected above the other.", show_default=False)],
+    below: Annotated[str, typer.Option("--below", help="The image expected below it.", show_default=False)],
     corpus: CorpusOption = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
@@ -150,28 +146,29 @@ def query(
         Path | None,
         typer.Option(
             "--ranking",
-            help="What did this ranking do with them? TREC run; CSV or Parquet; .npy of row numbers or embeddings.",
+            help="Ranking in which the two are compared: TREC run; CSV or Parquet; .npy of row numbers or embeddings.",
         ),
     ] = None,
     corpus_embeddings: Annotated[
-        Path | None, typer.Option("--corpus-embeddings", help="With --corpus and embeddings: those of it.")
+        Path | None, typer.Option("--corpus-embeddings", help="Embeddings of the corpus, with --corpus.")
     ] = None,
     similarity: Annotated[
         Similarity | None,
         typer.Option(
             "--similarity",
             show_default="cosine for floating point",
-            help="What orders a .npy file: cosine or product of embeddings, or Hamming distance of binary codes.",
+            help="Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
         ),
     ] = None,
     ties: Annotated[
         Ties,
         typer.Option(
-            "--ties", help="Equal scores: by name ascending, or as trec_eval (single precision, name descending)."
+            "--ties",
+            help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
         ),
     ] = "name",
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
-    hops: HopsOption = 1,
+    hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
     unknown: UnknownOption = "error",
@@ -181,7 +178,7 @@ def query(
     save: SaveOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Explain why one image ranks above another for a query, and what a ranking made of the two."""
+    """Explain why one image ranks above another for a query, ideally and in a ranking."""
     columns = {"image_column": image_column, "concept_column": concept_column}
     queries = ImageConcepts.read(images, **columns)
     held = None if corpus is None else ImageConcepts.read(corpus, **columns)
@@ -193,7 +190,7 @@ def query(
         )  # fmt: skip
     data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
     with _opened(graph) as opened:
-        told = explain_query(
+        result = explain_query(
             data, query, opened, above=above, below=below, ranking=ranked, k=k, nearness=nearness, look=look,
         )  # fmt: skip
         varied = None
@@ -203,14 +200,14 @@ def query(
                 grid=Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), nearness=nearness,
             )  # fmt: skip
     if save is not None:
-        told.save(save)
+        result.save(save)
     if json:
-        print_json({**told.as_dict(), **_added(varied, save)})
+        print_json({**result.as_dict(), **_added(varied, save)})
         return
-    show_query(told)
-    show_inputs(told.inputs)
+    print_query(result)
+    print_inputs(result.inputs)
     if varied is not None:
-        show_query_sensitivity(varied, told)
+        print_query_sensitivity(varied, result)
     if save is not None:
         note(f"picture: {save}")
 
@@ -234,7 +231,7 @@ def _explain_sets(
     with _opened(graph) as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
         ImageCollection.of(images, opened, "isolated")  # some are in the graph
-        told = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
+        result = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
         varied = None
         if sensitivity:
             varied = sensitivity_of_pair(
@@ -242,20 +239,20 @@ def _explain_sets(
                 unknown=unknown,
             )  # fmt: skip
     if save is not None:
-        told.save(save)
+        result.save(save)
     if json:
-        print_json({**told.as_dict(), **_added(varied, save), "inputs": inputs})
+        print_json({**result.as_dict(), **_added(varied, save), "inputs": inputs})
         return
-    show_pair(told)
-    show_inputs(inputs)
+    print_pair(result)
+    print_inputs(inputs)
     if varied is not None:
-        show_pair_sensitivity(varied, told)
+        print_pair_sensitivity(varied, result)
     if save is not None:
         note(f"picture: {save}")
 
 
 def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
-    """What the command adds to the JSON of an explanation."""
+    """Fields that the command adds to the JSON of an explanation."""
     return {
         "sensitivity": None if varied is None else varied.as_dict(),
         "picture": None if save is None else str(save),
@@ -264,13 +261,13 @@ def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None)
 
 @contextmanager
 def _opened(address: str) -> Iterator[ConceptGraph]:
-    """The graph, and advice where an option would have helped."""
+    """Open the graph; where an option would have helped, advise it."""
     with opened_graph(address) as opened:
         try:
             with advised_on_unknown():
                 yield opened
         except LimitExceeded:
-            note("--look 0 looks no farther than -n; without --sensitivity the question is smaller")
+            note("--look 0 searches no farther than -n; without --sensitivity the request is smaller")
             raise
 
 

@@ -1,11 +1,11 @@
-"""The options that most commands share: which graph, which direction, and what to tell of retired identifiers."""
+"""Options that most commands share: graph, direction, bound and λ; notes about retired identifiers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,11 +21,12 @@ __all__ = [
     "LambdaOption",
     "MaxHopsOption",
     "advised_on_unknown",
+    "note_merged",
+    "note_upper_case",
     "opened_graph",
-    "release_json",
-    "tell_merged",
-    "tell_upper_case",
 ]
+
+_LISTED = 5
 
 GraphOption = Annotated[
     str,
@@ -33,27 +34,27 @@ GraphOption = Annotated[
         "--graph",
         "-g",
         envvar="CUIHOP_GRAPH",
-        help="The graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
+        help="Graph: path of a snapshot, grpc://HOST:PORT or https://HOST of a service, or bolt://HOST:PORT.",
         show_default=False,
     ),
     FileUse.READS,
 ]
 DirectionOption = Annotated[
-    Direction, typer.Option("--direction", "-d", help="Which way hops go: either way, to parents, or to children.")
+    Direction, typer.Option("--direction", "-d", help="Direction of the hops: either way, to parents, or to children.")
 ]
 MaxHopsOption = Annotated[
-    int | None, typer.Option("--max-hops", min=0, help="Look no farther; a longer distance counts as no path.")
+    int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")
 ]
 LambdaOption = Annotated[float, typer.Option("--lambda", min=0.0, max=1.0, help="Weight λ of a near concept.")]
 
 
 def opened_graph(address: str) -> ConceptGraph:
-    """The graph at the address that the user gave.
+    """Open the graph at an address.
 
     Raises:
         InputError, SnapshotError, GraphUnavailable: see `cuihop.connection.connect`.
     """
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what fails is told once, by the error
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # a failure is reported once, by the error
     return connect(address)
 
 
@@ -69,23 +70,20 @@ def advised_on_unknown() -> Iterator[None]:
         raise
 
 
-def release_json(graph: ConceptGraph) -> dict[str, Any]:
-    """What every JSON result says of the release that it comes from."""
-    return {"name": graph.release.name, "digest": graph.release.digest}
+def note_merged(merged: Mapping[str, str]) -> None:
+    """Note retired identifiers and their successors."""
+    if merged:
+        note(f"retired, taken for the concept it was merged into: {_changes(merged)}")
 
 
-def tell_merged(merged: Mapping[str, str]) -> None:
-    """Say which retired identifiers were taken for their successors."""
-    if not merged:
-        return
-    told = [f"{old} → {new}" for old, new in list(merged.items())[:5]]
-    more = "" if len(merged) <= len(told) else f" and {len(merged) - len(told):,} more"
-    note(f"retired, taken for the concept it was merged into: {', '.join(told)}{more}")
-
-
-def tell_upper_case(upper: Mapping[str, str]) -> None:
-    """Say which identifiers in lower case were read in upper case."""
+def note_upper_case(upper: Mapping[str, str]) -> None:
+    """Note identifiers in lower case, which are read in upper case."""
     if upper:
-        told = [f"{old} → {new}" for old, new in list(upper.items())[:5]]
-        more = "" if len(upper) <= len(told) else f" and {len(upper) - len(told):,} more"
-        note(f"in lower case, read in upper case: {', '.join(told)}{more}")
+        note(f"in lower case, read in upper case: {_changes(upper)}")
+
+
+def _changes(changes: Mapping[str, str]) -> str:
+    """The first identifiers with their replacements, and the number of the others."""
+    listed = [f"{old} → {new}" for old, new in list(changes.items())[:_LISTED]]
+    more = "" if len(changes) <= len(listed) else f" and {len(changes) - len(listed):,} more"
+    return f"{', '.join(listed)}{more}"

@@ -1,4 +1,4 @@
-"""``cuihop info``: what a snapshot holds, or a server serves."""
+"""``cuihop info``: the release and the form of a snapshot, or of a server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.answer_fields import release_fields
 from cuihop.cli.graph_option import opened_graph
-from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot.graph import SnapshotGraph
 
@@ -20,30 +21,26 @@ __all__ = ["info"]
 def info(
     graph: Annotated[
         str,
-        typer.Argument(help="The snapshot file, or the address of a service or of a database.", show_default=False),
+        typer.Argument(help="Path of a snapshot, or address of a service or of a database.", show_default=False),
     ],
     verify: Annotated[
         bool, typer.Option("--verify", help="Check every section of a snapshot against its checksum.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Say what a snapshot holds, and check that it is whole; or what a server serves."""
+    """Describe a snapshot, a service or a database: release, size, index, limits."""
     with opened_graph(graph) as opened:
         if isinstance(opened, SnapshotGraph):
             facts, rest = _of_snapshot(opened, Path(graph.removeprefix("snapshot:")), verify)
         elif verify:
-            raise typer.BadParameter("--verify checks snapshots; a server answers for itself")
+            raise typer.BadParameter("--verify checks snapshots, not servers")
         else:
             facts, rest = _of_server(opened, graph)
         release = opened.release
     if json:
-        print_json({**facts, "release": dataclasses.asdict(release)})
+        print_json({**release_fields(release), **facts})
         return
-    rows = table("", "")
-    rows.show_header = False
-    for name, value in (*_release_rows(release), *rest):
-        rows.add_row(name, value)
-    console().print(rows)
+    print_table((), (*_release_rows(release), *rest))
 
 
 def _release_rows(release: Release) -> Iterator[tuple[str, str]]:
@@ -51,31 +48,31 @@ def _release_rows(release: Release) -> Iterator[tuple[str, str]]:
     yield "concepts", f"{release.concepts:,}"
     yield "is_a edges", f"{release.edges:,}"
     yield "relations", ", ".join(release.relations)
-    yield "vocabularies", ", ".join(release.sabs) or "not told"
+    yield "vocabularies", ", ".join(release.sabs) or "not given"
     yield "identifiers", "CUIs only" if release.identifiers == "cui" else "CUIs and others"
-    yield "read from", release.source or "not told"
+    yield "read from", release.source or "not given"
     yield "digest", release.digest
 
 
 def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What ``--json`` shows beside the release, and what the table does."""
+    """Fields of ``--json`` beside the release, and rows of the table."""
     checked = graph.verify() if verify else None
     if checked is not None and graph.index is not None:
         checked += graph.index.verify()
     size = path.stat().st_size
-    told = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
+    checksums = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
     facts = {"snapshot": str(path), "bytes": size, "verified_bytes": checked, "report": dict(graph.report)}
     facts["index"] = None if graph.index is None else dict(graph.index.facts)
     facts["index_problem"] = graph.index_problem
     if graph.index is not None:
         of_index = f"{graph.index.facts['entries']:,} hubs in {graph.index.facts['labels']:,} labels"
     else:
-        of_index = graph.index_problem or "none; cuihop index makes one"
-    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", told), ("distance index", of_index)]
+        of_index = graph.index_problem or "none; cuihop index builds one"
+    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", checksums), ("distance index", of_index)]
 
 
 def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The same of a server."""
+    """Fields and rows of a server."""
     from cuihop.remote.graph import RemoteGraph
 
     if not isinstance(graph, RemoteGraph):

@@ -1,8 +1,8 @@
-"""``cuihop measures``: which measures there are."""
+"""``cuihop measures``: the measures, by name."""
 
 from __future__ import annotations
 
-from cuihop.cli.output import JsonOption, console, print_json, table
+from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.measures.family import Family, Kind
 from cuihop.measures.registry import FAMILIES
 
@@ -26,10 +26,13 @@ def measures(json: JsonOption = False) -> None:
     if json:
         print_json({"measures": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
         return
-    found = table(*_COLUMNS)
-    for name, meaning, options, used in rows:
-        found.add_row(name, meaning, "; ".join(f"{option}: {expected}" for option, expected in options.items()), used)
-    console().print(found)
+    print_table(
+        _COLUMNS,
+        (
+            (name, meaning, "; ".join(f"{option}: {expected}" for option, expected in options.items()), used)
+            for name, meaning, options, used in rows
+        ),
+    )
 
 
 def _name(family: Family) -> str:

@@ -1,4 +1,4 @@
-"""The option that all these commands share: which server."""
+"""The option of the commands on a Neo4j database: its server."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cuihop.cli.neo4j_option import ServerOption
-from cuihop.cli.output import console, note, table
+from cuihop.cli.output import note, print_table
 from cuihop.errors import InputError
 
 __all__ = ["query"]
@@ -22,13 +22,13 @@ def query(
     server: ServerOption,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter; JSON, or else text. Repeatable."),
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter; JSON, or else text. May be repeated."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many rows.")] = 100,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds.")] = 30.0,
-    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Maximum number of rows.")] = 100,
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Time limit in seconds.")] = 30.0,
+    form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="Output format.")] = "table",
 ) -> None:
-    """Run Cypher that reads, on the graph of record. See docs/cypher.md for queries to start from."""
+    """Run a read-only Cypher query on a Neo4j database. docs/cypher.md has queries to start from."""
     from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop.neo4j_graph.curator_query import curator_query
 
@@ -51,10 +51,7 @@ def query(
         writer.writerow(answer.columns)
         writer.writerows([_cell(value) for value in row] for row in answer.rows)
     else:
-        shown = table(*answer.columns)
-        for row in answer.rows:
-            shown.add_row(*(_cell(value) for value in row))
-        console().print(shown)
+        print_table(answer.columns, ([_cell(value) for value in row] for row in answer.rows))
     for remark in answer.notifications:
         place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
         note(f"{remark.severity}: {place}{remark.message}")

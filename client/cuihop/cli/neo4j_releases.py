@@ -1,4 +1,4 @@
-"""``cuihop releases``: which releases the database holds, and which one readers get."""
+"""``cuihop releases``: the releases of a Neo4j database, and the active one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.neo4j_option import ServerOption
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,16 +26,16 @@ def releases(
     action: Annotated[
         Action,
         typer.Argument(
-            help="list them; switch readers to one; rollback to the one before; remove one; compare two; repair "
+            help="list all; switch readers to one; rollback to the one before; remove one; compare two; repair "
             "the schema."
         ),
     ] = "list",
     numbers: Annotated[
-        list[int] | None, typer.Argument(help="Number of the release; two of them to compare.", show_default=False)
+        list[int] | None, typer.Argument(help="Number of the release; two numbers for compare.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="With compare: a file for every single change."),
+        typer.Option("--output", "-o", help="With compare: file for every single change."),
         FileUse.WRITES,
     ] = None,
     json: JsonOption = False,
@@ -45,11 +45,11 @@ def releases(
     from cuihop.neo4j_graph.releases import remove, roll_back, switch_to
     from cuihop.neo4j_graph.schema import install_schema
 
-    wanted = {"switch": 1, "remove": 1, "compare": 2}.get(action, 0)
+    needed = {"switch": 1, "remove": 1, "compare": 2}.get(action, 0)
     given = numbers or []
-    if len(given) != wanted:
+    if len(given) != needed:
         raise InputError(
-            f"wrong number of releases for {action}", column="numbers", found=str(len(given)), expected=str(wanted)
+            f"wrong number of releases for {action}", column="numbers", found=str(len(given)), expected=str(needed)
         )
     with Neo4jConnection.open(server) as connection:
         if action == "compare":
@@ -66,7 +66,7 @@ def releases(
             note(f"release {given[0]} is removed")
         elif action == "repair":
             install_schema(connection)
-            note("constraints and indexes are there and serve")
+            note("constraints and indexes are in place")
         _list(connection, json)
 
 
@@ -80,18 +80,14 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
     if not found:
         note("the database holds no release; load one with: cuihop store")
         return
-    shown = table("number", "release", "state", "concepts", "is_a edges", "digest")
+    rows = []
     for stored in found:
-        state = f"loading, {stored.loaded:.0%} there" if stored.state == "loading" else stored.state
-        shown.add_row(
-            str(stored.number),
-            stored.release.name,
-            f"{state}, active" if stored.active else state,
-            f"{stored.release.concepts:,}",
-            f"{stored.release.edges:,}",
-            stored.release.digest[:12],
-        )
-    console().print(shown)
+        state = f"loading, {stored.loaded:.0%} done" if stored.state == "loading" else stored.state
+        rows.append((
+            str(stored.number), stored.release.name, f"{state}, active" if stored.active else state,
+            f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
+        ))  # fmt: skip
+    print_table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows)
 
 
 def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | None, json: bool) -> None:
@@ -104,9 +100,7 @@ def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | Non
     if json:
         print_json({"old": difference.old, "new": difference.new, **difference.counts()})
         return
-    shown = table("change", "count", title=f"From {difference.old} to {difference.new}")
-    for change, count in difference.counts().items():
-        shown.add_row(change, f"{count:,}")
-    console().print(shown)
+    counts = ((change, f"{count:,}") for change, count in difference.counts().items())
+    print_table(("change", "count"), counts, title=f"From {difference.old} to {difference.new}")
     if output is not None:
         note(f"every change is in {output}")

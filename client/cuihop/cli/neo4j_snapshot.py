@@ -1,4 +1,4 @@
-"""``cuihop snapshot``: the embedded index of a release in the graph of record."""
+"""``cuihop snapshot``: a release of a Neo4j database as a snapshot."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def snapshot(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The snapshot file.", show_default=False), FileUse.WRITES
+        Path, typer.Option("--output", "-o", help="Path of the snapshot.", show_default=False), FileUse.WRITES
     ],
-    release: Annotated[int | None, typer.Option("--release", help="Its number; the active one if not given.")] = None,
+    release: Annotated[int | None, typer.Option("--release", help="Number; the active release by default.")] = None,
 ) -> None:
     """Write a release of a Neo4j database as a snapshot file."""
     from cuihop.neo4j_graph.connection import Neo4jConnection

@@ -1,11 +1,11 @@
-"""What commands print: results to standard output, everything else to standard error."""
+"""Output of the commands: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JsonOption",
-    "complain",
     "console",
-    "counted",
-    "direction_told",
-    "hops_told",
+    "direction_text",
+    "hops_text",
     "note",
     "noted_warnings",
+    "print_error",
     "print_json",
+    "print_table",
     "progress",
     "table",
 ]
@@ -38,13 +38,22 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 
 
 def console(*, error: bool = False) -> Console:
-    """A console that takes text as it is: names may hold square brackets."""
+    """A console that prints text literally: names may hold square brackets."""
     from rich.console import Console
 
-    made = Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=True)
-    if not made.is_terminal:
-        made.width = _WIDTH_OF_FILES
-    return made
+    screen = Console(stderr=error, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    if not screen.is_terminal:
+        screen.width = _WIDTH_OF_FILES
+    return screen
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
+    """Print a table; an empty header prints rows of names and values."""
+    screen_table = table(*header or ("", ""), title=title)
+    screen_table.show_header = bool(header)
+    for row in rows:
+        screen_table.add_row(*row)
+    console().print(screen_table)
 
 
 def table(*columns: str, title: str | None = None) -> Table:
@@ -53,36 +62,36 @@ def table(*columns: str, title: str | None = None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=title and Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    rows = Table(title=title and Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for column in columns:
-        made.add_column(Text(column), overflow="fold")
-    return made
+        rows.add_column(Text(column), overflow="fold")
+    return rows
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """One JSON object, indented, on standard output."""
+    """Print one JSON object, indented, on standard output."""
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def note(text: str) -> None:
-    """Something that the user should know beside the result."""
+    """Print a remark beside the result, on standard error."""
     console(error=True).print(text, style="yellow")
 
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Notes in place of cuihop's own warnings, each once."""
+    """Print cuihop's own warnings as notes, each once."""
     from cuihop.errors import ManyUnknownConcepts
 
     with warnings.catch_warnings():
-        others, said = warnings.showwarning, set[str]()
+        others, printed = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if issubclass(category, ManyUnknownConcepts):
-                if str(message) not in said:
+                if str(message) not in printed:
                     note(str(message))
-                said.add(str(message))
+                printed.add(str(message))
             else:
                 others(message, category, *where)
 
@@ -91,8 +100,8 @@ def noted_warnings() -> Iterator[None]:
         yield
 
 
-def complain(text: str) -> None:
-    """Why there is no result."""
+def print_error(text: str) -> None:
+    """Print an error, on standard error."""
     console(error=True).print(f"cuihop: {text}", style="bold red")
 
 
@@ -120,13 +129,13 @@ def progress() -> Progress:
     )
 
 
-def hops_told(hops: int | None, max_hops: int | None = None) -> str:
+def hops_text(hops: int | None, max_hops: int | None = None) -> str:
     """A distance in words."""
     if hops is None:
         return "no path" if max_hops is None else f"no path within {counted(max_hops, 'hop')}"
     return counted(hops, "hop")
 
 
-def direction_told(direction: str) -> str:
+def direction_text(direction: str) -> str:
     """A direction in words."""
     return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]

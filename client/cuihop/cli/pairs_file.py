@@ -24,14 +24,14 @@ _BLOCK = 50_000
 
 @dataclass
 class PairsDone:
-    """What became of the rows.
+    """Summary of the rows of a file.
 
     Attributes:
-        pairs: rows answered; reached: those with a path.
+        pairs: rows with an answer. reached: those with a path.
         rejected: rows skipped because of a fault.
         header: the header, if the file has one.
-        merged: retired identifiers, and the successors they were taken for.
-        lower: identifiers in lower case, each time that one stood there; they are read in upper case.
+        merged: retired identifier → successor that it was taken for.
+        lower: occurrences of identifiers in lower case, which are read in upper case.
         source: the file.
     """
 
@@ -44,7 +44,7 @@ class PairsDone:
     source: str = ""
 
     @property
-    def account(self) -> str:
+    def summary(self) -> str:
         """Summary of the parsed file, in one line."""
         header = "no header" if self.header is None else f"header {quoted(self.header)}"
         lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
@@ -62,15 +62,15 @@ def distances_of_file(
     max_hops: int | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> PairsDone:
-    """Answer every pair of a file, in its order.
+    """Write the distance of every pair of a file, in its order.
 
     Args:
         source: plain or gzipped, UTF-8, two tab-separated columns; LF or CRLF.
-        graph: who answers.
-        output: receives the rows with their third column; a header is kept, with ``hops`` added.
+        graph: the graph of the distances.
+        output: receives the rows with their third column; a header gets a third column ``hops``.
         rejects: receives faulty rows (line number, reason, row); without it the first fault is an error.
-        header: ``auto`` takes the first line for a header if neither field is an identifier that the graph knows of
-            or a CUI by its form.
+        header: ``auto`` takes the first line for a header if neither field is an identifier of the graph, or a CUI by
+            its form.
         direction, max_hops: as in `ConceptGraph.distances`.
         progress: called with the bytes of each finished block.
 

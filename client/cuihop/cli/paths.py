@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuihop.answer_fields import (
+    common_ancestors_fields,
+    neighbourhood_fields,
+    path_fields,
+    with_release,
+)
 from cuihop.cli.graph_option import (
     DirectionOption,
     GraphOption,
     MaxHopsOption,
+    note_merged,
     opened_graph,
-    release_json,
-    tell_merged,
 )
-from cuihop.cli.output import JsonOption, console, direction_told, hops_told, note, print_json, table
-from cuihop.cli.tree import TreeOption, neighbourhood_tree, path_tree
+from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted
-from cuihop.graph import Direction, Neighbourhood
+from cuihop.graph import ConceptGraph, Direction, Neighbourhood, Path, Step
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
 __all__ = ["ancestors", "common_ancestors", "descendants", "neighbours", "path"]
 
-CuiArgument = Annotated[str, typer.Argument(help="An identifier.", show_default=False)]
-LimitOption = Annotated[int, typer.Option("--limit", min=0, help="List at most so many; the total is always told.")]
-BoundOption = Annotated[int | None, typer.Option("--hops", min=0, help="Only within so many hops.", show_default=False)]
+CuiArgument = Annotated[str, typer.Argument(help="Identifier of a concept.", show_default=False)]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=0, help="Concepts to list at most; the total is always given.")
+]
+BoundOption = Annotated[
+    int | None, typer.Option("--hops", min=0, help="Bound in hops; no bound by default.", show_default=False)
+]
+TreeOption = Annotated[bool, typer.Option("--tree", help="Draw a tree: ↑ leads to a parent, ↓ to a child.")]
 
 
 def path(
@@ -36,60 +48,43 @@ def path(
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show one shortest path; of several, always the same one."""
+    """Show a shortest path; of several, the first in the order of identifiers."""
     with opened_graph(graph) as opened:
         found = opened.path(a, b, direction=direction, max_hops=max_hops)
         cuis = () if found is None else found.cuis
         names = opened.names(cuis)
         if json:
-            print_json(
-                {
-                    "release": release_json(opened),
-                    "a": a,
-                    "b": b,
-                    "direction": direction,
-                    "max_hops": max_hops,
-                    "hops": None if found is None else found.hops,
-                    "path": None
-                    if found is None
-                    else [
-                        {"cui": found.start, "name": names[0]},
-                        *(
-                            {**dataclasses.asdict(step), "name": name}
-                            for step, name in zip(found.steps, names[1:], strict=True)
-                        ),
-                    ],
-                    "merged": {} if found is None else dict(found.merged),
-                }
-            )
+            fields = path_fields(found, names, a, b, direction, max_hops)
+            print_json(with_release(opened.release, fields, None if found is None else found.merged))
             return
     screen = console()
     if found is None:
-        screen.print(f"{hops_told(None, max_hops)} from {a} to {b} ({direction_told(direction)})")
+        screen.print(f"{hops_text(None, max_hops)} from {a} to {b} ({direction_text(direction)})")
         return
-    tell_merged(found.merged)
-    screen.print(f"{hops_told(found.hops)} ({direction_told(direction)})")
+    note_merged(found.merged)
+    screen.print(f"{hops_text(found.hops)} ({direction_text(direction)})")
     if tree:
-        screen.print(path_tree(found, names))
+        screen.print(_path_tree(found, names))
         return
-    rows = table("", "concept", "name", "told by")
-    rows.add_row("", found.start, names[0] or "(no name)", "")
-    for step, name in zip(found.steps, names[1:], strict=True):
-        sign = "↑ parent" if step.relation == "parent" else "↓ child"
-        rows.add_row(sign, step.cui, name or "(no name)", ", ".join(step.sabs))
-    screen.print(rows)
+    signs = {"parent": "↑ parent", "child": "↓ child"}
+    rows = [("", found.start, names[0] or "(no name)", "")]
+    rows += [
+        (signs[step.relation], step.cui, name or "(no name)", ", ".join(step.sabs))
+        for step, name in zip(found.steps, names[1:], strict=True)
+    ]
+    print_table(("", "concept", "name", "asserted by"), rows)
 
 
 def neighbours(
     cui: CuiArgument,
     graph: GraphOption,
-    hops: Annotated[int, typer.Option("--hops", min=0, help="How far.")] = 1,
+    hops: Annotated[int, typer.Option("--hops", min=0, help="Bound in hops.")] = 1,
     direction: DirectionOption = "any",
     limit: LimitOption = 100,
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List the concepts within some hops, nearest first."""
+    """List the neighbourhood of a concept: the concepts within --hops, nearest first."""
     _show_neighbourhood(cui, graph, hops, direction, limit, tree, json)
 
 
@@ -101,7 +96,7 @@ def ancestors(
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List the concepts above, nearest first."""
+    """List the ancestors of a concept, nearest first."""
     _show_neighbourhood(cui, graph, hops, "up", limit, tree, json)
 
 
@@ -113,7 +108,7 @@ def descendants(
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """List the concepts below, nearest first."""
+    """List the descendants of a concept, nearest first."""
     _show_neighbourhood(cui, graph, hops, "down", limit, tree, json)
 
 
@@ -124,32 +119,21 @@ def _show_neighbourhood(
         hood: Neighbourhood = opened.neighbours([cui], hops=hops, direction=direction, limit=limit)[0]
         names = opened.names([n.cui for n in hood])
         if json:
-            print_json(
-                {
-                    "release": release_json(opened),
-                    "cui": hood.cui,
-                    "direction": direction,
-                    "hops": hops,
-                    "total": hood.total,
-                    "neighbours": [
-                        {**dataclasses.asdict(n), "name": name} for n, name in zip(hood, names, strict=True)
-                    ],
-                    "merged": dict(hood.merged),
-                }
-            )
+            fields = {**neighbourhood_fields(hood), "hops": hops, "direction": direction}
+            for row, name in zip(fields["neighbours"], names, strict=True):
+                row["name"] = name
+            print_json(with_release(opened.release, fields, hood.merged))
             return
-        drawn = neighbourhood_tree(opened, hood, names) if tree else None
-    tell_merged(hood.merged)
+        drawn = _neighbourhood_tree(opened, hood, names) if tree else None
+    note_merged(hood.merged)
     where = {"any": "around", "up": "above", "down": "below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
     console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
     if drawn is not None:
         console().print(drawn)
     elif hood.neighbours:
-        rows = table("hops", "concept", "name")
-        for neighbour, name in zip(hood, names, strict=True):
-            rows.add_row(str(neighbour.hops), neighbour.cui, name or "(no name)")
-        console().print(rows)
+        rows = ((str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True))
+        print_table(("hops", "concept", "name"), rows)
     if hood.truncated:
         note(f"the nearest {len(hood):,} of {hood.total:,} are listed; --limit lists more")
 
@@ -157,29 +141,67 @@ def _show_neighbourhood(
 def common_ancestors(
     a: CuiArgument, b: CuiArgument, graph: GraphOption, limit: LimitOption = 20, json: JsonOption = False
 ) -> None:
-    """List the concepts above both, nearest first."""
+    """List the common ancestors of two concepts, nearest first."""
     with opened_graph(graph) as opened:
         shared = opened.common_ancestors(a, b)
         names = opened.names([ancestor.cui for ancestor in shared[:limit]])
+        merged = {r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui}
         if json:
-            print_json(
-                {
-                    "release": release_json(opened),
-                    "a": a,
-                    "b": b,
-                    "total": len(shared),
-                    "common_ancestors": [
-                        {**dataclasses.asdict(c), "name": name} for c, name in zip(shared[:limit], names, strict=True)
-                    ],
-                }
-            )
+            print_json(with_release(opened.release, common_ancestors_fields(shared, names, a, b, limit), merged))
             return
-        tell_merged({r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui})
+        note_merged(merged)
     console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
     if shared:
-        rows = table("hops from a", "hops from b", "concept", "name")
-        for ancestor, name in zip(shared, names, strict=False):
-            rows.add_row(str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
-        console().print(rows)
+        rows = (
+            (str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
+            for ancestor, name in zip(shared, names, strict=False)
+        )
+        print_table(("hops from a", "hops from b", "concept", "name"), rows)
     if len(shared) > limit:
         note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")
+
+
+def _tree(text: str) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    return Tree(Text(text))
+
+
+def _line(cui: str, name: str | None, step: Step | None = None) -> str:
+    sign = "" if step is None else ("↑ " if step.relation == "parent" else "↓ ")
+    sabs = "" if step is None or not step.sabs else f"  ({', '.join(step.sabs)})"
+    return f"{sign}{cui} {name or '(no name)'}{sabs}"
+
+
+def _path_tree(path: Path, names: Sequence[str | None]) -> Tree:
+    """A path, each hop indented by one step more.
+
+    Args:
+        path: the path.
+        names: names of its concepts, in their order.
+    """
+    root = here = _tree(_line(path.start, names[0]))
+    for step, name in zip(path.steps, names[1:], strict=True):
+        here = here.add(_tree(_line(step.cui, name, step)))
+    return root
+
+
+def _neighbourhood_tree(graph: ConceptGraph, hood: Neighbourhood, names: Sequence[str | None]) -> Tree:
+    """A neighbourhood, each concept under its predecessor on `ConceptGraph.path` from the centre.
+
+    The beginning of such a path is itself such a path, so all of them together are a tree.
+
+    Args:
+        graph: gives one path to each neighbour.
+        hood: the neighbourhood, nearest first.
+        names: names of its concepts, in their order.
+    """
+    root = _tree(_line(hood.cui, graph.names([hood.cui])[0]))
+    branches = {hood.cui: root}
+    for neighbour, name in zip(hood, names, strict=True):
+        path = graph.path(hood.cui, neighbour.cui, direction=hood.direction)
+        if path is not None:
+            branch = branches[path.cuis[-2]].add(_tree(_line(neighbour.cui, name, path.steps[-1])))
+            branches[neighbour.cui] = branch
+    return root

@@ -1,51 +1,48 @@
-"""What an evaluation tells people: means, and in plain words everything that went in."""
+"""Evaluations on the terminal: means, and in plain words the inputs and everything out of the ordinary."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cuihop.cli.output import console, direction_told, table
+from cuihop.cli.output import console, direction_text, print_table
 from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount, JudgedCounts
 from cuihop.files.text_lines import counted
 
-__all__ = ["account_of", "show_evaluation"]
+__all__ = ["print_evaluation", "summary_lines"]
 
 _LISTED = 5
 
 
-def show_evaluation(evaluation: Evaluation, output: Path | None) -> None:
-    """Print means and account.
+def print_evaluation(evaluation: Evaluation, output: Path | None) -> None:
+    """Print means and summary.
 
     Args:
-        evaluation: what to tell.
-        output: where the values of each query went, if anywhere.
+        evaluation: its result.
+        output: file with the values of each query, if any.
     """
     header, *rows = evaluation.table()
-    found = table(*header)
-    for row in rows:
-        found.add_row(*row)
+    print_table(header, rows)
     screen = console()
-    screen.print(found)
-    for line in account_of(evaluation):
+    for line in summary_lines(evaluation):
         screen.print(line)
     if output is not None:
         screen.print(f"Values of each query: {output}")
 
 
-def account_of(evaluation: Evaluation) -> Iterator[str]:
-    """Lines about each input, and about everything out of the ordinary that occurred."""
+def summary_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Lines about each input, and about everything out of the ordinary."""
     yield from evaluation.inputs.values()
     if isinstance(evaluation.counts, JudgedCounts):
-        yield from _judged_account(evaluation)
+        yield from _judged_lines(evaluation)
         return
-    counts, asked = evaluation.counts, evaluation.parameters
+    counts, parameters = evaluation.counts, evaluation.parameters
     yield (
         f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
         "and left out of their own ranking and ideal"
     )
     if counts.empty_ideal:
-        yield f"n = {asked['n']}, λ = {asked['lambda']}, hops {direction_told(asked['direction'])}"
+        yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
     if evaluation.release is not None:
         yield f"release {evaluation.release.name}, digest {evaluation.release.digest[:12]}"
     for kind, meaning in (
@@ -55,11 +52,11 @@ def account_of(evaluation: Evaluation) -> Iterator[str]:
         if kind.distinct:
             yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
     if counts.merged.distinct:
-        told = [f"{old} → {new}" for old, new in list(counts.successors.items())[:_LISTED]]
+        listed = [f"{old} → {new}" for old, new in list(counts.successors.items())[:_LISTED]]
         more = f" and {len(counts.successors) - _LISTED:,} more" if len(counts.successors) > _LISTED else ""
         yield (
             f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, taken for their successors "
-            f"({', '.join(told)}{more})"
+            f"({', '.join(listed)}{more})"
         )
     if counts.empty_queries or counts.empty_corpus:
         yield (
@@ -72,27 +69,27 @@ def account_of(evaluation: Evaluation) -> Iterator[str]:
         yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
     for gain, queries in counts.empty_ideal.items():
         if queries:
-            treated = _treated(asked["empty_ideal"])
+            treated = _treated(parameters["empty_ideal"])
             yield f"{counted(len(queries), 'image')} to which no other has any {gain} (IDCG is 0): {treated}"
-    yield from _relevance(counts, asked["empty_ideal"])
+    yield from _relevance(counts, parameters["empty_ideal"])
     if counts.judged_elsewhere:
         judgements = counted(counts.judged_elsewhere, "judgement")
         yield f"{judgements} of images that are not here: relevant ones are never found"
     if counts.self_retrieved:
         yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
     if counts.missing:
-        yield f"{counted(len(counts.missing), 'image')} without a ranking: {_treated(asked['missing'])}"
+        yield f"{counted(len(counts.missing), 'image')} without a ranking: {_treated(parameters['missing'])}"
     if counts.short:
         yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
 
 
-def _judged_account(evaluation: Evaluation) -> Iterator[str]:
-    counts, asked = evaluation.counts, evaluation.parameters
+def _judged_lines(evaluation: Evaluation) -> Iterator[str]:
+    counts, parameters = evaluation.counts, evaluation.parameters
     yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
     if counts.unasked:
         yield f"{len(counts.unasked):,} of the ranking's queries have no judgements; they take no part"
     if counts.missing:
-        yield f"{len(counts.missing):,} without a ranking: {_treated(asked['missing'])}"
+        yield f"{len(counts.missing):,} without a ranking: {_treated(parameters['missing'])}"
     if counts.self_retrieved:
         yield f"{counted(counts.self_retrieved, 'image')} retrieved itself; left out, the ranks behind close up"
     for source, count in counts.relevance.items():
@@ -100,7 +97,7 @@ def _judged_account(evaluation: Evaluation) -> Iterator[str]:
             f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
             f"{count.retrieved:,} retrieved and looked at ({source})"
         )
-    yield from _relevance(counts, asked["empty_ideal"])
+    yield from _relevance(counts, parameters["empty_ideal"])
 
 
 def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Iterator[str]:

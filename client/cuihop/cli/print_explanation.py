@@ -1,12 +1,12 @@
-"""What ``cuihop explain`` prints for people."""
+"""Explanations of ``cuihop explain`` as trees and tables on the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cuihop.cli.graph_option import tell_merged, tell_upper_case
-from cuihop.cli.output import console, direction_told, hops_told, note, table
+from cuihop.cli.graph_option import note_merged, note_upper_case
+from cuihop.cli.output import console, direction_text, hops_text, note, table
 from cuihop.files.text_lines import counted
 
 if TYPE_CHECKING:
@@ -17,57 +17,57 @@ if TYPE_CHECKING:
     from cuihop.explanation.sensitivity import PairSensitivity, PairSetting, QuerySensitivity, QuerySetting
     from cuihop.explanation.values import ExplainedConcept
 
-__all__ = ["show_inputs", "show_pair", "show_pair_sensitivity", "show_query", "show_query_sensitivity"]
+__all__ = ["print_inputs", "print_pair", "print_pair_sensitivity", "print_query", "print_query_sensitivity"]
 
 _ARROWS = {"parent": "↑", "child": "↓", None: ""}
 _OUTSIDE = {
     "unknown": "not in the graph: matches only itself",
     "retired": "retired without a successor: matches only itself",
 }
-_TIES_TOLD = 3
+_TIES_LISTED = 3
 _WHOLE_LINES = 100_000
 
 
-def show_inputs(inputs: Mapping[str, str]) -> None:
-    """Print one line for each input: its form and its size."""
+def print_inputs(inputs: Mapping[str, str]) -> None:
+    """Print the form and the size of each input, a line each."""
     for account in inputs.values():
         console().print(account)
 
 
-def show_pair(told: Explanation) -> None:
-    """The concepts as a tree: those of both, of A, of B; under each what it earned and why."""
+def print_pair(result: Explanation) -> None:
+    """Print the concepts as a tree: shared, only in A, only in B; each with its share of nn-IoU and the reason."""
     from rich.tree import Tree
 
-    tell_upper_case(told.resolved.upper_case)
-    tell_merged(told.resolved.merged)
+    note_upper_case(result.resolved.upper_case)
+    note_merged(result.resolved.merged)
     screen = console()
-    title_a, title_b = told.titles
-    tree = Tree(f"nn-IoU {told.nn_iou:.4f}  = {told.arithmetic}", guide_style="dim")
+    title_a, title_b = result.titles
+    tree = Tree(f"nn-IoU {result.nn_iou:.4f}  = {result.arithmetic}", guide_style="dim")
     sides = (("both", "in both"), ("A", "only in " + title_a), ("B", "only in " + title_b))
     for side, heading in sides:
-        concepts = [concept for concept in told.concepts if concept.side == side]
+        concepts = [concept for concept in result.concepts if concept.side == side]
         if concepts:
             branch = tree.add(f"{heading}: {counted(len(concepts), 'concept')}")
             for concept in concepts:
-                leaf = branch.add(_told(told, concept), style=None if concept.earned else "dim")
+                leaf = branch.add(_concept_text(result, concept), style=None if concept.earned else "dim")
                 if concept.path:
-                    leaf.add(_path_told(concept))
+                    leaf.add(_path_text(concept))
     # A tree would be cut at the width of the screen: its lines are wrapped there, and whole in a file.
     whole = console()
     if not whole.is_terminal:
         whole.width = _WHOLE_LINES
     whole.print(tree, soft_wrap=False)
     screen.print(
-        f"({told.shared} shared + λ · {told.near} near) / {told.union} in the union; n = {told.n}, λ = {told.lam:g}, "
-        f"hops {direction_told(told.direction)}"
+        f"({result.shared} shared + λ · {result.near} near) / {result.union} in the union; n = {result.n}, "
+        f"λ = {result.lam:g}, hops {direction_text(result.direction)}"
     )
     screen.print(f"paths run from {title_a} to {title_b}: ↑ to a parent, ↓ to a child")
-    screen.print(f"IoU    {told.iou:.4f}  = {told.shared} / {told.union}")
-    _show_release(screen, told)
+    screen.print(f"IoU    {result.iou:.4f}  = {result.shared} / {result.union}")
+    _show_release(screen, result)
 
 
-def _told(told: Explanation, concept: ExplainedConcept) -> str:
-    """A concept, what it earned, and why."""
+def _concept_text(result: Explanation, concept: ExplainedConcept) -> str:
+    """A concept, its share of nn-IoU, and the reason."""
     line = f"{concept.earned:g}  {concept.cui} {concept.name or ''}".rstrip()
     if concept.given:
         line += f" (given as {', '.join(concept.given)}, retired)"
@@ -76,59 +76,59 @@ def _told(told: Explanation, concept: ExplainedConcept) -> str:
     if concept.match == "exact":
         return line
     if not concept.partners:
-        return f"{line}: nothing of the other within {hops_told(told.n + told.look)}"
+        return f"{line}: no concept of the other set within {hops_text(result.n + result.look)}"
     nearest = concept.nearest
     partner = f"{nearest[0].cui} {nearest[0].name or ''}".rstrip()
-    line += f": {hops_told(nearest[0].hops)} {'from' if concept.side == 'B' else 'to'} {partner}"
+    line += f": {hops_text(nearest[0].hops)} {'from' if concept.side == 'B' else 'to'} {partner}"
     if concept.match == "none":
         line += ", too far"
     if len(nearest) > 1:
-        more = [partner.cui for partner in nearest[1 : _TIES_TOLD + 1]]
+        more = [partner.cui for partner in nearest[1 : _TIES_LISTED + 1]]
         left = len(nearest) - 1 - len(more)
         line += f"; as near: {', '.join(more)}{f' and {left} more' if left else ''}"
     return line
 
 
-def _path_told(concept: ExplainedConcept) -> str:
+def _path_text(concept: ExplainedConcept) -> str:
     steps = (f"{_ARROWS[step.relation]} {step.name or step.cui}" for step in concept.path)
     return " ".join(steps).strip()
 
 
-def _show_release(screen: Console, told: Explanation) -> None:
-    screen.print(f"release {told.release.name}, digest {told.release.digest[:12]}")
+def _show_release(screen: Console, result: Explanation) -> None:
+    screen.print(f"release {result.release.name}, digest {result.release.digest[:12]}")
 
 
-def show_pair_sensitivity(found: PairSensitivity, told: Explanation) -> None:
-    """nn-IoU for each n and λ, with and without hubs; the setting that was asked for is marked."""
+def print_pair_sensitivity(found: PairSensitivity, result: Explanation) -> None:
+    """Print nn-IoU for each n and λ, with and without hubs; the requested setting is marked."""
     screen = console()
 
     def cell(setting: PairSetting) -> str:
-        mark = " *" if (setting.hubs, setting.n, setting.lam) == (None, told.n, told.lam) else ""
+        mark = " *" if (setting.hubs, setting.n, setting.lam) == (None, result.n, result.lam) else ""
         return f"{setting.nn_iou:.4f}{mark}"
 
     _show_grid(screen, "nn-IoU", found.settings, cell, lambda s: str(s.near))
-    for hubs in dict.fromkeys(setting.hubs for setting in found.settings if setting.hubs is not None):
+    for children in dict.fromkeys(setting.hubs for setting in found.settings if setting.hubs is not None):
         for n in dict.fromkeys(setting.n for setting in found.settings):
-            lost = [f"{x.cui} {x.name or ''}".rstrip() for x in found.lost if (x.hubs, x.n) == (hubs, n)]
+            lost = [f"{x.cui} {x.name or ''}".rstrip() for x in found.lost if (x.hubs, x.n) == (children, n)]
             if lost:
                 screen.print(
-                    f"without hubs (> {hubs:,} children) no longer near within {hops_told(n)}: {'; '.join(lost)}"
+                    f"without hubs (> {children:,} children) no longer near within {hops_text(n)}: {'; '.join(lost)}"
                 )
     if found.hubs:
-        hubs_told = [f"{hub.cui} {hub.name or ''} ({hub.children:,} children)" for hub in found.hubs]
-        screen.print(f"hubs among the concepts: {'; '.join(hubs_told)}")
+        hubs = [f"{hub.cui} {hub.name or ''} ({hub.children:,} children)" for hub in found.hubs]
+        screen.print(f"hubs among the concepts: {'; '.join(hubs)}")
 
 
 def _show_grid(
     screen: Console,
-    what: str,
+    title: str,
     settings: Sequence[PairSetting] | Sequence[QuerySetting],
     cell: Callable[..., str],
     near: Callable[..., str] | None,
 ) -> None:
-    """One row for each H and n, one column for each λ."""
+    """Print a grid: a row for each H and n, a column for each λ."""
     lams = list(dict.fromkeys(setting.lam for setting in settings))
-    rows = table("graph", "n", *(["near"] if near else []), *(f"λ = {lam:g}" for lam in lams), title=what)
+    rows = table("graph", "n", *(["near"] if near else []), *(f"λ = {lam:g}" for lam in lams), title=title)
     for first in range(0, len(settings), len(lams)):
         here = settings[first : first + len(lams)]
         hubs = here[0].hubs
@@ -137,72 +137,89 @@ def _show_grid(
     screen.print(rows)
 
 
-def show_query(told: QueryExplanation) -> None:
-    """Both images side by side, where they stand, and what the ranking did."""
-    tell_merged({**told.pair_above.resolved.merged, **told.pair_below.resolved.merged})
+def print_query(result: QueryExplanation) -> None:
+    """Print both images side by side, their ranks, and their places in the ranking."""
+    note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
     screen = console()
-    screen.print(_verdict(told))
-    rows = table("image", "nn-IoU", "", "rank", "IoU", "rank", *(["rank in the ranking"] if told.ranked else []))
+    screen.print(_verdict(result))
+    rows = table("image", "nn-IoU", "", "rank", "IoU", "rank", *(["rank in the ranking"] if result.ranked else []))
     sides = (
-        (told.above, told.pair_above, told.nn_iou_above, told.iou_above, told.ranked and told.ranked.rank_above),
-        (told.below, told.pair_below, told.nn_iou_below, told.iou_below, told.ranked and told.ranked.rank_below),
+        (
+            result.above,
+            result.pair_above,
+            result.nn_iou_above,
+            result.iou_above,
+            result.ranked and result.ranked.rank_above,
+        ),
+        (
+            result.below,
+            result.pair_below,
+            result.nn_iou_below,
+            result.iou_below,
+            result.ranked and result.ranked.rank_below,
+        ),
     )
     for image, pair, nn_iou, iou, rank in sides:
-        listed = [] if told.ranked is None else ["not listed" if rank is None else f"{rank:,}"]
+        listed = [] if result.ranked is None else ["not listed" if rank is None else f"{rank:,}"]
         rows.add_row(
-            image, f"{nn_iou.gain:.4f}", f"= {pair.arithmetic}", _rank_told(nn_iou), f"{iou.gain:.4f}",
-            _rank_told(iou), *listed,
+            image, f"{nn_iou.gain:.4f}", f"= {pair.arithmetic}", _rank_text(nn_iou), f"{iou.gain:.4f}",
+            _rank_text(iou), *listed,
         )  # fmt: skip
     screen.print(rows)
-    screen.print(f"ranks in the ideal rankings of {counted(told.corpus, 'image')}, the query left out")
+    screen.print(f"ranks in the ideal rankings of {counted(result.corpus, 'image')}, the query left out")
     rows = table("concept", "query", "above", "below", "earns above", "earns below", "difference of gains")
-    through = [{c.cui: c for c in pair.concepts if c.match == "near"} for pair in (told.pair_above, told.pair_below)]
-    for concept in told.concepts:
-        held = ("✓" if held else "" for held in (concept.in_query, concept.in_above, concept.in_below))
+    through = [
+        {c.cui: c for c in pair.concepts if c.match == "near"} for pair in (result.pair_above, result.pair_below)
+    ]
+    for concept in result.concepts:
+        marks = ("✓" if held else "" for held in (concept.in_query, concept.in_above, concept.in_below))
         earned = (
-            "" if amount is None else f"{amount:g}" + _through_told(near.get(concept.cui))
+            "" if amount is None else f"{amount:g}" + _through(near.get(concept.cui))
             for amount, near in zip((concept.earned_above, concept.earned_below), through, strict=True)
         )
-        rows.add_row(f"{concept.cui} {concept.name or ''}".rstrip(), *held, *earned, f"{concept.difference:+.4f}")
+        rows.add_row(f"{concept.cui} {concept.name or ''}".rstrip(), *marks, *earned, f"{concept.difference:+.4f}")
     rows.add_section()
     rows.add_row(
-        "in all", "", "", "", told.pair_above.arithmetic, told.pair_below.arithmetic, f"{told.difference:+.4f}"
+        "in all", "", "", "", result.pair_above.arithmetic, result.pair_below.arithmetic, f"{result.difference:+.4f}"
     )
     screen.print(rows)
     screen.print("A concept adds what it earns, divided by the concepts of query and image together.")
-    if told.ranked is not None:
-        _show_ranked(screen, told, told.ranked)
-    pair = told.pair_above
-    screen.print(f"n = {pair.n}, λ = {pair.lam:g}, hops {direction_told(pair.direction)}")
+    if result.ranked is not None:
+        _show_ranked(screen, result, result.ranked)
+    pair = result.pair_above
+    screen.print(f"n = {pair.n}, λ = {pair.lam:g}, hops {direction_text(pair.direction)}")
     _show_release(screen, pair)
 
 
-def _through_told(near: ExplainedConcept | None) -> str:
-    """Through whom a concept earned λ."""
+def _through(near: ExplainedConcept | None) -> str:
+    """The concept of the other set through which this one earned λ."""
     if near is None:
         return ""
     partner = near.partners[0]
-    return f" through {partner.name or partner.cui}, {hops_told(partner.hops)}"
+    return f" through {partner.name or partner.cui}, {hops_text(partner.hops)}"
 
 
-def _verdict(told: QueryExplanation) -> str:
-    """Whether the question's premise holds."""
-    above, below = told.nn_iou_above, told.nn_iou_below
-    if told.difference > 0:
-        return f"{told.above} ranks above {told.below} for {told.query}: it gains {told.difference:.4f} more"
-    if told.difference < 0:
-        return f"{told.above} does not rank above {told.below} for {told.query}: it gains {-told.difference:.4f} less"
-    first = told.above if above.rank < below.rank else told.below
-    return f"{told.above} and {told.below} gain the same for {told.query}; {first} stands first by its name"
+def _verdict(result: QueryExplanation) -> str:
+    """The order of the two images, beside the order that the request supposes."""
+    above, below = result.nn_iou_above, result.nn_iou_below
+    if result.difference > 0:
+        return f"{result.above} ranks above {result.below} for {result.query}: it gains {result.difference:.4f} more"
+    if result.difference < 0:
+        return (
+            f"{result.above} does not rank above {result.below} for {result.query}: "
+            f"it gains {-result.difference:.4f} less"
+        )
+    first = result.above if above.rank < below.rank else result.below
+    return f"{result.above} and {result.below} gain the same for {result.query}; {first} stands first by its name"
 
 
-def _rank_told(standing: Standing) -> str:
+def _rank_text(standing: Standing) -> str:
     return f"{standing.rank:,}" + (f" ({standing.tied:,} tied)" if standing.tied else "")
 
 
-def _show_ranked(screen: Console, told: QueryExplanation, ranked: RankedPair) -> None:
+def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) -> None:
     rows = table("rank", "weight", "retrieved", "gain", "ideal", "gain", title=ranked.source)
-    marks = {told.above: " (above)", told.below: " (below)"}
+    marks = {result.above: " (above)", result.below: " (below)"}
     for rank in ranked.ranks:
         rows.add_row(
             str(rank.rank), f"{rank.weight:.4f}",
@@ -225,12 +242,12 @@ def _show_ranked(screen: Console, told: QueryExplanation, ranked: RankedPair) ->
         note(f"the ranking lists {counted(ranked.length, 'image')} for the query")
 
 
-def show_query_sensitivity(found: QuerySensitivity, told: QueryExplanation) -> None:
-    """Gains and ideal ranks of both images for each n and λ, and nn-CUI@K where there is a ranking."""
+def print_query_sensitivity(found: QuerySensitivity, result: QueryExplanation) -> None:
+    """Print gains and ideal ranks of both images for each n and λ, and nn-CUI@K where there is a ranking."""
     screen = console()
 
     def marked(setting: QuerySetting, text: str) -> str:
-        here = (setting.hubs, setting.n, setting.lam) == (None, told.pair_above.n, told.pair_above.lam)
+        here = (setting.hubs, setting.n, setting.lam) == (None, result.pair_above.n, result.pair_above.lam)
         return text + (" *" if here else "")
 
     def gains(setting: QuerySetting) -> str:
@@ -242,9 +259,9 @@ def show_query_sensitivity(found: QuerySensitivity, told: QueryExplanation) -> N
     def ranks(setting: QuerySetting) -> str:
         return marked(setting, f"{setting.rank_above:,} / {setting.rank_below:,}")
 
-    _show_grid(screen, f"nn-IoU of {told.above} and of {told.below}", found.settings, gains, None)
+    _show_grid(screen, f"nn-IoU of {result.above} and of {result.below}", found.settings, gains, None)
     _show_grid(screen, "their ranks in the ideal ranking", found.settings, ranks, None)
-    if told.ranked is not None:
+    if result.ranked is not None:
         _show_grid(
             screen, f"nn-CUI@{found.k}", found.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"), None
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the command line judges rankings by, and how it reads them where no concepts are given."""
+"""Judgements and labels of the command line, and rankings that are evaluated by them alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking
 
 
 def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -> None:
-    """Refuse labels beside concepts that tell labels."""
+    """Refuse two sources of labels."""
     if labels is not None and label_concepts is not None:
         raise typer.BadParameter("give either --labels or --label-concepts")
 
@@ -39,7 +39,7 @@ def check_without_concepts(measures: Iterable[Measure]) -> None:
     for measure in measures:
         if measure.kind == "concepts":
             raise InputError(
-                "a measure of concepts without concepts", column="measures", found=str(measure),
+                "a measure by concepts without concepts", column="measures", found=str(measure),
                 expected="the concepts of the images: --concepts FILE",
             )  # fmt: skip
 
@@ -54,11 +54,11 @@ def judged_ranking(
     similarity: Similarity | None,
     resources: Resources,
 ) -> Ranking | RankingInBlocks:
-    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.reading.read_ranking_in_blocks`."""
+    """Read a ranking of the queries in judgements or labels; arguments as `read_ranking_in_blocks`."""
     if qrels is not None:
         return read_run(path, tuple(qrels), depth=depth, ties=ties)
     if labels is None:
-        raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
+        raise typer.BadParameter("give --concepts, --qrels or --labels: relevance has to come from one of them")
     return read_ranking_in_blocks(
         path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
     )

@@ -1,4 +1,4 @@
-"""How long work is done: threads, memory, and a folder of finished blocks from which it goes on."""
+"""Options of a long run: threads, memory, progress bars, and a folder of finished blocks to resume from."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from cuihop.errors import OutputError
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 
-__all__ = ["EVALUATION", "RANKING", "WORK_PANEL", "CheckpointOption", "MemoryOption", "Work"]
+__all__ = ["EVALUATION", "RANKING", "RESOURCES_PANEL", "CheckpointOption", "MemoryOption", "Work"]
 
-WORK_PANEL = "The work"
+RESOURCES_PANEL = "Resources"
 RANKING, EVALUATION = "ranking.blocks", "evaluation.blocks"
 
 MemoryOption = Annotated[
     str,
     typer.Option(
         "--memory",
-        rich_help_panel=WORK_PANEL,
-        help="What the work may take beside the files read, such as 500MB. The numbers do not depend on it.",
+        rich_help_panel=RESOURCES_PANEL,
+        help="Memory beside the inputs, such as 500MB. Results do not depend on it.",
     ),
 ]
 
@@ -34,8 +34,8 @@ CheckpointOption = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint",
-        rich_help_panel=WORK_PANEL,
-        help="A folder for finished blocks: after an interrupt, the same command goes on from there.",
+        rich_help_panel=RESOURCES_PANEL,
+        help="Folder for finished blocks: after an interrupt, the same command resumes from there.",
     ),
     FileUse.WRITES_FOLDER,
 ]
@@ -43,10 +43,10 @@ CheckpointOption = Annotated[
 
 @dataclass(frozen=True)
 class Work:
-    """How the work is done; no number depends on it.
+    """Threads, memory and checkpoints of a run; no result depends on them.
 
     Attributes:
-        threads: how many at most; ``None`` for all cores. memory: what it may take. checkpoint: the folder.
+        threads: their maximum; ``None`` for all cores. memory: allowance beside the inputs. checkpoint: folder.
     """
 
     threads: int | None
@@ -59,10 +59,10 @@ class Work:
         return Resources(self.threads, self.memory, progress, path, keep_checkpoint=True)
 
     def prepare(self) -> None:
-        """Make the folder.
+        """Create the folder.
 
         Raises:
-            OutputError: it cannot be made.
+            OutputError: it cannot be created.
         """
         if self.checkpoint is None:
             return
@@ -72,8 +72,8 @@ class Work:
             raise OutputError(f"{self.checkpoint}: not a folder for checkpoints: {error.strerror or error}") from error
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[Callable[[str], Progress]]:
-        """The folder is made, and bars tell how far the work is: from what is being done to who is told of it.
+    def progress_bars(self) -> Iterator[Callable[[str], Progress]]:
+        """Create the folder, and open progress bars: the value maps the label of a bar to its progress callback.
 
         Raises:
             OutputError: as `prepare`.
@@ -82,18 +82,18 @@ class Work:
         try:
             with progress() as bar:
 
-                def telling(what: str) -> Progress:
-                    task = bar.add_task(what, total=None)
+                def bar_of(label: str) -> Progress:
+                    task = bar.add_task(label, total=None)
                     return lambda done, total: bar.update(task, completed=done, total=total)
 
-                yield telling
+                yield bar_of
         except KeyboardInterrupt:
             if self.checkpoint is not None:
-                note(f"finished blocks are in {self.checkpoint}; the same command goes on from there")
+                note(f"finished blocks are in {self.checkpoint}; the same command resumes from there")
             raise
 
     def finish(self) -> None:
-        """Everything is written: no block is needed any more. The folder goes too, if nothing else is in it."""
+        """Remove the finished blocks, and the folder if it is empty then."""
         if self.checkpoint is None:
             return
         for name in (RANKING, EVALUATION):

@@ -1,4 +1,4 @@
-"""``cuihop study``: the paper's study on a collection of images, as tables, figures and numbers in a folder."""
+"""``cuihop study``: the study of the paper on a collection of images, as tables, figures and numbers in a folder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
-from cuihop.cli.print_evaluation import account_of
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
+from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
-from cuihop.cli.run_options import WORK_PANEL, MemoryOption
+from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
-from cuihop.notebooks.table import Table
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
@@ -74,18 +73,18 @@ def study(
     label_concepts: Annotated[
         Path | None,
         typer.Option("--label-concepts", rich_help_panel=_FILES,
-                     help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ."),
+                     help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
     ] = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
         list[str] | None,
         typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
-                     help="Embeddings (.npy, ranked by cosine), or a ranking as evaluate reads it. May be repeated."),
+                     help="Embeddings (.npy, ranked by cosine), or a ranking, as for evaluate. May be repeated."),
         FileUse.READS,
     ] = None,
     cards: Annotated[
-        bool, typer.Option("--cards", help="A score card for each ranking, for cuihop compare.", rich_help_panel=_FILES)
+        bool, typer.Option("--cards", help="Write a score card of each ranking.", rich_help_panel=_FILES)
     ] = False,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw figures.", rich_help_panel=_FILES)] = True,
     only: Annotated[
@@ -94,34 +93,36 @@ def study(
                      rich_help_panel=_MEASURES),
     ] = None,
     n: Annotated[
-        int, typer.Option("--hops", "--n", "-n", min=0, help="n: concepts so near count.", rich_help_panel=_MEASURES)
+        int,
+        typer.Option("--hops", "--n", "-n", min=0, help="Hop threshold n of near concepts.",
+                     rich_help_panel=_MEASURES),
     ] = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
     unknown: Annotated[
         Unknown,
         typer.Option("--unknown", rich_help_panel=_MEASURES,
-                     help="Identifiers that the graph cannot use: refuse, or keep as near nothing but themselves."),
+                     help="Identifiers that the graph does not hold: refuse, or keep each, near nothing but itself."),
     ] = "error",
     empty_ideal: EmptyIdealOption = "zero",
     timed_queries: Annotated[
         int,
-        typer.Option("--timed-queries", min=1, help="Queries that plain Python is timed with.",
+        typer.Option("--timed-queries", min=1, help="Number of queries timed in plain Python.",
                      rich_help_panel=_MEASURES),
     ] = 5,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Of everything drawn by chance.", rich_help_panel=_MEASURES)
+        int, typer.Option("--seed", min=0, help="Seed of all random draws.", rich_help_panel=_MEASURES)
     ] = 0,
     threads: Annotated[
         int | None,
-        typer.Option("--threads", min=1, help="How many; all cores if not given.", show_default=False,
-                     rich_help_panel=WORK_PANEL),
+        typer.Option("--threads", min=1, help="Threads; all cores by default.", show_default=False,
+                     rich_help_panel=RESOURCES_PANEL),
     ] = None,
     memory: MemoryOption = DEFAULT_MEMORY,
     checkpoint: Annotated[
         Path | None,
-        typer.Option("--checkpoint", rich_help_panel=WORK_PANEL,
-                     help="A folder for what is finished: after an interrupt, the same command goes on from there."),
+        typer.Option("--checkpoint", rich_help_panel=RESOURCES_PANEL,
+                     help="Folder for finished parts: after an interrupt, the same command resumes from there."),
         FileUse.WRITES_FOLDER,
     ] = None,
     json: JsonOption = False,
@@ -140,11 +141,11 @@ def study(
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
     columns = {"image_column": image_column, "concept_column": concept_column}
     read = ImageConcepts.read(images, **columns)
-    known = labels_given(labels, label_concepts, columns)
-    parts = [part for part in wanted if known is not None or part != "ablation"]
+    label_table = labels_given(labels, label_concepts, columns)
+    parts = [part for part in wanted if label_table is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
         study_inputs = StudyInputs(
-            read, opened, known, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
+            read, opened, label_table, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
             seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
@@ -152,12 +153,12 @@ def study(
         machine = _machine(threads)
         before = time.perf_counter()
         first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
-        inputs = {"concepts": read.account, **({} if known is None else {"labels": known.account})}
+        inputs = {"concepts": read.account, **({} if label_table is None else {"labels": label_table.account})}
         if found.tables is not None:
             inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
-        own = [] if first is None else [line for line in account_of(first) if line not in first.inputs.values()]
+        own = [] if first is None else [line for line in summary_lines(first) if line not in first.inputs.values()]
         account = [*inputs.values(), *own]
-        write_study(folder, found, study_inputs, account, _machine_told(machine), plots=plots, cards=cards)
+        write_study(folder, found, study_inputs, account, _machine_text(machine), plots=plots, cards=cards)
         run = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),
             "started": started.isoformat(timespec="seconds"),
@@ -174,12 +175,12 @@ def study(
         tested = [dataclasses.asdict(each) for each in found.differences]
         print_json({**run, "out": str(out), "numbers": numbers, "differences": tested})
         return
-    if known is None:
+    if label_table is None:
         note("without --labels or --label-concepts there is no precision, and no ablation")
     if found.costs:
         tables.append(cost_table(found.costs))
     for each in tables:
-        _show(each)
+        print_table(each.header, each.lines, title=each.caption)
     screen = console()
     for line in account:
         screen.print(line)
@@ -204,7 +205,7 @@ def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:
 def _found(
     study_inputs: StudyInputs, parts: Sequence[Part], timed: int, checkpoint: Path | None
 ) -> tuple[StudyResults, dict[str, float], StudyCheckpoint]:
-    """What the parts find, the seconds of each, and what to clear away when it is written."""
+    """Results of the parts, the seconds of each, and the checkpoint to clear when they are written."""
     seconds: dict[str, float] = {}
 
     @contextmanager
@@ -217,33 +218,31 @@ def _found(
     try:
         with advised_on_unknown(), progress() as bar, StudyCheckpoint(checkpoint, study_inputs) as study_checkpoint:
 
-            def progress_of(what: str) -> Progress:
-                task = bar.add_task(what, total=None)
+            def bar_of(label: str) -> Progress:
+                task = bar.add_task(label, total=None)
                 return lambda done, total: bar.update(task, completed=done, total=total)
 
             if "tables" in parts:
                 with clocked("tables"):
-                    tables = cross_evaluation(study_inputs, progress_of, study_checkpoint)
-                    tested = differences(tables, study_inputs, progress_of)
-                    near = near_concepts(tables, study_inputs, progress_of)
+                    tables = cross_evaluation(study_inputs, bar_of, study_checkpoint)
+                    tested = differences(tables, study_inputs, bar_of)
+                    near = near_concepts(tables, study_inputs, bar_of)
                     found = StudyResults(tables, tested, near)
             if "ablation" in parts:
                 with clocked("ablation"):
-                    found = dataclasses.replace(
-                        found, ablation=list(ablation(study_inputs, progress_of, study_checkpoint))
-                    )
+                    found = dataclasses.replace(found, ablation=list(ablation(study_inputs, bar_of, study_checkpoint)))
             if "cost" in parts:
                 with clocked("cost"):
-                    found = dataclasses.replace(found, costs=costs(study_inputs, timed, progress_of))
+                    found = dataclasses.replace(found, costs=costs(study_inputs, timed, bar_of))
     except KeyboardInterrupt:
         if checkpoint is not None:
-            note(f"what is finished is in {checkpoint}; the same command goes on from there")
+            note(f"finished parts are in {checkpoint}; the same command resumes from there")
         raise
     return found, seconds, study_checkpoint
 
 
 def _machine(threads: int | None) -> dict[str, Any]:
-    """What the times were taken on."""
+    """The machine of the measured times."""
     return {
         "machine": platform.machine(),
         "system": platform.system(),
@@ -262,20 +261,9 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
-def _machine_told(machine: Mapping[str, Any]) -> str:
+def _machine_text(machine: Mapping[str, Any]) -> str:
     software = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"Measured on {machine['processor'] or machine['machine']}, {counted(machine['cores'], 'core')}, "
         f"{counted(machine['threads'], 'thread')}, {machine['system']}; {software}."
     )
-
-
-def _show(found: Table) -> None:
-    owners = [title for title, span in found.groups for _ in range(span)]
-    shown = table(
-        found.corner, *(f"{group} {column}".strip() for group, column in zip(owners, found.columns, strict=True)),
-        title=found.caption,
-    )  # fmt: skip
-    for title, cells in found.rows:
-        shown.add_row(title, *cells)
-    console().print(shown)

@@ -27,7 +27,7 @@ from cuihop.files.csv_text import write_csv
 from cuihop.files.text_lines import quoted
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
-from cuihop.notebooks.html_table import html_table
+from cuihop.notebooks.table import html_table
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:

@@ -15,18 +15,13 @@ __all__ = ["comparison_tables", "write_tables"]
 def comparison_tables(found: Comparison) -> list[Table]:
     """The means of the systems, and their differences."""
     return [
-        _table("means", "Means of each system over the queries that it was scored on.", found.means()),
-        _table("differences", f"Differences of means. {' '.join(map(_sentence, found.account()))}", found.table()),
+        Table.of("means", "Means of each system over the queries that it was scored on.", found.means()),
+        Table.of("differences", f"Differences of means. {' '.join(map(_sentence, found.account()))}", found.table()),
     ]
 
 
 def _sentence(line: str) -> str:
     return f"{line[0].upper()}{line[1:]}."
-
-
-def _table(name: str, caption: str, texts: Sequence[tuple[str, ...]]) -> Table:
-    (corner, *columns), *rows = texts
-    return Table(name, caption, corner, [("", len(columns))], columns, [(title, cells) for title, *cells in rows])
 
 
 def write_tables(path: Path, tables: Sequence[Table]) -> None:

@@ -1,1 +1,5 @@
 """Evaluation of rankings: by the concepts of the images, by labels, and by relevance judgements."""
+
+from cuihop.evaluation.result import Evaluation
+
+__all__ = ["Evaluation"]

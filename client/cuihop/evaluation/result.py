@@ -20,7 +20,7 @@ from cuihop.evaluation.relevance_names import relevance_name
 from cuihop.files.csv_text import write_csv
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
-from cuihop.notebooks.html_table import html_table
+from cuihop.notebooks.table import html_table
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:

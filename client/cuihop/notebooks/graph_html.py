@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.box_svg import boxes_svg
-from cuihop.notebooks.html_table import html_table
+from cuihop.notebooks.table import html_table
 
 __all__ = ["concept_html", "distances_html", "neighbourhood_html", "path_edges", "path_html", "path_places"]
 

@@ -1,12 +1,13 @@
-"""Tables of numbers in Markdown and in LaTeX (booktabs)."""
+"""Tables: one value behind the terminal, HTML, Markdown and LaTeX (booktabs)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
-__all__ = ["Table", "marked"]
+__all__ = ["Table", "html_table", "marked"]
 
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -48,16 +49,31 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[str]]]
 
-    def markdown(self) -> str:
-        """Markdown with a caption; a column's title begins with its group's."""
+    @classmethod
+    def of(cls, name: str, caption: str, texts: Sequence[Sequence[str]]) -> Table:
+        """A table without groups, from its header and its rows."""
+        (corner, *columns), *rows = texts
+        return cls(name, caption, corner, [("", len(columns))], columns, [(title, cells) for title, *cells in rows])
+
+    @property
+    def header(self) -> list[str]:
+        """Corner and columns; a column's title begins with its group's."""
         owners = [title for title, span in self.groups for _ in range(span)]
-        heads = [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
+        return [self.corner, *(f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True))]
+
+    @property
+    def lines(self) -> list[list[str]]:
+        """Rows with their titles."""
+        return [[title, *cells] for title, cells in self.rows]
+
+    def markdown(self) -> str:
+        """A caption and a table."""
         lines = [
             f"**{marked(self.caption)}**",
             "",
-            _piped([self.corner, *heads]),
-            "| --- |" + " ---: |" * len(heads),
-            *(_piped([title, *cells]) for title, cells in self.rows),
+            _piped(self.header),
+            "| --- |" + " ---: |" * len(self.columns),
+            *map(_piped, self.lines),
         ]
         return "\n".join(lines) + "\n"
 
@@ -82,7 +98,7 @@ class Table:
             *grouped,
             " & ".join(map(_escaped, [self.corner, *self.columns])) + r" \\",
             r"\midrule",
-            *(" & ".join(map(_escaped, [title, *cells])) + r" \\" for title, cells in self.rows),
+            *(" & ".join(map(_escaped, line)) + r" \\" for line in self.lines),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -103,3 +119,17 @@ def _escaped(text: str) -> str:
     """Escape a text for LaTeX, with n and λ in formula style."""
     plain = "".join(_LATEX.get(sign, sign) for sign in text)
     return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of texts; its header may be empty.
+
+    >>> html_table(["p"], [["< 0.05"]])
+    '<table><tr><th>p</th></tr><tr><td>&lt; 0.05</td></tr></table>'
+    """
+    lines = [("th", header), *(("td", row) for row in rows)]
+    return "<table>" + "".join(_line(kind, cells) for kind, cells in lines if cells) + "</table>"
+
+
+def _line(kind: str, cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"

@@ -1,1 +1,5 @@
 """Relevance between the images of a collection: concept sets, gains, and rankings made from them."""
+
+from cuihop.relevance.baselines import random_ranking, top_k
+
+__all__ = ["random_ranking", "top_k"]

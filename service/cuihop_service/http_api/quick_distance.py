@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
+from cuihop import answer_fields
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
 from cuihop_service.admission import RequestInfo
@@ -179,7 +180,7 @@ class QuickDistance:
         except Exception:
             _log.exception("an answer failed")
             return RawResponse.of(fault_response(info.request_id))
-        body = response_models.written(answer, response_models.distance_fields(answer.value, **fields))
+        body = response_models.written(answer, answer_fields.distance_fields(answer.value, **fields))
         headers = (
             (b"x-request-id", info.request_id.encode("latin-1")),
             (b"etag", tag.encode("latin-1")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,8 +11,8 @@ import orjson
 from pydantic import BaseModel, Field
 
 import cuihop
-from cuihop.graph import Concept, DistancePack, Distances, Neighbourhood, Path, Resolution, SearchHit
-from cuihop.measures.nn_iou import ConceptOverlap
+from cuihop import answer_fields
+from cuihop.graph import DistancePack, Distances
 from cuihop.resources.interruption import check_interruption
 from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.graph_holder import ServedGraph
@@ -33,17 +33,10 @@ __all__ = [
     "RelevancesBody",
     "ResolutionsBody",
     "SearchBody",
-    "concept_fields",
-    "distance_fields",
     "distances_fields",
-    "neighbourhood_fields",
     "pack_fields",
-    "path_fields",
     "release_fields",
-    "relevance_fields",
-    "resolution_fields",
     "row_fields",
-    "search_fields",
     "written",
 ]
 
@@ -61,98 +54,14 @@ def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
 # Rendering
 
 
-def distance_fields(hops: int | None, a: str, b: str, direction: str, max_hops: int | None) -> dict[str, Any]:
-    """One distance."""
-    return {"a": a, "b": b, "hops": hops, "direction": direction, "max_hops": max_hops}
-
-
 def distances_fields(answer: Answer[Distances]) -> dict[str, Any]:
     """A batch of distances."""
-    found = answer.value
-    return {
-        "hops": found.hops if found.reached.all() else found.to_list(),
-        "direction": found.direction,
-        "max_hops": found.max_hops,
-        "from_cache": answer.from_cache,
-    }
-
-
-def path_fields(
-    found: tuple[Path | None, Sequence[str | None]], a: str, b: str, direction: str, max_hops: int | None
-) -> dict[str, Any]:
-    """A path with names."""
-    path, names = found
-    concepts: list[dict[str, Any]] | None = None
-    if path is not None:
-        concepts = [{"cui": path.start, "name": names[0]}]
-        concepts += [
-            {"cui": step.cui, "name": name, "relation": step.relation, "sabs": step.sabs}
-            for step, name in zip(path.steps, names[1:], strict=True)
-        ]
-    hops = None if path is None else path.hops
-    return {**distance_fields(hops, a, b, direction, max_hops), "path": concepts}
-
-
-def neighbourhood_fields(found: Neighbourhood) -> dict[str, Any]:
-    """The concepts around one centre."""
-    return {
-        "cui": found.cui,
-        "neighbours": [{"cui": n.cui, "hops": n.hops} for n in found],
-        "total": found.total,
-        "truncated": found.truncated,
-    }
-
-
-def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
-    """Overlap of two sets, with its reasons."""
-    return {
-        "iou": overlap.iou,
-        "nn_iou": overlap.nn_iou,
-        "shared": sorted(overlap.shared),
-        "related": [
-            {"cui": r.cui, "side": r.side, "witnesses": [{"cui": w.cui, "hops": w.hops} for w in r.witnesses]}
-            for r in overlap.related
-        ],
-        "union": len(overlap.A | overlap.B),
-        "isolated": sorted(overlap.resolved.isolated),
-        "n": overlap.n,
-        "lambda": overlap.lam,
-        "direction": overlap.direction,
-    }
+    return {**answer_fields.distances_fields(answer.value), "from_cache": answer.from_cache}
 
 
 def row_fields(row: RelevanceRow) -> dict[str, Any]:
     """The relevance of one set to each of many."""
     return {"iou": row.iou, "nn_iou": row.nn_iou, "isolated": row.isolated}
-
-
-def search_fields(hits: Sequence[SearchHit]) -> dict[str, Any]:
-    """Concepts found by name."""
-    return {"hits": [{"cui": h.cui, "name": h.name, "matched": h.matched} for h in hits]}
-
-
-def concept_fields(concept: Concept) -> dict[str, Any]:
-    """One concept as the release describes it."""
-    return {
-        "cui": concept.cui,
-        "name": concept.name,
-        "synonyms": concept.synonyms,
-        "semantic_types": [{"tui": tui, "name": name} for tui, name in concept.semantic_types],
-        "parents": concept.parents,
-        "children": concept.children,
-        "definitions": [{"sab": definition.sab, "text": definition.text} for definition in concept.definitions],
-        "sabs": concept.sabs,
-    }
-
-
-def resolution_fields(resolution: Resolution) -> dict[str, Any]:
-    """Resolution of one identifier."""
-    return {
-        "asked": resolution.requested,
-        "status": resolution.status,
-        "cui": resolution.cui,
-        "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],
-    }
 
 
 def pack_fields(pack: DistancePack) -> dict[str, Any]:
@@ -179,16 +88,8 @@ def _in_parts(numbers: npt.NDArray[np.integer]) -> orjson.Fragment:
 
 def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[str, Any]:
     """The release that is served, its source, and the limits of the service."""
-    release = served.release
     return {
-        "name": release.name,
-        "digest": release.digest,
-        "relations": release.relations,
-        "sabs": release.sabs,
-        "identifiers": release.identifiers,
-        "concepts": release.concepts,
-        "edges": release.edges,
-        "source": release.source,
+        **answer_fields.release_fields(served.release),
         "indexed": served.index is not None,
         "names": names,
         "limits": {

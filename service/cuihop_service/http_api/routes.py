@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
 from cuihop.graph import Direction
 from cuihop_service.http_api import response_models
@@ -89,7 +90,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "distance",
             lambda context: core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
-            lambda answer: response_models.distance_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: answer_fields.distance_fields(answer.value, a, b, direction, max_hops),
             quick=core.is_quick(),
             release=release,
         )
@@ -150,7 +151,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "path",
             lambda context: core.path(a, b, direction=direction, max_hops=max_hops, context=context),
-            lambda answer: response_models.path_fields(answer.value, a, b, direction, max_hops),
+            lambda answer: answer_fields.path_fields(*answer.value, a, b, direction, max_hops),
             release=release,
         )
 
@@ -169,7 +170,7 @@ def routes(responder: Responder) -> APIRouter:
             "neighbourhood",
             lambda context: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context),
             lambda answer: {
-                **response_models.neighbourhood_fields(answer.value[0]),
+                **answer_fields.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
                 "direction": direction,
             },
@@ -186,7 +187,7 @@ def routes(responder: Responder) -> APIRouter:
                 question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, context=context
             ),
             lambda answer: {
-                "neighbourhoods": [response_models.neighbourhood_fields(found) for found in answer.value],
+                "neighbourhoods": [answer_fields.neighbourhood_fields(found) for found in answer.value],
                 "hops": question.hops,
                 "direction": question.direction,
             },
@@ -211,7 +212,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "set_relevance",
             lambda context: core.set_relevance(question.a, question.b, **question.rule, context=context),
-            lambda answer: response_models.relevance_fields(answer.value),
+            lambda answer: answer_fields.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
 
@@ -238,7 +239,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "search",
             lambda context: core.search(text, limit=limit, context=context),
-            lambda answer: response_models.search_fields(answer.value),
+            lambda answer: answer_fields.search_fields(answer.value),
             scope="names",
             release=release,
         )
@@ -251,7 +252,7 @@ def routes(responder: Responder) -> APIRouter:
             "get_concept",
             lambda context: core.concepts([cui], context=context),
             lambda answer: {
-                **response_models.concept_fields(answer.value.concepts[0]),
+                **answer_fields.concept_fields(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
             },
             release=release,
@@ -265,7 +266,7 @@ def routes(responder: Responder) -> APIRouter:
             "get_concept",
             lambda context: core.concepts(question.cuis, names_only=question.names_only, context=context),
             lambda answer: {
-                "concepts": [response_models.concept_fields(found) for found in answer.value.concepts],
+                "concepts": [answer_fields.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
             },
             size=len(question.cuis),
@@ -278,7 +279,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "resolve",
             lambda context: core.resolve(question.cuis, context=context),
-            lambda answer: {"resolutions": [response_models.resolution_fields(found) for found in answer.value]},
+            lambda answer: {"resolutions": [answer_fields.resolution_fields(found) for found in answer.value]},
             size=len(question.cuis),
         )
 

@@ -1,4 +1,4 @@
-"""What an evaluation says of its images and rankings, and what it refuses."""
+"""Results of an evaluation: tables, counts of images and rankings, refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuihop import SnapshotGraph, scored_ranking
+from cuihop import SnapshotGraph
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
@@ -20,6 +20,7 @@ from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
 from cuihop.measures import Measure
 from cuihop.measures.nearness import Nearness
+from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.baselines import random_ranking, top_k
 from example_graph import UNKNOWN, example_graph

@@ -1,0 +1,109 @@
+"""``--json`` and HTTP give one operation the same fields, with the same values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import urllib3
+
+from cuihop_server import RunningService, running_service
+from example_graph import example_graph
+from program_run import Run
+
+HTTP_ONLY = {"tier", "names_hidden"}
+
+
+class Operation(NamedTuple):
+    """One operation of both doors, and the fields that only the command has."""
+
+    command: list[str]
+    path: str
+    question: dict[str, Any]
+    added: frozenset[str] = frozenset()
+
+
+LISTS = {"a": ["C0006121", "C0042449", "C9999999"], "b": ["C0006104", "C9000904", "C0006121"], "unknown": "isolated"}
+
+OPERATIONS = [
+    Operation(["distance", "C9000901", "C0018670"], "distance", {"a": "C9000901", "b": "C0018670"}),
+    Operation(
+        ["distance", "C0006121", "C0018670", "--max-hops", "2", "--direction", "up"], "distance",
+        {"a": "C0006121", "b": "C0018670", "max_hops": 2, "direction": "up"},
+    ),
+    Operation(["path", "C0006121", "C0018670"], "path", {"a": "C0006121", "b": "C0018670"}),
+    Operation(["path", "C0006121", "C0003483"], "path", {"a": "C0006121", "b": "C0003483"}),
+    Operation(
+        ["neighbours", "C9000904", "--hops", "2", "--limit", "3"], "neighbourhood",
+        {"cui": "C9000904", "hops": 2, "limit": 3}, frozenset({"name"}),
+    ),
+    Operation(
+        ["descendants", "C0007226", "--hops", "1"], "neighbourhood",
+        {"cui": "C0007226", "hops": 1, "direction": "down"}, frozenset({"name"}),
+    ),
+    Operation(["search", "brain"], "search", {"text": "brain"}),
+    Operation(["concept", "C0005847"], "concept", {"cui": "C0005847"}, frozenset({"parent_cuis"})),
+    Operation(
+        ["nn-iou", ";".join(LISTS["a"]), ";".join(LISTS["b"]), "--unknown", "isolated"], "relevance", LISTS,
+        frozenset({"A", "B", "names", "unknown", "retired", "upper_case"}),
+    ),
+    Operation(["info"], "release", {}, frozenset({"address"})),
+]  # fmt: skip
+
+HTTP_ALONE = {
+    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions"),
+}
+"""Batches and what programs need; the command line has no such operation, or writes files instead."""
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    with running_service(example_graph()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("json") / "example.cuihop"
+    example_graph().save(path)
+    return path
+
+
+def without(answer: Any, added: Collection[str]) -> Any:
+    """An answer without fields that one door adds, in nested objects too."""
+    if isinstance(answer, list):
+        return [without(item, added) for item in answer]
+    if isinstance(answer, dict):
+        return {name: without(value, added) for name, value in answer.items() if name not in added}
+    return answer
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: " ".join(operation.command))
+def test_the_command_and_http_give_the_same_fields(
+    operation: Operation, service: RunningService, snapshot: Path, program: Run
+) -> None:
+    url = f"{service.http}/v1/{operation.path}"
+    if operation.path == "relevance":
+        over_http = urllib3.request("POST", url, json=operation.question).json()
+    else:
+        over_http = urllib3.request("GET", url, fields=operation.question).json()
+    address = [service.http] if operation.command == ["info"] else ["--graph", str(snapshot)]
+    printed = json.loads(program(*operation.command, *address, "--json").out)
+    if operation.command == ["info"]:
+        # The client keeps the limits that it heeds.
+        over_http["limits"] = {name: over_http["limits"][name] for name in printed["limits"]}
+    else:
+        assert printed["release_name"] == example_graph().release.name
+        del printed["release_name"]
+    for field in operation.added:
+        assert without(printed, {field}) != printed, f"{field} is not added"
+    assert without(printed, operation.added) == without(over_http, HTTP_ONLY)
+
+
+def test_every_operation_over_http_is_compared_or_has_no_command(service: RunningService) -> None:
+    paths = urllib3.request("GET", f"{service.http}/openapi.json").json()["paths"]
+    offered = {path.removeprefix("/v1/") for path in paths if path.startswith("/v1/")}
+    assert offered == {operation.path for operation in OPERATIONS} | HTTP_ALONE
