@@ -142,7 +142,7 @@ def test_a_neighbourhood_that_was_cut_says_so_and_a_long_one_is_shortened() -> N
     graph = SnapshotGraph.of([(f"C{i:07d}", "C0000000") for i in range(1, 80)], concepts=["C9999999"])
     (cut,) = graph.neighbours(["C0000000"], limit=25)
     text = words(cut._repr_html_())
-    assert "79 concepts within 1 hop of C0000000, either way; the nearest 25 are held" in text
+    assert "79 concepts within 1 hop of C0000000, either way; the nearest 25 are listed" in text
     assert text.endswith("C0000020 … and 5 more")
     (alone,) = graph.neighbours(["C9999999"], hops=None)
     assert Seen(alone._repr_html_()).elements == ["p"]
