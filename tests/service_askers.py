@@ -18,7 +18,7 @@ from cuihop.remote.statuses import status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 
 TIERS = {pb.TIER_CACHE: "cache", pb.TIER_INDEX: "index", pb.TIER_CYPHER: "cypher"}
 DIRECTIONS = {"any": pb.DIRECTION_ANY, "up": pb.DIRECTION_UP, "down": pb.DIRECTION_DOWN}
@@ -96,7 +96,7 @@ class CoreAsker(Asker):
 
     def _fields(self, make: Any, fields: Any) -> dict[str, Any]:
         try:
-            answer = make(Call())
+            answer = make(RequestContext())
         except CuihopError as error:
             status = status_of(error)
             details: dict[str, Any] = {}
@@ -111,7 +111,7 @@ class CoreAsker(Asker):
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda context: self._core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda hops: {"hops": hops},
         )
 
@@ -119,7 +119,7 @@ class CoreAsker(Asker):
         self, pairs: Sequence[tuple[str, str]], direction: str = "any", max_hops: int | None = None
     ) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.distances(pairs, direction=direction, max_hops=max_hops, call=call),
+            lambda context: self._core.distances(pairs, direction=direction, max_hops=max_hops, context=context),
             lambda found: {"hops": found.to_list()},
         )
 
@@ -132,20 +132,22 @@ class CoreAsker(Asker):
             return {"path": list(zip(path.cuis, names, relations, strict=True))}
 
         return self._fields(
-            lambda call: self._core.path(a, b, direction=direction, max_hops=max_hops, call=call), fields
+            lambda context: self._core.path(a, b, direction=direction, max_hops=max_hops, context=context), fields
         )
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
     ) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.neighbourhoods(cuis, hops=hops, direction=direction, limit=limit, call=call),
+            lambda context: self._core.neighbourhoods(
+                cuis, hops=hops, direction=direction, limit=limit, context=context
+            ),
             lambda found: {"around": [(f.cui, [(n.cui, n.hops) for n in f], f.total) for f in found]},
         )
 
     def relevance(self, a: Sequence[str], b: Sequence[str], **rule: Any) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.set_relevance(a, b, call=call, **rule),
+            lambda context: self._core.set_relevance(a, b, context=context, **rule),
             lambda o: {
                 "iou": o.iou,
                 "nn_iou": o.nn_iou,
@@ -158,33 +160,33 @@ class CoreAsker(Asker):
 
     def relevances(self, query: Sequence[str], corpus: Sequence[Sequence[str]], **rule: Any) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.relevances(query, corpus, call=call, **rule),
+            lambda context: self._core.relevances(query, corpus, context=context, **rule),
             lambda row: {"iou": list(row.iou), "nn_iou": list(row.nn_iou), "isolated": list(row.isolated)},
         )
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.search(text, limit=limit, call=call),
+            lambda context: self._core.search(text, limit=limit, context=context),
             lambda hits: {"hits": [(h.cui, h.name, h.matched) for h in hits]},
         )
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.concepts(cuis, names_only=names_only, call=call),
-            lambda records: {
-                "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in records.concepts]
+            lambda context: self._core.concepts(cuis, names_only=names_only, context=context),
+            lambda known: {
+                "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in known.concepts]
             },
         )
 
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.resolve(cuis, call=call),
-            lambda found: {"resolutions": [(r.requested, r.status, r.cui, list(r.candidates)) for r in found]},
+            lambda context: self._core.resolve(cuis, context=context),
+            lambda found: {"resolutions": [(r.asked, r.status, r.cui, list(r.candidates)) for r in found]},
         )
 
     def pack(self, cuis: Sequence[str], hops: int, direction: str = "any") -> dict[str, Any]:
         return self._fields(
-            lambda call: self._core.pack(cuis, hops=hops, direction=direction, call=call),
+            lambda context: self._core.pack(cuis, hops=hops, direction=direction, context=context),
             lambda p: {"cuis": list(p.cuis), "lengths": (p.indptr[1:] - p.indptr[:-1]).tolist(),
                        "columns": p.indices.tolist(), "hops": p.hops.tolist()},
         )  # fmt: skip

@@ -85,7 +85,7 @@ _HOMES = {
     "nn_cui_at_k": "cuihop.evaluation.at_k",
     "nn_iou": "cuihop.measures",
     "random_ranking": "cuihop.relevance.baselines",
-    "read_ranking": "cuihop.rankings.ranking",
+    "read_ranking": "cuihop.rankings.reading",
     "scored_ranking": "cuihop.rankings.in_memory",
     "top_k": "cuihop.relevance.baselines",
 }

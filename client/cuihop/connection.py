@@ -35,11 +35,7 @@ def connect(address: str) -> ConceptGraph:
     if is_remote_address(address):
         from cuihop.remote.graph import RemoteGraph
 
-        try:
-            return RemoteGraph.open(address)
-        except ModuleNotFoundError as error:
-            missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[remote]'"
-            raise ModuleNotFoundError(missing, name=error.name) from None
+        return RemoteGraph.open(address)
     if scheme := scheme_of(address):
         raise InputError(
             "no graph can be reached by this kind of address",

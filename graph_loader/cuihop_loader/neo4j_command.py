@@ -139,10 +139,10 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
 def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
     """Changes since the release that readers have; ``None`` where they have none."""
     from cuihop.neo4j_graph.projection import projected_sections
-    from cuihop.neo4j_graph.schema import store as store_of
+    from cuihop.neo4j_graph.schema import database_state
     from cuihop.snapshot.release_difference import release_difference
 
-    found = store_of(connection)
+    found = database_state(connection)
     if found is None or found.active is None:
         return None
     return release_difference(projected_sections(connection, found.active, with_names=False), sections)

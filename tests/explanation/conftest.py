@@ -1,4 +1,4 @@
-"""What the tests of explanations share."""
+"""Fixture of the tests of explanations."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import pytest
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import Grid
 from cuihop.rankings.ranking import Similarity
 from cuihop_server import running_service
 from example_graph import example_graph
@@ -68,7 +69,7 @@ release example, digest {example_graph().release.digest[:12]}
     )
 
 
-def test_ties_retired_identifiers_and_what_is_beyond_the_look_are_told(run: Run) -> None:
+def test_ties_retired_identifiers_and_partners_beyond_look_are_printed(run: Run) -> None:
     done = run("concepts", "C9000901;C0006121", "C0042449;C0003842;C0005847", "--look", "0")
     assert "1  C0042449 Veins (given as C9000901, retired)" in done.out
     assert "C0005847 Blood vessels: 1 hop from C0042449 Veins" in done.out
@@ -80,11 +81,11 @@ def test_ties_retired_identifiers_and_what_is_beyond_the_look_are_told(run: Run)
 
 def test_a_pair_as_json_is_the_explanation(run: Run) -> None:
     done = run("pair", "images.csv", "query", "near", "--json", "-n", "2", "--lambda", "0.2", "--direction", "up")
-    told = explain_pair(
+    expected = explain_pair(
         IMAGES["query"], IMAGES["near"], example_graph(), 2, 0.2, "up", titles=("query", "near")
     ).as_dict()
     inputs = {"concepts": "images.csv: 5 images, 8 concepts, 0 malformed"}
-    assert json.loads(done.out) == {**told, "sensitivity": None, "picture": None, "inputs": inputs}
+    assert json.loads(done.out) == {**expected, "sensitivity": None, "picture": None, "inputs": inputs}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_the_other_image_may_stand_in_another_file(run: Run) -> None:
 
 def test_sensitivity_of_a_pair(run: Run) -> None:
     done = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1", "--hubs", "4", "--json")
-    varied = sensitivity_of_pair(IMAGES["query"], IMAGES["near"], example_graph(), hubs=[1, 4])
+    varied = sensitivity_of_pair(IMAGES["query"], IMAGES["near"], example_graph(), Grid(hubs=[1, 4]))
     assert json.loads(done.out)["sensitivity"] == varied.as_dict()
     for_people = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1").out
     assert "0.6667 *" in for_people
@@ -165,10 +166,10 @@ def test_a_query_as_json_is_the_explanation(run: Run) -> None:
         "--sensitivity", "--json",
     )  # fmt: skip
     ranking = read_ranking("run.txt", tuple(IMAGES))
-    asked = {"above": "near", "below": "exact", "ranking": ranking, "k": 3}
-    told = explain_query(ImageConcepts.read("images.csv"), "query", example_graph(), **asked)  # type: ignore[arg-type]
-    varied = sensitivity_of_query(IMAGES, "query", example_graph(), **asked)  # type: ignore[arg-type]
-    assert json.loads(done.out) == {**told.as_dict(), "sensitivity": varied.as_dict(), "picture": None}
+    options = {"above": "near", "below": "exact", "ranking": ranking, "k": 3}
+    expected = explain_query(ImageConcepts.read("images.csv"), "query", example_graph(), **options)  # type: ignore[arg-type]
+    varied = sensitivity_of_query(IMAGES, "query", example_graph(), **options)  # type: ignore[arg-type]
+    assert json.loads(done.out) == {**expected.as_dict(), "sensitivity": varied.as_dict(), "picture": None}
 
 
 def test_sensitivity_of_a_query_for_people(run: Run) -> None:
@@ -236,18 +237,29 @@ def test_a_query_of_a_system_that_is_given_by_its_embeddings(run: Run) -> None:
     vectors = np.random.default_rng(3).normal(size=(len(IMAGES), 4))
     np.save("vectors.npy", vectors)
     np.save("codes.npy", (vectors > 0).astype(np.uint8))
-    asked = ("query", "images.csv", "query", "--above", "exact", "--below", "far", "--unknown", "isolated", "--json")
+    arguments = (
+        "query",
+        "images.csv",
+        "query",
+        "--above",
+        "exact",
+        "--below",
+        "far",
+        "--unknown",
+        "isolated",
+        "--json",
+    )
     ways: list[tuple[str, Similarity]] = [("vectors.npy", "cosine"), ("vectors.npy", "dot"), ("codes.npy", "hamming")]
     for file, similarity in ways:
-        done = run(*asked, "--ranking", file, "--similarity", similarity)
+        done = run(*arguments, "--ranking", file, "--similarity", similarity)
         assert (done.code, done.err) == (0, "")
-        told = json.loads(done.out)["ranking"]
+        ranked = json.loads(done.out)["ranking"]
         whole = read_ranking(file, tuple(IMAGES), depth=len(IMAGES), similarity=similarity)["query"]
-        assert told["length"] == len(IMAGES) - 1
-        assert (told["rank_above"], told["rank_below"]) == (whole.index("exact") + 1, whole.index("far") + 1)
-        assert [rank["image"] for rank in told["ranks"]] == list(whole)
+        assert ranked["length"] == len(IMAGES) - 1
+        assert (ranked["rank_above"], ranked["rank_below"]) == (whole.index("exact") + 1, whole.index("far") + 1)
+        assert [rank["image"] for rank in ranked["ranks"]] == list(whole)
     np.save("corpus.npy", vectors[1:])
     Path("held.csv").write_text("\n".join(["ID,CUIs", *(f"{i},{c}" for i, c in list(IMAGES.items())[1:])]) + "\n")
-    done = run(*asked, "--corpus", "held.csv", "--ranking", "vectors.npy", "--corpus-embeddings", "corpus.npy")
+    done = run(*arguments, "--corpus", "held.csv", "--ranking", "vectors.npy", "--corpus-embeddings", "corpus.npy")
     assert json.loads(done.out)["ranking"]["length"] == len(IMAGES) - 1
-    assert run(*asked, "--ranking", "run.txt", "--similarity", "cosine").code == 3
+    assert run(*arguments, "--ranking", "run.txt", "--similarity", "cosine").code == 3

@@ -1,4 +1,4 @@
-"""Why a pair has the nn-IoU it has: against worked values, the literal algorithm, and a literal look at the graph."""
+"""Explanations of a pair: against worked values, the literal algorithm, and literal searches of the graph."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def of(explanation: Explanation, cui: str) -> ExplainedConcept:
 
 
 def test_veins_and_blood_vessels_earn_half_each(graph: ConceptGraph) -> None:
-    told = explain_pair(VEINS, VESSELS, graph)
-    assert (told.iou, told.nn_iou, told.arithmetic) == (0.0, 0.5, "(0 + 0.5 · 2) / 2")
-    assert (told.shared, told.near, told.union) == (0, 2, 2)
-    of_veins, of_vessels = told.concepts
+    explanation = explain_pair(VEINS, VESSELS, graph)
+    assert (explanation.iou, explanation.nn_iou, explanation.arithmetic) == (0.0, 0.5, "(0 + 0.5 · 2) / 2")
+    assert (explanation.shared, explanation.near, explanation.union) == (0, 2, 2)
+    of_veins, of_vessels = explanation.concepts
     assert (of_veins.name, of_veins.side, of_veins.match, of_veins.earned) == ("Veins", "A", "near", 0.5)
     assert [(p.cui, p.name, p.hops) for p in of_veins.partners] == [(VESSELS, "Blood vessels", 1)]
     assert [(p.cui, p.relation) for p in of_veins.path] == [(VEINS, None), (VESSELS, "parent")]
@@ -41,19 +41,19 @@ def test_veins_and_blood_vessels_earn_half_each(graph: ConceptGraph) -> None:
 
 
 def test_a_shared_concept_may_be_the_near_one(graph: ConceptGraph) -> None:
-    told = explain_pair([VESSELS, VEINS], [VESSELS, HEAD], graph)  # x, y and x, z of METRICS
-    assert (told.nn_iou, told.arithmetic) == (0.5, "(1 + 0.5 · 1) / 3")
-    assert [(c.cui, c.match, c.earned) for c in told.concepts] == [
+    explanation = explain_pair([VESSELS, VEINS], [VESSELS, HEAD], graph)  # x, y and x, z of METRICS
+    assert (explanation.nn_iou, explanation.arithmetic) == (0.5, "(1 + 0.5 · 1) / 3")
+    assert [(c.cui, c.match, c.earned) for c in explanation.concepts] == [
         (VESSELS, "exact", 1.0), (VEINS, "near", 0.5), (HEAD, "none", 0.0),
     ]  # fmt: skip
-    assert of(told, VESSELS).path == () == of(told, VESSELS).partners
-    assert of(told, HEAD).partners == ()  # no path at all
+    assert of(explanation, VESSELS).path == () == of(explanation, VESSELS).partners
+    assert of(explanation, HEAD).partners == ()  # no path at all
 
 
-def test_what_earned_nothing_says_how_far_its_nearest_is(graph: ConceptGraph) -> None:
-    told = explain_pair([STEM], [HEAD, ARTERIES], graph)
-    assert [(p.cui, p.hops) for p in of(told, STEM).partners] == [(HEAD, 3)]
-    assert of(told, STEM).match == "none"
+def test_a_concept_that_earned_nothing_has_its_nearest_partner(graph: ConceptGraph) -> None:
+    explanation = explain_pair([STEM], [HEAD, ARTERIES], graph)
+    assert [(p.cui, p.hops) for p in of(explanation, STEM).partners] == [(HEAD, 3)]
+    assert of(explanation, STEM).match == "none"
     assert explain_pair([STEM], [HEAD], graph, look=1).concepts[0].partners == ()  # beyond n + look
     assert explain_pair([STEM], [HEAD], graph, look=2).concepts[0].partners[0].hops == 3
     assert explain_pair([STEM], [HEAD], graph, 3).nn_iou == 0.5
@@ -61,13 +61,13 @@ def test_what_earned_nothing_says_how_far_its_nearest_is(graph: ConceptGraph) ->
     assert [(p.cui, p.relation) for p in path] == [(STEM, None), (BRAIN, "parent"), (ROOT, "parent"), (HEAD, "child")]
 
 
-def test_ties_are_told_and_the_first_by_identifier_is_shown(graph: ConceptGraph) -> None:
-    told = explain_pair([VESSELS], [VEINS, ARTERIES, AORTA], graph, 2)
-    vessels = of(told, VESSELS)
+def test_ties_are_partners_and_the_first_by_identifier_has_the_path(graph: ConceptGraph) -> None:
+    explanation = explain_pair([VESSELS], [VEINS, ARTERIES, AORTA], graph, 2)
+    vessels = of(explanation, VESSELS)
     assert [(p.cui, p.hops) for p in vessels.partners] == [(ARTERIES, 1), (VEINS, 1), (AORTA, 2)]
     assert [p.cui for p in vessels.nearest] == [ARTERIES, VEINS]
     assert vessels.path[-1].cui == ARTERIES
-    assert [p.cui for p in of(told, AORTA).path] == [VESSELS, ARTERIES, AORTA]
+    assert [p.cui for p in of(explanation, AORTA).path] == [VESSELS, ARTERIES, AORTA]
 
 
 def test_direction_goes_from_a_to_b(graph: ConceptGraph) -> None:
@@ -80,15 +80,19 @@ def test_direction_goes_from_a_to_b(graph: ConceptGraph) -> None:
 
 def test_identifiers_outside_the_graph_match_only_themselves(graph: ConceptGraph) -> None:
     a = ["C9000901", UNKNOWN, "C9000902", "C0000000", ISOLATED]
-    told = explain_pair(a, [VEINS, UNKNOWN], graph, unknown="isolated")
-    assert (of(told, VEINS).match, of(told, VEINS).given) == ("exact", ("C9000901",))
-    assert (of(told, UNKNOWN).match, of(told, UNKNOWN).outside, of(told, UNKNOWN).name) == ("exact", "unknown", None)
-    assert (of(told, "C9000902").match, of(told, "C9000902").outside) == ("none", "retired")
+    explanation = explain_pair(a, [VEINS, UNKNOWN], graph, unknown="isolated")
+    assert (of(explanation, VEINS).match, of(explanation, VEINS).given) == ("exact", ("C9000901",))
+    assert (of(explanation, UNKNOWN).match, of(explanation, UNKNOWN).outside, of(explanation, UNKNOWN).name) == (
+        "exact",
+        "unknown",
+        None,
+    )
+    assert (of(explanation, "C9000902").match, of(explanation, "C9000902").outside) == ("none", "retired")
     with pytest.raises(InvalidCui, match=r"vein\?"):
         explain_pair([*a, "vein?"], [VEINS], graph, unknown="isolated")
-    assert (of(told, ISOLATED).outside, of(told, ISOLATED).partners) == (None, ())
-    assert told.as_dict()["merged"] == {"C9000901": VEINS}
-    assert told.nn_iou == cuihop.nn_iou(a, [VEINS, UNKNOWN], graph, unknown="isolated") == 2 / 5
+    assert (of(explanation, ISOLATED).outside, of(explanation, ISOLATED).partners) == (None, ())
+    assert explanation.as_dict()["merged"] == {"C9000901": VEINS}
+    assert explanation.nn_iou == cuihop.nn_iou(a, [VEINS, UNKNOWN], graph, unknown="isolated") == 2 / 5
     with pytest.raises(ConceptNotFound, match=UNKNOWN):
         explain_pair([UNKNOWN], [VEINS], graph)
     with pytest.raises(ConceptRetired, match="C9000902"):
@@ -103,9 +107,9 @@ def test_empty_sets(graph: ConceptGraph) -> None:
 
 
 def test_the_json_is_stable(graph: ConceptGraph) -> None:
-    told = explain_pair([VESSELS, VEINS], [VESSELS, STEM], graph, titles=("left", "right"))
-    read = json.loads(told.to_json())
-    assert read == told.as_dict()
+    explanation = explain_pair([VESSELS, VEINS], [VESSELS, STEM], graph, titles=("left", "right"))
+    read = json.loads(explanation.to_json())
+    assert read == explanation.as_dict()
     assert read == {
         "release": {"name": "example", "digest": example_graph().release.digest},
         "titles": {"A": "left", "B": "right"},
@@ -138,7 +142,7 @@ def test_a_parameter_out_of_its_range_is_named(arguments: dict[str, object], col
     assert refused.value.column == column
 
 
-def test_a_service_that_looks_less_far_says_so() -> None:
+def test_a_look_beyond_the_limit_of_a_service_is_limit_exceeded() -> None:
     with (
         running_service(example_graph(), limits=Limits(hops=2)) as service,
         connect(service.http) as remote,
@@ -155,15 +159,15 @@ def test_an_explanation_holds_of_any_graph(case: Case, data: st.DataObject) -> N
     A, B = (case.queries[data.draw(images)] for _ in range(2))
     look = data.draw(st.integers(0, 3))
     graph = case.graph
-    told = explain_pair(A, B, graph, case.n, case.lam, case.direction, unknown="isolated", look=look)
-    assert told.nn_iou == cuihop.nn_iou(A, B, graph, case.n, case.lam, case.direction, unknown="isolated")
-    assert told.iou == cuihop.iou(A, B)
+    explanation = explain_pair(A, B, graph, case.n, case.lam, case.direction, unknown="isolated", look=look)
+    assert explanation.nn_iou == cuihop.nn_iou(A, B, graph, case.n, case.lam, case.direction, unknown="isolated")
+    assert explanation.iou == cuihop.iou(A, B)
     distance = networkx_distance(case.nodes, case.edges, case.direction)
-    assert {c.cui for c in told.concepts} == A | B
-    assert {c.cui for c in told.concepts if c.match == "exact"} == A & B
-    assert {c.cui for c in told.concepts if c.match == "near"} == rel(A, B, distance, case.n)
+    assert {c.cui for c in explanation.concepts} == A | B
+    assert {c.cui for c in explanation.concepts if c.match == "exact"} == A & B
+    assert {c.cui for c in explanation.concepts if c.match == "near"} == rel(A, B, distance, case.n)
     hops = oracle(case.edges, case.direction)
-    for concept in told.concepts:
+    for concept in explanation.concepts:
         if concept.match == "exact":
             continue
         others = B if concept.side == "A" else A

@@ -60,10 +60,10 @@ def overlap(one: Bbox, other: Bbox) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_label_meets_another_or_leaves_the_page(seed: int) -> None:
-    told = crowded(seed)
-    assert told.near > 5
-    figure = told.figure()
+def test_no_label_overlaps_another_or_leaves_the_page(seed: int) -> None:
+    explanation = crowded(seed)
+    assert explanation.near > 5
+    figure = explanation.figure()
     texts, boxes = texts_and_boxes(figure)
     page = figure.bbox
     for text, box in texts:
@@ -87,21 +87,21 @@ def test_the_svg_is_well_formed_and_holds_every_name_and_the_sum(tmp_path: Path)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     words = {"".join(text.itertext()).strip() for text in root.iter("{http://www.w3.org/2000/svg}text")}
     assert "nn-IoU = (1 + 0.5 · 2) / 8 = 0.2500" in words
-    told = " ".join(words)
+    text = " ".join(words)
     for name in ("Veins", "Blood vessels", "Head", "Brain stem", "Aorta", "C9000902", "C9999999", "test_000001",
                  "retired, no successor", "not in the graph", "1 hop:", "nearest: Head, 3 hops",
                  "nearest: none within 4 hops"):  # fmt: skip
-        assert name in told, name
+        assert name in text, name
 
 
 def test_a_path_names_the_concepts_between_with_the_direction_of_each_hop() -> None:
-    told = explain_pair("C0006121", "C0018670", example_graph(), 3)
-    texts, _ = texts_and_boxes(told.figure())
+    explanation = explain_pair("C0006121", "C0018670", example_graph(), 3)
+    texts, _ = texts_and_boxes(explanation.figure())
     label = " ".join(text for text, _ in texts).replace("\N{NO-BREAK SPACE}", " ")
     assert "3 hops: ↑ Brain ↑ C0926510 ↓" in " ".join(label.split())
 
 
-def test_each_form_is_what_its_suffix_says(tmp_path: Path) -> None:
+def test_the_suffix_decides_the_format(tmp_path: Path) -> None:
     for name, start in (("p.png", b"\x89PNG\r\n"), ("p.pdf", b"%PDF-"), ("p.SVG", b"<?xml")):
         example().save(tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
@@ -147,15 +147,15 @@ def test_without_matplotlib_the_advice_is_the_extra(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_notebook_shows_the_picture() -> None:
-    shown = example()._repr_svg_()
-    assert shown is not None
-    assert ET.fromstring(shown).tag.endswith("svg")  # noqa: S314 - our own
+    svg = example()._repr_svg_()
+    assert svg is not None
+    assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
 
 
 def test_a_query_is_drawn_with_both_images_the_better_first(tmp_path: Path) -> None:
     images = {"query": "C0042449;C0018670", "worse": "C0042449;C0006121", "better": "C0005847;C0018670"}
-    told = explain_query(images, "query", example_graph(), above="worse", below="better")
-    told.save(tmp_path / "query.svg")
+    explanation = explain_query(images, "query", example_graph(), above="worse", below="better")
+    explanation.save(tmp_path / "query.svg")
     written = (tmp_path / "query.svg").read_text(encoding="utf-8")
     ET.fromstring(written)  # noqa: S314 - our own
     assert 0 < written.index("= (1 + 0.5 · 2) / 3 = 0.6667") < written.index("= (1 + 0.5 · 0) / 3 = 0.3333")

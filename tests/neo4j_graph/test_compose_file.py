@@ -14,9 +14,9 @@ FILE = Path(__file__).resolve().parents[2] / "docker-compose.yml"
 
 
 def compose(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if name != "NEO4J_PASSWORD"}
+    inherited = {name: value for name, value in os.environ.items() if name != "NEO4J_PASSWORD"}
     command = ["docker", "compose", "--file", str(FILE), *arguments]
-    return subprocess.run(command, env={**kept, **environment}, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env={**inherited, **environment}, capture_output=True, text=True, check=False)
 
 
 if shutil.which("docker") is not None and compose("version").returncode == 0:  # not every machine has the client

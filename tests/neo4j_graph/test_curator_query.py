@@ -75,7 +75,7 @@ def test_nodes_edges_and_paths_become_plain_values(connection: Neo4jConnection) 
         "",
     ],
 )
-def test_what_does_not_only_read_is_refused(connection: Neo4jConnection, text: str) -> None:
+def test_a_query_that_does_more_than_read_is_refused(connection: Neo4jConnection, text: str) -> None:
     before = connection.run_alone("MATCH (n) RETURN count(n) AS n")[0]["n"]
     with pytest.raises(InputError):
         curator_query(connection, text)
@@ -88,7 +88,7 @@ def test_the_server_itself_refuses_writes_of_a_reader(connection: Neo4jConnectio
         connection.read(lambda tx: tx.run("CREATE (:Nothing)").consume())
 
 
-def test_a_query_that_takes_too_long_ends(connection: Neo4jConnection) -> None:
+def test_a_slow_query_is_ended(connection: Neo4jConnection) -> None:
     with pytest.raises(QueryTimedOut):
         curator_query(
             connection,
@@ -106,7 +106,7 @@ def test_during_a_switch_a_query_waits_for_its_end(connection: Neo4jConnection) 
 TYPED_WRONGLY = "MATCH (c:Conzept)-[:ISA]->(p:Concept) WHERE c.nme = 'Heart' RETURN p.cui AS cui"
 
 
-def test_what_the_server_remarks_comes_with_the_answer(connection: Neo4jConnection) -> None:
+def test_notifications_of_the_server_come_with_the_result(connection: Neo4jConnection) -> None:
     remarks = curator_query(connection, TYPED_WRONGLY).notifications
     assert [(remark.severity, remark.line, remark.column) for remark in remarks] == [
         ("warning", 1, 10),
@@ -149,7 +149,7 @@ def test_an_unknown_procedure_is_an_error_of_the_caller(connection: Neo4jConnect
         "  \n\tmatch (c:Concept) return count(c)",
     ],
 )
-def test_what_only_looks_dangerous_is_answered(connection: Neo4jConnection, text: str) -> None:
+def test_a_harmless_query_with_dangerous_words_is_answered(connection: Neo4jConnection, text: str) -> None:
     assert curator_query(connection, text, {"set": "C0006121"}).columns
 
 
@@ -173,19 +173,19 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert said.out == "cui\n"
     assert "warning: line 1, column 10: " in said.err
     assert "`Conzept` does not exist" in said.err
-    told = json.loads(run(capsys, "query", TYPED_WRONGLY, "--format", "json"))
-    assert told["rows"] == []
-    assert told["notifications"][0]["column"] == 10
+    printed = json.loads(run(capsys, "query", TYPED_WRONGLY, "--format", "json"))
+    assert printed["rows"] == []
+    assert printed["notifications"][0]["column"] == 10
 
     new = SnapshotGraph.of([("C0006121", "C0006104"), ("C7777777", "C0006104")], name="from the command line")
     new.save(tmp_path / "new.cuihop")
-    told = json.loads(
+    printed = json.loads(
         run(capsys, "store", str(tmp_path / "new.cuihop"), "--changes", str(tmp_path / "changes.tsv"), "--json")
     )
-    assert told["stored"]["active"] is True
-    assert told["changes"]["concepts added"] == 1
+    assert printed["stored"]["active"] is True
+    assert printed["changes"]["concepts added"] == 1
     assert "concept added\tC7777777\t" in (tmp_path / "changes.tsv").read_text()
-    number = told["stored"]["number"]
+    number = printed["stored"]["number"]
     listed = json.loads(run(capsys, "releases", "--json"))["releases"]
     assert [r["number"] for r in listed if r["active"]] == [number]
     run(capsys, "snapshot", "--output", str(tmp_path / "back.cuihop"))

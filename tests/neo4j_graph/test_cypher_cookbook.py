@@ -74,21 +74,21 @@ def test_the_python_of_the_page_runs_py2neo_too(curated: LocalServer, block: str
     code = "import os\npassword = os.environ['NEO4J_PASSWORD']\n" + block.replace(
         "bolt://localhost:7687", curated.address
     )
-    shown = {"records": "records[0]['name']", "evaluate": "name", "to_pandas": "edges.shape[0]"}
-    told = next(value for part, value in shown.items() if part in block)
+    results = {"records": "records[0]['name']", "evaluate": "name", "to_pandas": "edges.shape[0]"}
+    result = next(value for part, value in results.items() if part in block)
     done = subprocess.run(  # a process of its own: py2neo leaves its connections open
-        [sys.executable, "-W", "ignore", "-c", f"{code}\nprint({told})"], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "ignore", "-c", f"{code}\nprint({result})"], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == ("Heart" if "edges" not in told else str(open_release(next_one=True).release.edges))
+    assert done.stdout.strip() == ("Heart" if "edges" not in result else str(open_release(next_one=True).release.edges))
 
 
 def test_the_graph_of_record_as_networkx_and_pandas(curated: LocalServer) -> None:
     snapshot = open_release(next_one=True)
     with connected(curated) as connection:
         graph = Neo4jGraph(connection)
-        made, expected = to_networkx(graph), to_networkx(snapshot)
-        assert nx.utils.graphs_equal(made, expected)
-        assert made.graph["digest"] == snapshot.release.digest
+        graph_of_record, expected = to_networkx(graph), to_networkx(snapshot)
+        assert nx.utils.graphs_equal(graph_of_record, expected)
+        assert graph_of_record.graph["digest"] == snapshot.release.digest
         concepts, edges = to_pandas(graph)
         assert (len(concepts), len(edges)) == (snapshot.release.concepts, snapshot.release.edges)
         part = ["C0018787", "C0003483", "C0042449", "C0005847", "C0003842"]

@@ -32,17 +32,17 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
 def driver(neo4j_server: LocalServer, graph: SnapshotGraph) -> Iterator[Driver]:
     """The same release on a server."""
     stored_graph(neo4j_server, graph, switch=True).close()
-    with GraphDatabase.driver(neo4j_server.address, auth=("neo4j", neo4j_server.password)) as made:
-        yield made
+    with GraphDatabase.driver(neo4j_server.address, auth=("neo4j", neo4j_server.password)) as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
 def explorer(browser: Browser, graph: SnapshotGraph) -> Iterator[Explorer]:
     with (
         running_service(graph, routes=lambda core, front: explorer_routes()) as service,
-        opened(browser, service.http + "/") as made,
+        opened(browser, service.http + "/") as explorer,
     ):
-        yield made
+        yield explorer
 
 
 def answers(explorer: Explorer, driver: Driver, address: str) -> list[list[Any]]:

@@ -43,11 +43,11 @@ def test_files_go_into_the_server_and_the_report_is_that_of_a_snapshot(
     connection: Neo4jConnection, umls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
-    told = json.loads(run(capsys, umls, "--to", address, "--report", tmp_path / "report.json", "--json"))
+    printed = json.loads(run(capsys, umls, "--to", address, "--report", tmp_path / "report.json", "--json"))
     beside = json.loads(run(capsys, umls, "--output", tmp_path / "g.cuihop", "--json"))
-    stored, _ = told.pop("stored"), told.pop("changes")
-    assert json.loads((tmp_path / "report.json").read_text()) == told
-    assert {**told, "seconds": 0} == {**beside, "seconds": 0}
+    stored, _ = printed.pop("stored"), printed.pop("changes")
+    assert json.loads((tmp_path / "report.json").read_text()) == printed
+    assert {**printed, "seconds": 0} == {**beside, "seconds": 0}
     assert (stored["state"], stored["active"]) == ("complete", True)
     snapshot = SnapshotGraph.open(tmp_path / "g.cuihop")
     with connect(address) as graph:
@@ -56,7 +56,7 @@ def test_files_go_into_the_server_and_the_report_is_that_of_a_snapshot(
         assert graph.names(["C0000001"]) == ["Heart"]
 
 
-def test_a_second_release_tells_and_writes_what_changed(
+def test_a_second_release_prints_and_writes_its_changes(
     connection: Neo4jConnection, umls: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
@@ -80,13 +80,13 @@ def test_a_second_release_tells_and_writes_what_changed(
     assert changes.read_text() == "change\tcui\tother\n"
 
 
-def test_readers_keep_the_release_they_have_where_no_switch_is_wanted(
+def test_readers_keep_their_release_without_a_switch(
     connection: Neo4jConnection, umls: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     address = connection.settings.address
     run(capsys, umls, "--to", address, "--release", "kept")
-    told = json.loads(run(capsys, umls, "--to", address, "--release", "waiting", "--no-switch", "--json"))
-    assert (told["stored"]["state"], told["stored"]["active"]) == ("complete", False)
+    printed = json.loads(run(capsys, umls, "--to", address, "--release", "waiting", "--no-switch", "--json"))
+    assert (printed["stored"]["state"], printed["stored"]["active"]) == ("complete", False)
     assert next(r.release.name for r in stored_releases(connection) if r.active) == "kept"
 
 
@@ -101,7 +101,7 @@ def test_a_bad_row_stores_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["umls"]
 
 
-def test_a_server_that_cannot_take_it_is_told_before_any_file_is_read(
+def test_an_unfit_server_is_an_error_before_any_file_is_read(
     connection: Neo4jConnection, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nowhere = tmp_path / "no-such-folder"

@@ -1,4 +1,4 @@
-"""What goes wrong with servers, tried for real: each fault has an error of its own, and nothing answers wrongly."""
+"""Faults of real servers: each has an error of its own, and no answer is wrong."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ def opened(neo4j_server: LocalServer) -> Iterator[Neo4jGraph]:
         yield graph
 
 
-def test_a_wrong_password_is_told_and_not_shown(neo4j_server: LocalServer) -> None:
+def test_a_wrong_password_is_an_error_that_does_not_show_it(neo4j_server: LocalServer) -> None:
     settings = Neo4jSettings(neo4j_server.address, password="wrong-pass-word")  # noqa: S106
     assert "wrong-pass-word" not in repr(settings)
-    with Neo4jConnection(settings) as connection, pytest.raises(GraphUnavailable, match="refuses user 'neo4j'") as told:
+    with (
+        Neo4jConnection(settings) as connection,
+        pytest.raises(GraphUnavailable, match="refuses user 'neo4j'") as caught,
+    ):
         Neo4jGraph(connection)
-    assert "wrong-pass-word" not in str(told.value)
+    assert "wrong-pass-word" not in str(caught.value)
 
 
 def test_a_database_that_does_not_exist_is_named(neo4j_server: LocalServer) -> None:
@@ -57,9 +60,9 @@ def test_no_server_at_the_address() -> None:
 
 def test_an_address_with_a_password_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEO4J_PASSWORD", "x")
-    with pytest.raises(InputError, match="no user and no password") as told:
+    with pytest.raises(InputError, match="no user and no password") as caught:
         connect("bolt://neo4j:hidden@127.0.0.1:7687")
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(caught.value)
 
 
 def test_an_address_opens_with_user_and_password_of_the_environment(
@@ -78,7 +81,7 @@ def test_an_address_opens_with_user_and_password_of_the_environment(
         assert graph.distance("C0006121", "C0018670") == 3
 
 
-def test_an_answer_that_takes_too_long_times_out_on_the_server(neo4j_server: LocalServer) -> None:
+def test_a_slow_answer_times_out_on_the_server(neo4j_server: LocalServer) -> None:
     with connected(neo4j_server) as connection:
         begin = time.monotonic()
         with pytest.raises(QueryTimedOut):
@@ -91,7 +94,7 @@ def test_an_answer_that_takes_too_long_times_out_on_the_server(neo4j_server: Loc
         assert left == []
 
 
-def test_a_full_pool_is_told(neo4j_server: LocalServer) -> None:
+def test_a_full_pool_is_unavailable(neo4j_server: LocalServer) -> None:
     held, release = threading.Event(), threading.Event()
 
     def hold(tx: object) -> None:
@@ -204,12 +207,12 @@ def test_more_shortest_paths_than_can_be_listed_still_give_the_first(neo4j_serve
             (layers[6][3], layers[0][0], "any"),
             (layers[0][0], layers[6][0], "any"),
         ]:
-            told = graph.path(a, b, direction=direction)  # type: ignore[arg-type]
-            assert told == snapshot.path(a, b, direction=direction)  # type: ignore[arg-type]
-            assert told is not None
+            path = graph.path(a, b, direction=direction)  # type: ignore[arg-type]
+            assert path == snapshot.path(a, b, direction=direction)  # type: ignore[arg-type]
+            assert path is not None
             oracle = nx.DiGraph(edges)
             if direction == "up":
-                assert list(told.cuis) == min(nx.all_shortest_paths(oracle, a, b))
+                assert list(path.cuis) == min(nx.all_shortest_paths(oracle, a, b))
         assert time.monotonic() - begin < 30
 
 
@@ -241,9 +244,9 @@ def test_a_hub_answers_with_an_exact_total_and_a_short_list(opened: Neo4jGraph) 
     snapshot = open_release()
     hub = max(snapshot.concepts(_every_concept(snapshot)), key=lambda concept: concept.children).cui
     for hops in (1, 2, 3, 4):
-        told = opened.neighbours([hub], hops=hops, limit=20)[0]
-        assert told == snapshot.neighbours([hub], hops=hops, limit=20)[0]
-        assert told.total > 20
+        hood = opened.neighbours([hub], hops=hops, limit=20)[0]
+        assert hood == snapshot.neighbours([hub], hops=hops, limit=20)[0]
+        assert hood.total > 20
 
 
 def _every_concept(snapshot: SnapshotGraph) -> list[str]:

@@ -29,7 +29,7 @@ from cuihop.neo4j_graph.releases import (
     stored_releases,
     switch_to,
 )
-from cuihop.neo4j_graph.schema import store
+from cuihop.neo4j_graph.schema import database_state
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.release_difference import release_difference
 from cuihop.snapshot.string_table import StringTable
@@ -76,9 +76,7 @@ def counts(connection: Neo4jConnection, release: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("make", [open_release, example_graph, typed_graph])
-def test_what_is_read_back_is_what_was_loaded_array_by_array(
-    connection: Neo4jConnection, make: Callable[[], SnapshotGraph]
-) -> None:
+def test_a_release_is_read_back_array_by_array(connection: Neo4jConnection, make: Callable[[], SnapshotGraph]) -> None:
     sections = make().sections
     stored = load_online(sections, connection)
     read = snapshot_sections(connection, stored.number)
@@ -232,7 +230,7 @@ def test_a_switch_in_ranges_leads_each_identifier_to_one_whole_release(
         switch_to(connection, two.number, most_at_once=5)
     monkeypatch.setattr(connection, "write", whole)
     assert all(row["n"] == 1 for row in connection.run_alone(LABELLED))
-    state = store(connection)
+    state = database_state(connection)
     assert state is not None
     assert (state.active, state.labelled) == ((one.number, one.number) if killed_after == 0 else (two.number, None))
     if killed_after:  # it is known to be half-way: what asks for the label is refused, what asks for a release is not
@@ -296,19 +294,19 @@ def test_of_two_switches_at_once_the_later_one_wins_whole(
     monkeypatch.setattr(connection, "write", other_in_between)
     with pytest.raises(ReleaseMismatch, match="switched to another release"):
         switch_to(connection, two.number, most_at_once=5)
-    state = store(connection)
+    state = database_state(connection)
     assert state is not None
     assert (state.active, state.labelled) == (one.number, one.number)
     assert labels(connection) == {one.number: 19}
 
 
-def test_a_removed_release_is_gone_and_its_readers_are_told(connection: Neo4jConnection) -> None:
-    kept = load_online(example_graph().sections, connection)
+def test_a_removed_release_is_gone_for_its_readers(connection: Neo4jConnection) -> None:
+    remaining = load_online(example_graph().sections, connection)
     gone = load_online(SnapshotGraph.of([("C0000001", "C0000002")], name="gone").sections, connection, switch=False)
     reader = Neo4jGraph(connection, release=gone.number)
     assert reader.distance("C0000001", "C0000002") == 1
     with pytest.raises(InputError, match="active release cannot be removed"):
-        remove(connection, kept.number)
+        remove(connection, remaining.number)
     remove(connection, gone.number)
     with pytest.raises(ReleaseMismatch, match="no longer in the database"):
         reader.distance("C0000001", "C0000002")
@@ -329,7 +327,7 @@ def test_a_tampered_release_is_not_projected(connection: Neo4jConnection) -> Non
     remove(connection, stored.number)
 
 
-def test_the_difference_of_two_releases_is_told_and_written(tmp_path: Path) -> None:
+def test_the_difference_of_two_releases_is_printed_and_written(tmp_path: Path) -> None:
     old = SnapshotGraph.of([("C0000001", "C0000002"), ("C0000003", "C0000002"), ("C0000004", "C0000002")], name="old")
     new = SnapshotGraph.of(
         [("C0000001", "C0000002"), ("C0000005", "C0000002"), ("C0000005", "C0000001")],

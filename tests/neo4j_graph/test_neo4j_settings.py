@@ -1,7 +1,9 @@
-"""Where user and password come from."""
+"""Sources of user and password."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from cuihop.errors import InputError
 from cuihop.neo4j_graph.connection import Neo4jSettings
 
 
-def test_addresses_of_servers_are_told_from_paths() -> None:
+def test_the_scheme_marks_the_address_of_a_server() -> None:
     for address in ("bolt://h:7687", "neo4j://h", "neo4j+s://h", "BOLT://h"):
         assert is_neo4j_address(address)
     for address in ("graph.cuihop", "bolt.cuihop", "http://h", "neo4j:/x"):
@@ -34,3 +36,18 @@ def test_user_password_and_database_come_from_the_environment(tmp_path: Path) ->
 def test_an_address_of_another_kind_is_refused() -> None:
     with pytest.raises(InputError, match="not the address of a Neo4j server"):
         Neo4jSettings("http://h:7474")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cuihop; cuihop.connect('bolt://127.0.0.1:1')",
+        "import cuihop.neo4j_graph.graph",
+        "from cuihop.cli import main; sys.argv[1:] = ['query', 'RETURN 1', '-s', 'bolt://127.0.0.1:1']; main()",
+    ],
+)
+def test_without_the_driver_the_error_names_the_extra(code: str) -> None:
+    program = f"import sys; sys.modules['neo4j'] = None; {code}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == (8 if "main" in code else 1)
+    assert "pip install 'cuihop[neo4j]'" in done.stderr

@@ -45,8 +45,8 @@ def test_a_certificate_that_nobody_signed_is_taken_where_the_address_says_so(
         assert graph.distance("C0006121", "C0018670") == 3
     offered = tls_server.address.removeprefix("bolt://")
     command = ["openssl", "s_client", "-connect", offered, "-brief"]
-    told = subprocess.run(command, input="", capture_output=True, text=True, timeout=30, check=False)
-    assert "TLSv1." in told.stdout + told.stderr
+    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=30, check=False)
+    assert "TLSv1." in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("scheme", ["bolt+s", "neo4j+s"])

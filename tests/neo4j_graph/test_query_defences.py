@@ -15,8 +15,7 @@ import pytest
 
 from cuihop.errors import CuihopError, InputError, LimitExceeded
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.curator_query import curator_query
-from cuihop.neo4j_graph.query_plan import check_plan
+from cuihop.neo4j_graph.curator_query import check_plan, curator_query
 from cuihop.neo4j_graph.query_text import check_text
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
@@ -127,7 +126,7 @@ def run(store: Neo4jConnection, text: str) -> list[list[Any]]:
 
 
 def count(store: Neo4jConnection) -> tuple[int, ...]:
-    """What writing would change."""
+    """Counts that any write would change."""
     rows = store.run_alone(
         "MATCH (n) OPTIONAL MATCH (n)-[e]->() RETURN count(DISTINCT n), count(e), count(n.written), count(n.name)"
     )

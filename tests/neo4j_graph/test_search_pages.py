@@ -1,4 +1,4 @@
-"""Frequent beginnings of words on a real server: answers kept at the load are those that the names give."""
+"""Frequent beginnings of words on a real server: answers stored at the load are those that the names give."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def pages(connection: Neo4jConnection, graph: Neo4jGraph) -> dict[str, tuple[lis
     return {row["prefix"]: (row["cuis"], row["places"]) for row in rows}
 
 
-def test_every_page_gives_what_the_snapshot_gives(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
-    kept = pages(connection, graph)
-    assert {"a", "s", "di"} <= set(kept)
+def test_every_page_has_the_hits_of_the_snapshot(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
+    stored = pages(connection, graph)
+    assert {"a", "s", "di"} <= set(stored)
     snapshot = open_release()
-    for prefix, (cuis, _) in kept.items():
+    for prefix, (cuis, _) in stored.items():
         assert len(cuis) == HITS_A_PAGE
         for limit in (0, 1, 12, HITS_A_PAGE):
             assert graph.search(prefix, limit=limit) == snapshot.search(prefix, limit=limit)
     assert graph.search("Á-", limit=20) == snapshot.search("a", limit=20)
 
 
-def test_more_than_a_page_holds_is_found_in_the_names(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
+def test_hits_beyond_a_page_are_found_in_the_names(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
     for prefix in ("a", "disease"):
-        asked = HITS_A_PAGE + 30
-        assert graph.search(prefix, limit=asked) == open_release().search(prefix, limit=asked)
+        limit = HITS_A_PAGE + 30
+        assert graph.search(prefix, limit=limit) == open_release().search(prefix, limit=limit)
 
 
 def test_a_release_without_pages_answers_the_same(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
     """As one that was loaded before there were any, into a database whose schema was made then."""
-    kept = pages(connection, graph)
-    rows = [[prefix, *page] for prefix, page in kept.items()]
+    stored = pages(connection, graph)
+    rows = [[prefix, *page] for prefix, page in stored.items()]
     connection.run_alone("MATCH (p:SearchPage {release: $release}) DELETE p", release=graph.number)
     connection.run_alone("DROP INDEX search_page")
     try:

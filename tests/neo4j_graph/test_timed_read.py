@@ -1,4 +1,4 @@
-"""Curators' queries end in time: for the caller, and in the database, as ``SHOW TRANSACTIONS`` tells."""
+"""Curators' queries end in time: for the caller, and in the database by ``SHOW TRANSACTIONS``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_query_is_ended_in_the_database_when_its_time_is_over(connection: Neo4
 
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
-def test_the_room_is_given_back_when_the_database_has_stopped_working(connection: Neo4jConnection, text: str) -> None:
+def test_the_slot_is_released_when_the_database_has_stopped_work(connection: Neo4jConnection, text: str) -> None:
     released = threading.Event()
     with pytest.raises(QueryTimedOut):
         curator_query(connection, text, timeout=0.3, released=released.set)
@@ -79,7 +79,7 @@ def test_the_room_is_given_back_when_the_database_has_stopped_working(connection
     assert running(connection) == 0
 
 
-def test_a_query_that_nobody_waits_for_is_ended(connection: Neo4jConnection) -> None:
+def test_an_abandoned_query_is_ended(connection: Neo4jConnection) -> None:
     released, gone = threading.Event(), threading.Event()
     threading.Timer(0.5, gone.set).start()
     with pytest.raises(QueryTimedOut):
@@ -89,14 +89,14 @@ def test_a_query_that_nobody_waits_for_is_ended(connection: Neo4jConnection) -> 
 
 
 @pytest.mark.parametrize("text", ["RETURN 1", "nothing", "RETURN absent", "CALL dbms.components()", "RETURN 1/0"])
-def test_the_room_is_given_back_once_whatever_the_end(connection: Neo4jConnection, text: str) -> None:
+def test_the_slot_is_released_once_whatever_the_end(connection: Neo4jConnection, text: str) -> None:
     released: list[int] = []
     with contextlib.suppress(InputError):
         curator_query(connection, text, released=lambda: released.append(1))
     assert released == [1]
 
 
-def test_a_query_whose_server_dies_gives_its_room_back(killable_neo4j: LocalServer) -> None:
+def test_a_query_whose_server_dies_releases_its_slot(killable_neo4j: LocalServer) -> None:
     released = threading.Event()
     with connected(killable_neo4j, retry_time=0.0, acquisition_timeout=2.0) as connection:
         load_online(example_graph().sections, connection)
@@ -128,7 +128,7 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_what_a_server_cannot_plan_in_time_never_reaches_it(kind: str) -> None:
+def test_a_query_beyond_the_bounds_never_reaches_the_server(kind: str) -> None:
     with pytest.raises(LimitExceeded, match=r"at most|more than"):
         curator_query(None, TOO_LARGE[kind])  # type: ignore[arg-type]
 
@@ -150,7 +150,7 @@ AT_THE_BOUND = [
 ]
 
 
-def test_what_is_at_the_bounds_is_planned(connection: Neo4jConnection) -> None:
+def test_a_query_at_the_bounds_is_planned(connection: Neo4jConnection) -> None:
     parameters = {f"p{i}": i for i in range(LARGEST_EXPRESSION)}
     for text in AT_THE_BOUND:
         with contextlib.suppress(InputError):  # the server may not like a type; that it answers is the point
@@ -200,8 +200,8 @@ def test_a_regular_expression_that_ends_is_matched(connection: Neo4jConnection, 
     assert curator_query(connection, text, {"p": "Brain St?em|Brain Stem"}).rows == ((True,),)
 
 
-def test_an_answer_is_bounded_in_size(connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST_ANSWER", 100_000)
+def test_a_result_is_bounded_in_size(connection: Neo4jConnection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST_RESULT", 100_000)
     assert len(curator_query(connection, "RETURN range(1, 5000) AS l").rows[0][0]) == 5_000
     with pytest.raises(LimitExceeded, match="larger than 100,000 bytes"):
         curator_query(connection, "UNWIND range(1, 1000) AS i RETURN range(1, 1000) AS l", limit=1_000)

@@ -1,4 +1,4 @@
-"""The commands say of a service what they say of the snapshot that it serves."""
+"""Commands print the same for a service as for the snapshot that it serves."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def service() -> Iterator[RunningService]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = tmp_path_factory.mktemp("commands")
-    example_graph().save(made / "example.cuihop")
-    made.joinpath("pairs.tsv").write_text("C0006121\tC0018670\nC9000901\tC0003483\nC0006121\tC0003483\n")
-    made.joinpath("images.csv").write_text(
+    path: Path = tmp_path_factory.mktemp("commands")
+    example_graph().save(path / "example.cuihop")
+    path.joinpath("pairs.tsv").write_text("C0006121\tC0018670\nC9000901\tC0003483\nC0006121\tC0003483\n")
+    path.joinpath("images.csv").write_text(
         "ID,CUIs\nbrain,C0006121;C0006104\nhead,C0018670\nvein,C9000901\naorta,C0003483;C9999999\n"
     )
-    return made
+    return path
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_command_says_the_same_of_a_service_as_of_a_snapshot(
+def test_a_command_prints_the_same_for_a_service_as_for_its_snapshot(
     command: list[str], run: Run, folder: Path, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
@@ -83,13 +83,13 @@ def test_a_command_says_the_same_of_a_service_as_of_a_snapshot(
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
-def test_info_tells_what_a_service_serves(scheme: str, run: Run, service: RunningService) -> None:
+def test_info_describes_a_service(scheme: str, run: Run, service: RunningService) -> None:
     address = service.grpc if scheme == "grpc" else service.http
     code, out, _ = run("info", address, "--json")
-    told = json.loads(out)
+    info = json.loads(out)
     assert code == 0
-    assert (told["address"], told["release"]["digest"]) == (address, example_graph().release.digest)
-    assert (told["indexed"], told["names"], told["limits"]["pack_concepts"]) == (True, True, 5_000)
+    assert (info["address"], info["release"]["digest"]) == (address, example_graph().release.digest)
+    assert (info["indexed"], info["names"], info["limits"]["pack_concepts"]) == (True, True, 5_000)
     code, out, _ = run("info", address)
     assert code == 0
     for part in (address, "index in memory", "17", example_graph().release.digest, "100,000 pairs"):
@@ -97,7 +97,7 @@ def test_info_tells_what_a_service_serves(scheme: str, run: Run, service: Runnin
     assert run("info", address, "--verify")[0] == 2
 
 
-def test_a_service_that_is_not_there_has_the_exit_code_of_graphs(run: Run) -> None:
+def test_an_absent_service_has_the_exit_code_of_graphs(run: Run) -> None:
     for address in ("grpc://127.0.0.1:1", "http://127.0.0.1:1"):
         code, out, err = run("distance", "C0006121", "C0018670", "--graph", address)
         assert (code, out) == (5, "")

@@ -1,4 +1,4 @@
-"""Every row of the table of errors, told by the real service over real sockets, and read by the client."""
+"""Every row of the table of errors, sent by the real service over real sockets and read by the client."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from cuihop import connect, errors
+from cuihop.remote.failures import FaultyIdentifier, Problem, failure_of, refusal
 from cuihop.remote.graph import RemoteGraph
-from cuihop.remote.problems import Fault, Problem, failure_of, refusal
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import STATUSES, Status, status_of
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from example_graph import example_graph
-from remote.noting_guard import NotingGuard
+from remote.recording_guard import RecordingGuard
 
 EXAMPLES: dict[str, errors.CuihopError] = {
     "INVALID_CUI": errors.InvalidCui(["x", "brain stem", "x"], expected="the letter C and seven digits"),
@@ -39,7 +39,7 @@ EXAMPLES: dict[str, errors.CuihopError] = {
 }
 
 
-GUARD = NotingGuard()
+GUARD = RecordingGuard()
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def graph(request: pytest.FixtureRequest, refusing: RunningService) -> Iterator[
         yield graph
 
 
-def test_there_is_an_example_of_every_row() -> None:
+def test_every_row_has_an_example() -> None:
     assert list(EXAMPLES) == [row.reason for row in STATUSES]
     for reason, error in EXAMPLES.items():
         assert status_of(error).reason == reason
@@ -70,9 +70,9 @@ def test_an_error_arrives_as_it_was_raised(graph: RemoteGraph, row: Status) -> N
         lambda: graph.pack(["C0006121"], hops=1),
         lambda: graph.search("brain"),
     ):
-        with pytest.raises(errors.CuihopError) as told:
+        with pytest.raises(errors.CuihopError) as caught:
             ask()
-        found = told.value
+        found = caught.value
         assert type(found) is row.error
         if isinstance(raised, errors.GraphError) or type(raised) is errors.CuihopError:
             assert str(found).startswith(f"{raised} (request ")
@@ -82,20 +82,20 @@ def test_an_error_arrives_as_it_was_raised(graph: RemoteGraph, row: Status) -> N
         assert [note for note in found.__notes__ if note.startswith("request ")]
 
 
-def test_a_request_is_known_by_the_same_name_on_both_sides() -> None:
-    def refuse(asked: Asked) -> None:
-        if asked.operation == "path":
+def test_a_request_has_the_same_identifier_on_both_sides() -> None:
+    def refuse(request: RequestInfo) -> None:
+        if request.operation == "path":
             raise errors.GraphUnavailable("not now")
 
-    guard = NotingGuard(refuse)
+    guard = RecordingGuard(refuse)
     with running_service(example_graph(), guard=guard) as running:
         for address in (running.grpc, running.http):
             with RemoteGraph(RemoteSettings(address, retry_time=1)) as graph:
-                del guard.asked[:]
-                with pytest.raises(errors.GraphUnavailable, match=r"not now \(request ") as told:
+                del guard.requests[:]
+                with pytest.raises(errors.GraphUnavailable, match=r"not now \(request ") as caught:
                     graph.path("C0006121", "C0018670")
-                assert len(guard.asked) > 1
-                assert {f"not now (request {asked.request_id})" for asked in guard.asked} == {str(told.value)}
+                assert len(guard.requests) > 1
+                assert {f"not now (request {request.request_id})" for request in guard.requests} == {str(caught.value)}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_request_is_known_by_the_same_name_on_both_sides() -> None:
         ("NOT_FOUND", errors.CuihopError, False),
     ],
 )
-def test_a_reason_of_a_newer_service_is_told_as_it_is(
+def test_a_reason_of_a_newer_service_stands_in_the_message(
     code: int | str, kind: type[errors.CuihopError], retry: bool
 ) -> None:
     failed = failure_of(Problem("OUT_OF_COFFEE", "there is no coffee"), code, "42")
@@ -118,16 +118,16 @@ def test_a_reason_of_a_newer_service_is_told_as_it_is(
     assert failed.retry is retry
 
 
-def test_a_newer_service_says_when_to_ask_again() -> None:
+def test_a_problem_of_a_newer_service_is_repeated_after_its_retry_after() -> None:
     failed = failure_of(Problem("OUT_OF_COFFEE", "brewing", retry_after=3.0), 418, "42")
     assert (failed.retry, failed.retry_after) == (True, 3.0)
 
 
 @pytest.mark.parametrize("row", STATUSES, ids=lambda row: row.reason)
-def test_whether_a_question_is_asked_again_stands_in_the_table(row: Status) -> None:
-    faults = [Fault("C9000901")] if issubclass(row.error, errors.ConceptError) else []
+def test_the_table_decides_which_errors_are_repeated(row: Status) -> None:
+    faults = [FaultyIdentifier("C9000901")] if issubclass(row.error, errors.ConceptError) else []
     for code in (row.http, row.grpc):
-        failed = failure_of(Problem(row.reason, "told", faults), code, "42")
+        failed = failure_of(Problem(row.reason, "message", faults), code, "42")
         assert (type(failed.error), failed.retry) == (row.error, row.retry)
 
 
@@ -152,7 +152,7 @@ def test_whether_a_question_is_asked_again_stands_in_the_table(row: Status) -> N
         ("INTERNAL", errors.GraphUnavailable, False),
     ],
 )
-def test_a_status_without_a_problem_of_cuihop_is_of_something_before_it(
+def test_a_status_without_a_cuihop_problem_names_the_address(
     code: int | str, kind: type[errors.CuihopError], retry: bool
 ) -> None:
     failed = refusal("https://h", code, "what was found")
@@ -160,7 +160,7 @@ def test_a_status_without_a_problem_of_cuihop_is_of_something_before_it(
     assert str(failed.error) == "https://h: what was found"
 
 
-def test_the_error_of_a_batch_names_every_identifier_at_fault_in_whichever_block(refusing: RunningService) -> None:
+def test_the_error_of_a_batch_names_the_identifiers_at_fault_of_all_blocks(refusing: RunningService) -> None:
     GUARD.error = None
     offline = example_graph()
     unknown = [f"C98{i:05d}" for i in range(3000)]
@@ -182,12 +182,12 @@ def test_the_error_of_a_batch_names_every_identifier_at_fault_in_whichever_block
                 assert str(there.value) == str(here.value)
                 assert there.value.cuis == here.value.cuis
                 assert getattr(there.value, "candidates", None) == getattr(here.value, "candidates", None)
-            with pytest.raises(errors.ConceptNotFound) as told:
+            with pytest.raises(errors.ConceptNotFound) as caught:
                 graph.pack(unknown[:1500], hops=1)
-            assert told.value.cuis == tuple(unknown[:1500])
-            with pytest.raises(errors.ConceptNotFound) as told:
+            assert caught.value.cuis == tuple(unknown[:1500])
+            with pytest.raises(errors.ConceptNotFound) as caught:
                 graph.names(unknown)
-            assert told.value.cuis == tuple(unknown)
-            with pytest.raises(errors.ConceptNotFound) as told:
+            assert caught.value.cuis == tuple(unknown)
+            with pytest.raises(errors.ConceptNotFound) as caught:
                 graph.neighbours(unknown[:300])
-            assert told.value.cuis == tuple(unknown[:300])
+            assert caught.value.cuis == tuple(unknown[:300])

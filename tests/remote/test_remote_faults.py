@@ -1,4 +1,4 @@
-"""Servers that are down, mute, hostile or somebody else's, tried with real sockets: each is told as what it is."""
+"""Servers that are down, mute, hostile or foreign, over real sockets: the error of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cuihop.remote.settings import RemoteSettings
 from cuihop_server import running_service
 from cuihop_service.grpc_api.server import TlsFiles
 from example_graph import example_graph
-from remote.noting_guard import NotingGuard
+from remote.recording_guard import RecordingGuard
 
 KEY = "chk_0123456789abcdef"
 DIGEST = example_graph().release.digest
@@ -47,7 +47,7 @@ RELEASE = {
 
 @contextmanager
 def server(*answers: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A port where the connections are treated in these ways, one after the other, the last way again and again."""
+    """A port whose connections are treated one after the other in these ways; the last way repeats."""
     listening = socket.create_server(("127.0.0.1", 0))
     held: list[socket.socket] = []
 
@@ -80,7 +80,7 @@ def server(*answers: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def http(status: str, kind: str, body: bytes, *more: str, length: int | None = None) -> Callable[[socket.socket], None]:
-    """Answers every request of a connection alike; a length that is not the body's own ends the connection."""
+    """Answer every request of a connection alike; a length other than the body's ends the connection."""
     head = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", *more]
     if length != -1:
         head.append(f"Content-Length: {len(body) if length is None else length}")
@@ -117,8 +117,8 @@ def hanging_up(connection: socket.socket) -> None:
     connection.close()
 
 
-def told(port: int, scheme: str = "http", **settings: object) -> CuihopError:
-    """The error of opening the address, which comes soon."""
+def opening_error(port: int, scheme: str = "http", **settings: object) -> CuihopError:
+    """The error of opening the address, raised within 20 s."""
     options: dict[str, object] = {"retry_time": 0.0, "timeout": 5.0, "connect_timeout": 1.0}
     begun = time.monotonic()
     with pytest.raises(CuihopError) as caught:
@@ -146,13 +146,13 @@ OK, JSON, PROBLEM, HTML = "200 OK", "application/json", "application/problem+jso
     [
         (http("502 Bad Gateway", HTML, PAGE), GraphUnavailable, "answered 502 Bad Gateway with text/html: '<html>"),
         (http(OK, HTML, b"<html>Welcome</html>"), GraphUnavailable, "of the type 'text/html': '<html>Welc"),
-        (http(OK, JSON, b'{"name": "x'), GraphUnavailable, "none of a cuihop service"),
+        (http(OK, JSON, b'{"name": "x'), GraphUnavailable, "not the answer of a cuihop service"),
         (http(OK, JSON, as_json(RELEASE), length=9000), GraphUnavailable, "broke"),
         (http(OK, JSON, b'5\r\n{"na', "Transfer-Encoding: chunked", length=-1), GraphUnavailable, "broke"),
         (http(OK, JSON, b'{"name": "\xff\xfe"}'), GraphUnavailable, "utf-8"),
         (http(OK, JSON, b"[1]"), GraphUnavailable, "no JSON object"),
-        (http(OK, JSON, b"[" * 100_000), GraphUnavailable, "none of a cuihop service"),
-        (http(OK, JSON, b'{"status": "up"}'), GraphUnavailable, "none of a cuihop service: 'limits'"),
+        (http(OK, JSON, b"[" * 100_000), GraphUnavailable, "not the answer of a cuihop service"),
+        (http(OK, JSON, b'{"status": "up"}'), GraphUnavailable, "not the answer of a cuihop service: 'limits'"),
         (http(OK, JSON, as_json(RELEASE | {"identifiers": "x"})), GraphUnavailable, "kind 'x'"),
         (http(OK, JSON, as_json(RELEASE | {"concepts": True})), GraphUnavailable, "concepts is not"),
         (http(OK, JSON, as_json(RELEASE | {"sabs": [1]})), GraphUnavailable, "sabs is not"),
@@ -169,15 +169,17 @@ OK, JSON, PROBLEM, HTML = "200 OK", "application/json", "application/problem+jso
         (mute, QueryTimedOut, "no answer within 1 s"),
     ],
 )
-def test_what_an_http_server_may_do(treat: Callable[[socket.socket], None], kind: type[CuihopError], says: str) -> None:
+def test_the_error_of_each_http_server(
+    treat: Callable[[socket.socket], None], kind: type[CuihopError], says: str
+) -> None:
     with server(treat) as port:
-        error = told(port, timeout=1.0)
+        error = opening_error(port, timeout=1.0)
     assert type(error) is kind
     assert says in str(error)
     assert f"http://127.0.0.1:{port}: " in str(error)
 
 
-def test_an_answer_that_trickles_in_ends_with_the_time_allowed() -> None:
+def test_a_trickling_answer_times_out() -> None:
     def trickle(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n")
@@ -187,16 +189,16 @@ def test_an_answer_that_trickles_in_ends_with_the_time_allowed() -> None:
 
     with server(trickle) as port:
         begun = time.monotonic()
-        error = told(port, timeout=1.0)
+        error = opening_error(port, timeout=1.0)
         assert time.monotonic() - begun < 4
     assert isinstance(error, QueryTimedOut)
 
 
-def test_an_answer_that_grows_when_it_is_unpacked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cuihop.remote.http_transport._LARGEST_ANSWER", 1 << 20)
+def test_an_answer_that_grows_on_decompression_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuihop.remote.http_transport._LARGEST_RESPONSE", 1 << 20)
     bomb = gzip.compress(bytes(64 << 20))
     with server(http("200 OK", "application/json", bomb, "Content-Encoding: gzip")) as port:
-        error = told(port)
+        error = opening_error(port)
     assert isinstance(error, GraphUnavailable)
     assert "larger than 1,048,576 bytes" in str(error)
 
@@ -216,11 +218,11 @@ def test_an_answer_that_grows_when_it_is_unpacked_is_refused(monkeypatch: pytest
         {"hops": [3], "release": 7},
     ],
 )
-def test_an_answer_of_another_shape_is_no_distance(body: object) -> None:
+def test_a_response_of_another_shape_is_refused(body: object) -> None:
     with (
         server(both(good(), http("200 OK", "application/json", as_json(body)))) as port,
         RemoteGraph(RemoteSettings(f"http://127.0.0.1:{port}", retry_time=0)) as graph,
-        pytest.raises(GraphUnavailable, match="none of a cuihop service"),
+        pytest.raises(GraphUnavailable, match="not the answer of a cuihop service"),
     ):
         graph.distance("C0006121", "C0018670")
 
@@ -250,7 +252,7 @@ PACK = {
         {"hops": [0, 3, 3]},
     ],
 )
-def test_a_pack_that_is_none_never_reaches_compiled_code(wrong: dict[str, object]) -> None:
+def test_an_invalid_pack_never_reaches_compiled_code(wrong: dict[str, object]) -> None:
     def served(body: object) -> Callable[[socket.socket], None]:
         return both(good(), http("200 OK", "application/json", as_json(body)))
 
@@ -262,14 +264,14 @@ def test_a_pack_that_is_none_never_reaches_compiled_code(wrong: dict[str, object
             return graph.pack(["C0006121", "C0018670"], hops=3)
 
     assert packed(PACK).hops.tolist() == [0, 3, 3, 0]
-    with pytest.raises(GraphUnavailable, match="none of a cuihop service"):
+    with pytest.raises(GraphUnavailable, match="not the answer of a cuihop service"):
         packed(PACK | wrong)
 
 
 def both(
     release: Callable[[socket.socket], None], other: Callable[[socket.socket], None]
 ) -> Callable[[socket.socket], None]:
-    """Answers what is asked of the release in one way, and everything else in another."""
+    """Treat requests for the release in one way, and all others in another."""
 
     def treat(connection: socket.socket) -> None:
         while beginning := connection.recv(12, socket.MSG_PEEK):
@@ -279,7 +281,7 @@ def both(
 
 
 class Once:
-    """A connection that ends, for who treats it, after one request."""
+    """A connection that ends after one request."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -293,7 +295,7 @@ class Once:
         self._done = True
 
 
-def test_what_breaks_is_asked_again() -> None:
+def test_a_broken_request_is_repeated() -> None:
     answers = [http("503 Busy", "text/html", b"later", length=5), hanging_up, good()]
     with (
         server(*answers) as port,
@@ -311,11 +313,11 @@ def test_what_breaks_is_asked_again() -> None:
         (http("400 Bad Request", "text/html", PAGE), GraphUnavailable, "http1.x server"),
     ],
 )
-def test_what_a_server_may_do_that_is_none_of_grpc(
+def test_the_error_of_each_server_without_grpc(
     treat: Callable[[socket.socket], None], kind: type[CuihopError], says: str
 ) -> None:
     with server(treat) as port:
-        error = told(port, "grpc")
+        error = opening_error(port, "grpc")
     assert type(error) is kind
     assert says in str(error)
 
@@ -331,43 +333,43 @@ def foreign_grpc(*handlers: grpc.GenericRpcHandler) -> Iterator[int]:
         foreign.stop(None).wait(5)
 
 
-def test_a_grpc_server_of_somebody_else() -> None:
+def test_a_foreign_grpc_server_is_not_of_this_version() -> None:
     with foreign_grpc() as port:
-        error = told(port, "grpc")
+        error = opening_error(port, "grpc")
     assert type(error) is GraphUnavailable
     assert "not of this version of cuihop" in str(error)
 
 
 @pytest.mark.parametrize("answer", [b"", b"\xff\xff\xff", b"\x0a\x02\x0a\x00"])
-def test_a_grpc_answer_that_is_none(answer: bytes) -> None:
+def test_an_invalid_grpc_reply_is_unavailable(answer: bytes) -> None:
     name = "cuihop_api.v1.ConceptGraphService"
     handler = grpc.method_handlers_generic_handler(
         name, {"GetRelease": grpc.unary_unary_rpc_method_handler(lambda request, context: answer)}
     )
     with foreign_grpc(handler) as port:
-        error = told(port, "grpc")
+        error = opening_error(port, "grpc")
     assert type(error) is GraphUnavailable
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc", "https", "grpcs"])
-def test_nobody_listens(scheme: str) -> None:
+def test_a_port_without_a_listener_is_refused_at_once(scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     begun = time.monotonic()
-    error = told(port, scheme, retry_time=60.0)
-    assert time.monotonic() - begun < 10  # an address that is wrong is told at once
+    error = opening_error(port, scheme, retry_time=60.0)
+    assert time.monotonic() - begun < 10  # no retries while opening
     assert type(error) is GraphUnavailable
     assert "refused" in str(error)
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_name_that_does_not_resolve(scheme: str) -> None:
+def test_an_unresolved_name_is_unavailable(scheme: str) -> None:
     with pytest.raises(GraphUnavailable, match=r"resolv") as caught:
         RemoteGraph(RemoteSettings(f"{scheme}://no-such-host.invalid:1", connect_timeout=2, retry_time=0))
     assert "no-such-host.invalid" in str(caught.value)
 
 
-def test_the_schemes_are_not_to_be_mixed_up() -> None:
+def test_the_scheme_of_the_other_transport_is_unavailable() -> None:
     with running_service(example_graph()) as running:
         for address in (f"http://127.0.0.1:{running.grpc_port}", f"grpc://127.0.0.1:{running.http_port}"):
             with pytest.raises(GraphUnavailable):
@@ -406,7 +408,7 @@ def addresses(http_port: int, grpc_port: int, host: str = "127.0.0.1") -> list[s
     return [f"https://{host}:{http_port}", f"grpcs://{host}:{grpc_port}"]
 
 
-def test_encrypted_with_an_authority_of_ones_own(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_with_a_certificate_authority_of_ones_own(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tls = TlsFiles(files / "server.pem", files / "server.key")
     with running_service(example_graph(), tls=tls) as running:
         for address in addresses(running.http_port, running.grpc_port):
@@ -418,7 +420,7 @@ def test_encrypted_with_an_authority_of_ones_own(files: Path, monkeypatch: pytes
                     RemoteGraph(RemoteSettings(address, ca_file=ca_file))
 
 
-def test_the_certificate_of_another_host_is_none(files: Path) -> None:
+def test_the_certificate_of_another_host_is_refused(files: Path) -> None:
     tls = TlsFiles(files / "elsewhere.pem", files / "elsewhere.key")
     with running_service(example_graph(), tls=tls) as running:
         for address in addresses(running.http_port, running.grpc_port):
@@ -443,7 +445,7 @@ def test_mutual_tls(files: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["https", "grpcs"])
-def test_files_of_tls_that_are_none_are_named(scheme: str, files: Path) -> None:
+def test_unreadable_tls_files_are_named(scheme: str, files: Path) -> None:
     absent = files / "absent.pem"
     with pytest.raises(InputError, match=r"absent\.pem"):
         RemoteGraph(RemoteSettings(f"{scheme}://127.0.0.1:1", ca_file=absent))
@@ -455,21 +457,21 @@ def test_files_of_tls_that_are_none_are_named(scheme: str, files: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_the_key_goes_to_the_service_and_nowhere_else(
+def test_the_key_is_sent_to_the_service_and_nowhere_else(
     scheme: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("CUIHOP_API_KEY", KEY)
-    guard = NotingGuard()
+    guard = RecordingGuard()
     with running_service(example_graph(), guard=guard) as running:
         with connect(running.grpc if scheme == "grpc" else running.http) as graph:
             assert graph.distance("C0006121", "C0018670") == 3
             guard.error = NotAuthenticated("the key has expired")
             with pytest.raises(NotAuthenticated) as caught:
                 graph.distance("C0006121", "C0018670")
-        shown = [repr(graph), str(caught.value), repr(caught.value.__cause__), *caught.value.__notes__, caplog.text]
+        texts = [repr(graph), str(caught.value), repr(caught.value.__cause__), *caught.value.__notes__, caplog.text]
     assert set(guard.credentials) == {f"Bearer {KEY}"}
-    assert not [text for text in shown if KEY in text]
+    assert not [text for text in texts if KEY in text]
 
 
 def test_the_key_does_not_follow_a_redirection() -> None:
@@ -481,12 +483,12 @@ def test_the_key_does_not_follow_a_redirection() -> None:
     with server(listen) as elsewhere:
         location = f"Location: http://127.0.0.1:{elsewhere}/v1/release"
         with server(http("307 Temporary Redirect", "text/html", b"", location)) as port:
-            error = told(port, key=KEY)
+            error = opening_error(port, key=KEY)
     assert "leads to" in str(error)
     assert received == []
 
 
-def test_the_system_authorities_are_trusted_where_none_is_named() -> None:
+def test_system_authorities_are_trusted_by_default() -> None:
     from cuihop.remote.http_transport import _context
 
     context = _context(RemoteSettings("https://graph.example"))

@@ -1,4 +1,4 @@
-"""A remote graph gives what the snapshot behind the service gives, whatever happens in between."""
+"""A remote graph answers as the snapshot behind its service, through failures and changes of release."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,17 +32,18 @@ from cuihop.errors import (
     ReleaseMismatch,
 )
 from cuihop.graph import DIRECTIONS, ConceptGraph
+from cuihop.measures.nearness import Nearness
 from cuihop.remote import graph as remote_graph
-from cuihop.remote.cui_numbers import cui_numbers
 from cuihop.remote.graph import RemoteGraph
-from cuihop.remote.port import Call
+from cuihop.remote.packs import cui_numbers
 from cuihop.remote.settings import RemoteSettings
+from cuihop.remote.transport import Request
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from example_graph import EDGES, RETIRED, example_graph
-from remote.noting_guard import NotingGuard
+from remote.recording_guard import RecordingGuard
 
 KEY = "chk_0123456789abcdef"
 CUIS = [f"C{number:07d}" for number in sorted({int(cui[1:]) for edge in EDGES for cui in edge})]
@@ -72,10 +74,10 @@ def scheme(request: pytest.FixtureRequest) -> str:
 # Batches
 
 
-def test_blocks_within_small_limits_give_the_answer_to_one_batch(scheme: str) -> None:
+def test_blocks_within_small_limits_are_answered_as_one_batch(scheme: str) -> None:
     limits = Limits(pairs=7, concepts=3, neighbours=30)
     offline = example_graph()
-    guard = NotingGuard()
+    guard = RecordingGuard()
     cuis = [*CUIS, *OLD, *CUIS[:5]]
     pairs = list(itertools.product(cuis, cuis))
     with running_service(offline, limits=limits, guard=guard) as running, connect(address(running, scheme)) as graph:
@@ -86,7 +88,7 @@ def test_blocks_within_small_limits_give_the_answer_to_one_batch(scheme: str) ->
                 assert there == here
                 assert (there.direction, there.max_hops) == (direction, bound)
                 assert list(there.merged.items()) == list(here.merged.items())
-        assert max(asked.size for asked in guard.asked) <= 7
+        assert max(request.size for request in guard.requests) <= 7
         assert graph.neighbours(cuis, hops=2) == offline.neighbours(cuis, hops=2)
         assert graph.neighbours(cuis, hops=None, limit=4) == offline.neighbours(cuis, hops=None, limit=4)
         assert graph.names(cuis) == offline.names(cuis)
@@ -95,7 +97,7 @@ def test_blocks_within_small_limits_give_the_answer_to_one_batch(scheme: str) ->
         assert graph.resolve(texts) == offline.resolve(texts)
 
 
-def test_a_question_larger_than_allowed_is_told(scheme: str) -> None:
+def test_a_request_beyond_the_limits_is_limit_exceeded(scheme: str) -> None:
     limits = Limits(neighbours=2, pack_concepts=3, hits=5)
     with (
         running_service(example_graph(), limits=limits) as running,
@@ -105,14 +107,14 @@ def test_a_question_larger_than_allowed_is_told(scheme: str) -> None:
             graph.neighbours(["C0005847", "C0006121"], hops=2)
         assert [hood.total for hood in graph.neighbours(["C0006121"] * 9)] == [1] * 9
         with pytest.raises(LimitExceeded, match="concepts"):
-            graph._ask(graph.served, lambda transport, call: transport.pack(CUIS[:4], 1, "any", call))
+            graph._send(graph.service, lambda transport, request: transport.pack(CUIS[:4], 1, "any", request))
         with pytest.raises(LimitExceeded, match="hits"):
             graph.search("b", limit=6)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 13, 14, 15, 100])
 def test_a_pack_of_more_concepts_than_the_service_packs_at_once_is_the_same(scheme: str, limit: int) -> None:
-    offline, guard = example_graph(), NotingGuard()
+    offline, guard = example_graph(), RecordingGuard()
     cuis = random.Random(limit).sample([cui for cui in CUIS if cui not in {"C0042449", "C0005847"}] + OLD, 14)
     with (
         running_service(offline, limits=Limits(pack_concepts=limit), guard=guard) as running,
@@ -134,15 +136,17 @@ def test_a_pack_of_more_concepts_than_the_service_packs_at_once_is_the_same(sche
             ):
                 assert found.dtype == expected.dtype
                 assert found.tolist() == expected.tolist()
-        assert max(asked.size for asked in guard.asked) <= limit
+        assert max(request.size for request in guard.requests) <= limit
         with pytest.raises(InputError, match="twice"):
             graph.pack([*cuis, cuis[0]], hops=1)
-        with pytest.raises(ConceptNotFound) as told:
+        with pytest.raises(ConceptNotFound) as caught:
             graph.pack(["C9999997", *cuis, "C9999999"], hops=1)
-        assert told.value.cuis == ("C9999997", "C9999999")
+        assert caught.value.cuis == ("C9999997", "C9999999")
 
 
-def test_no_more_blocks_are_on_their_way_than_allowed(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_blocks_are_requested_at_once_than_in_flight_allows(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 100)
     offline = example_graph()
     running_now, most, lock = 0, 0, threading.Lock()
@@ -183,7 +187,7 @@ def test_hidden_names_are_none_and_search_is_not_allowed(scheme: str) -> None:
         running_service(example_graph(), names=False) as running,
         RemoteGraph.open(address(running, scheme)) as graph,
     ):
-        assert not graph.served.names
+        assert not graph.service.names
         assert graph.names(["C0006121"]) == [None]
         concept = graph.concepts(["C0005847"])[0]
         assert (concept.name, concept.synonyms, concept.children) == (None, (), 2)
@@ -196,7 +200,7 @@ def test_hidden_names_are_none_and_search_is_not_allowed(scheme: str) -> None:
         st.one_of(st.from_regex(r"C[0-9]{7}", fullmatch=True), st.text(max_size=9), st.just("C000612C")), max_size=5
     )
 )
-def test_cuis_and_only_cuis_are_numbers(cuis: list[str]) -> None:
+def test_only_cuis_have_numbers(cuis: list[str]) -> None:
     numbers = cui_numbers(cuis)
     if all(re.fullmatch(r"C[0-9]{7}", cui) for cui in cuis):
         assert numbers is not None
@@ -208,7 +212,7 @@ def test_cuis_and_only_cuis_are_numbers(cuis: list[str]) -> None:
 # One release
 
 
-ASKED: list[Callable[[ConceptGraph], object]] = [
+REQUESTS: list[Callable[[ConceptGraph], object]] = [
     lambda graph: graph.distance("C0006121", "C0018670"),
     lambda graph: graph.distances([("C0006121", "C0018670")] * 20_000),
     lambda graph: graph.path("C0006121", "C0018670"),
@@ -230,30 +234,30 @@ def test_another_release_is_refused_with_both_digests_until_it_is_accepted(schem
     ):
         assert graph.distance("C0006121", "C0018670") == 3
         running.holder.serve(ServedGraph(after.release, index=after))
-        for ask in ASKED:
-            with pytest.raises(ReleaseMismatch) as told:
-                ask(graph)
-            assert before.release.digest in str(told.value)
-            assert after.release.digest in str(told.value)
+        for send in REQUESTS:
+            with pytest.raises(ReleaseMismatch) as caught:
+                send(graph)
+            assert before.release.digest in str(caught.value)
+            assert after.release.digest in str(caught.value)
         assert graph.release == before.release
         assert graph.refresh() == after.release
         assert graph.release == after.release
         assert graph.distance("C0006121", "C0018670") == 1
-        for ask in ASKED:
-            ask(graph)
+        for send in REQUESTS:
+            send(graph)
 
 
-def test_a_batch_is_never_of_two_releases(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_is_never_answered_from_two_releases(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 10)
     before, after = example_graph(), other_graph()
-    guard = NotingGuard()
+    guard = RecordingGuard()
     with (
         running_service(before, guard=guard) as running,
         RemoteGraph.open(address(running, scheme)) as graph,
     ):
 
-        def switch(asked: Asked) -> None:
-            if len(guard.asked) == 20:
+        def switch(request: RequestInfo) -> None:
+            if len(guard.requests) == 20:
                 running.holder.serve(ServedGraph(after.release, index=after))
 
         guard.then = switch
@@ -306,11 +310,11 @@ def test_after_a_fork_parent_and_children_answer_rightly(service: RunningService
     assert (done.stdout, done.returncode) == ("True [0, 0, 0] 3\n", 0), done.stderr
 
 
-# When the service goes, and comes back
+# Interruptions
 
 
 class Relay:
-    """A port before a service's that can be cut off and mended."""
+    """A port in front of a service that can be cut off and restored."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -318,9 +322,9 @@ class Relay:
         self._open: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
-        self.mend()
+        self.restore()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         if self._listening.fileno() < 0:
             self._listening = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
@@ -353,23 +357,23 @@ class Relay:
 
 @pytest.fixture
 def relay(service: RunningService, scheme: str) -> Iterator[Relay]:
-    made = Relay(service.grpc_port if scheme == "grpc" else service.http_port)
-    yield made
-    made.cut()
+    relay = Relay(service.grpc_port if scheme == "grpc" else service.http_port)
+    yield relay
+    relay.cut()
 
 
-def test_a_service_that_comes_back_is_asked_again(relay: Relay, scheme: str) -> None:
+def test_a_request_is_repeated_until_the_service_is_back(relay: Relay, scheme: str) -> None:
     with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph, ThreadPoolExecutor(1) as pool:
         assert graph.distance("C0006121", "C0018670") == 3
         for _ in range(3):
             relay.cut()
             answer = pool.submit(graph.distance, "C0006121", "C0018670")
             time.sleep(0.3)
-            relay.mend()
+            relay.restore()
             assert answer.result(60) == 3
 
 
-def test_a_batch_outlives_broken_connections(relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_survives_broken_connections(relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_graph, "_PAIRS_A_BLOCK", 64)
     pairs = list(itertools.product(CUIS, CUIS)) * 60
     done = threading.Event()
@@ -377,7 +381,7 @@ def test_a_batch_outlives_broken_connections(relay: Relay, scheme: str, monkeypa
     def disturb() -> None:
         while not done.wait(0.2):
             relay.cut()
-            relay.mend()
+            relay.restore()
 
     with connect(f"{scheme}://127.0.0.1:{relay.port}") as graph:
         disturber = threading.Thread(target=disturb)
@@ -389,9 +393,7 @@ def test_a_batch_outlives_broken_connections(relay: Relay, scheme: str, monkeypa
             disturber.join()
 
 
-def test_questions_to_another_machine_are_compressed(
-    relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_to_another_machine_are_compressed(relay: Relay, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = list(itertools.product(CUIS, CUIS)) * 20
     sizes = []
     for loopback in (True, False):
@@ -403,7 +405,7 @@ def test_questions_to_another_machine_are_compressed(
     assert sizes[1] < sizes[0] / 4
 
 
-def test_a_service_that_stays_away_is_told_when_the_time_is_over(relay: Relay, scheme: str) -> None:
+def test_a_service_that_stays_away_is_unavailable_after_the_retry_time(relay: Relay, scheme: str) -> None:
     settings = RemoteSettings(f"{scheme}://127.0.0.1:{relay.port}", retry_time=1.0)
     with RemoteGraph(settings) as graph:
         relay.cut()
@@ -411,10 +413,10 @@ def test_a_service_that_stays_away_is_told_when_the_time_is_over(relay: Relay, s
         with pytest.raises(GraphUnavailable, match=f"127.0.0.1:{relay.port}: "):
             graph.distance("C0006121", "C0018670")
         assert time.monotonic() - begun < 10
-        relay.mend()
+        relay.restore()
 
 
-def test_an_answer_that_takes_too_long_is_given_up(scheme: str) -> None:
+def test_a_slow_answer_times_out(scheme: str) -> None:
     class Slow(SnapshotGraph):
         def path(self, *ends, **options):  # type: ignore[no-untyped-def]
             time.sleep(3)
@@ -431,13 +433,13 @@ def test_an_answer_that_takes_too_long_is_given_up(scheme: str) -> None:
         assert graph.distance("C0006121", "C0018670") == 3
 
 
-def test_a_closed_graph_says_so(service: RunningService, scheme: str) -> None:
+def test_a_closed_graph_is_unavailable(service: RunningService, scheme: str) -> None:
     graph = connect(address(service, scheme))
     graph.close()
     graph.close()
-    for ask in ASKED:
+    for send in REQUESTS:
         with pytest.raises(GraphUnavailable, match="the graph is closed"):
-            ask(graph)
+            send(graph)
 
 
 # Measures
@@ -450,14 +452,16 @@ def random_images(count: int, seed: int) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_an_evaluation_is_that_of_the_snapshot_to_the_last_bit(scheme: str, direction: cuihop.Direction) -> None:
-    images, offline, guard = random_images(60, 4), example_graph(), NotingGuard()
+    images, offline, guard = random_images(60, 4), example_graph(), RecordingGuard()
     ranking = cuihop.random_ranking(images, 30, seed=1)
-    options = {"unknown": "isolated", "n": 2, "direction": direction, "measures": ["nn-CUI@5,10", "CUI@30"]}
-    here = cuihop.evaluate(images, ranking, offline, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "nearness": Nearness(2, direction=direction, unknown="isolated"), "measures": ["nn-CUI@5,10", "CUI@30"],
+    }  # fmt: skip
+    here = cuihop.evaluate(images, ranking, offline, **options)
     with running_service(offline, guard=guard) as running, connect(address(running, scheme)) as graph:
-        del guard.asked[:]
-        there = cuihop.evaluate(images, ranking, graph, **options)  # type: ignore[arg-type]
-        assert [asked.operation for asked in guard.asked] == ["resolve", "pack"]
+        del guard.requests[:]
+        there = cuihop.evaluate(images, ranking, graph, **options)
+        assert [request.operation for request in guard.requests] == ["resolve", "pack"]
     assert there.values.tobytes() == here.values.tobytes()
     assert there.summary() == here.summary()
 
@@ -470,7 +474,7 @@ def test_the_measures_of_two_images_are_those_of_the_snapshot(service: RunningSe
             assert cuihop.nn_iou(a, b, graph, n=2, unknown="isolated") == here
 
 
-# What is imported, and what goes along
+# Imports and trace context
 
 
 def in_a_new_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -491,10 +495,17 @@ def test_each_transport_imports_its_own_packages_only(service: RunningService, s
     assert done.stderr == ""
 
 
-def test_without_the_extra_the_error_names_it(scheme: str) -> None:
+@pytest.mark.parametrize("call", ["cuihop.connect", "cuihop.remote.graph.RemoteGraph.open"])
+def test_without_the_extra_the_error_names_it(scheme: str, call: str) -> None:
     package = "grpc" if scheme == "grpc" else "urllib3"
-    code = f"import sys; sys.modules[{package!r}] = None; import cuihop; cuihop.connect('{scheme}://127.0.0.1:1')"
-    assert "pip install 'cuihop[remote]'" in in_a_new_process(code).stderr
+    code = f"import sys; sys.modules[{package!r}] = None; import cuihop.remote.graph; {call}('{scheme}://127.0.0.1:1')"
+    done = in_a_new_process(code)
+    assert "ModuleNotFoundError" in done.stderr
+    assert "pip install 'cuihop[remote]'" in done.stderr
+
+
+def test_without_the_extra_a_command_names_it(scheme: str) -> None:
+    package = "grpc" if scheme == "grpc" else "urllib3"
     code = (
         f"import sys; sys.modules[{package!r}] = None; sys.argv[1:] = ['search', 'x', '-g', '{scheme}://127.0.0.1:1']\n"
         "from cuihop.cli import main; main()"
@@ -507,11 +518,11 @@ def test_without_the_extra_the_error_names_it(scheme: str) -> None:
     )
 
 
-def test_a_trace_goes_on_in_the_service() -> None:
+def test_a_trace_continues_in_the_service() -> None:
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
 
-    assert "traceparent" not in Call(1.0).headers(None)
+    assert "traceparent" not in Request(1.0).headers(None)
     with TracerProvider().get_tracer("test").start_as_current_span("asking") as span:
-        headers = Call(1.0).headers(None)
+        headers = Request(1.0).headers(None)
     assert trace.format_trace_id(span.get_span_context().trace_id) in headers["traceparent"]

@@ -1,4 +1,4 @@
-"""Where the address, the key and the certificates come from, and where the key does not go."""
+"""Settings of a connection: address, key, certificates, and their refusal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuihop.remote.settings import RemoteSettings
 KEY = "chk_0123456789abcdef"
 
 
-def test_addresses_of_services_are_told_from_others() -> None:
+def test_the_scheme_marks_the_address_of_a_service() -> None:
     for address in ("grpc://h:1", "GRPC://h", "grpcs://h", "http://h:8080", "https://h/cuihop"):
         assert is_remote_address(address)
     for address in ("graph.cuihop", "grpc.cuihop", "bolt://h", "http:/x", "snapshot:http"):
@@ -47,20 +47,20 @@ def test_parts_of_an_address(
         "http://h/?key=hidden", "http://h/#hidden",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(InputError) as told:
+def test_an_invalid_address_is_refused(address: str) -> None:
+    with pytest.raises(InputError) as caught:
         RemoteSettings(address)
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["https://user:hidden@h", "grpc://hidden@h:1"])
 def test_an_address_with_a_password_is_refused_unseen(address: str) -> None:
-    with pytest.raises(InputError, match="CUIHOP_API_KEY") as told:
+    with pytest.raises(InputError, match="CUIHOP_API_KEY") as caught:
         RemoteSettings(address)
-    assert "hidden" not in str(told.value)
+    assert "hidden" not in str(caught.value)
 
 
-def test_what_the_environment_says(tmp_path: Path) -> None:
+def test_settings_from_the_environment(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(f"{KEY}\n")
     environment = {
         "CUIHOP_API_KEY_FILE": str(tmp_path / "key"),
@@ -92,19 +92,19 @@ def test_what_the_environment_says(tmp_path: Path) -> None:
         ("CUIHOP_API_KEY_FILE", "absent", "cannot be read"),
     ],
 )
-def test_a_value_that_is_none_is_told(variable: str, value: str, says: str) -> None:
+def test_an_invalid_value_is_refused(variable: str, value: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         RemoteSettings.from_environment("https://h", {variable: value})
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "ključ", "nul\0"])
 def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
-    with pytest.raises(InputError, match="the key cannot be one") as told:
+    with pytest.raises(InputError, match="the key cannot be one") as caught:
         RemoteSettings("https://h", key=key)
-    assert key not in str(told.value)
+    assert key not in str(caught.value)
 
 
-def test_the_file_of_a_key_holds_text(tmp_path: Path) -> None:
+def test_a_key_file_without_ascii_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "key"
     for content, says in ((b"", "empty"), (b"\xff\xfe", "ASCII")):
         file.write_bytes(content)
@@ -114,9 +114,9 @@ def test_the_file_of_a_key_holds_text(tmp_path: Path) -> None:
 
 def test_a_key_does_not_travel_unencrypted_to_another_machine() -> None:
     for address in ("http://graph.example", "grpc://graph.example", "grpc://10.0.0.1:1"):
-        with pytest.raises(InputError, match="unencrypted") as told:
+        with pytest.raises(InputError, match="unencrypted") as caught:
             RemoteSettings(address, key=KEY)
-        assert KEY not in str(told.value)
+        assert KEY not in str(caught.value)
         assert RemoteSettings.from_environment(address, {"CUIHOP_API_KEY": KEY, "CUIHOP_INSECURE_KEY": "1"}).key == KEY
         assert RemoteSettings(address).key is None
     for address in ("https://graph.example", "grpcs://graph.example", "http://localhost", "grpc://127.0.0.1:1"):

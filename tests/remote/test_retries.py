@@ -1,4 +1,4 @@
-"""When a question is asked again, and for how long."""
+"""Repetition of requests after transient failures: pauses, deadline, Retry-After."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from cuihop.errors import CuihopError, GraphUnavailable, RateLimited
-from cuihop.remote.problems import Failed
-from cuihop.remote.retries import answered
+from cuihop.remote.failures import AttemptFailed, with_retries
 
 
 class Clock:
-    """Time that passes while somebody sleeps, and one second for each attempt."""
+    """A clock that only sleeping moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +26,7 @@ class Clock:
         self.now += seconds
 
 
-def failing(times: float, failed: Callable[[], Failed]) -> Callable[[], int]:
+def failing(times: float, failed: Callable[[], AttemptFailed]) -> Callable[[], int]:
     count = itertools.count(1)
 
     def attempt() -> int:
@@ -39,17 +38,17 @@ def failing(times: float, failed: Callable[[], Failed]) -> Callable[[], int]:
     return attempt
 
 
-def passing(**options: object) -> Failed:
-    return Failed(GraphUnavailable("not now"), retry=True, **options)  # type: ignore[arg-type]
+def transient(**options: object) -> AttemptFailed:
+    return AttemptFailed(GraphUnavailable("not now"), retry=True, **options)  # type: ignore[arg-type]
 
 
-def ask(attempt: Callable[[], int], seconds: float, clock: Clock, *, opening: bool = False) -> int:
-    return answered(attempt, seconds, opening=opening, clock=clock, sleep=clock.sleep)
+def run(attempt: Callable[[], int], seconds: float, clock: Clock, *, opening: bool = False) -> int:
+    return with_retries(attempt, seconds, opening=opening, clock=clock, sleep=clock.sleep)
 
 
-def test_what_passes_is_asked_again_after_pauses_that_grow() -> None:
+def test_transient_failures_are_repeated_after_growing_pauses() -> None:
     clock = Clock()
-    assert ask(failing(8, passing), 60, clock) == 9
+    assert run(failing(8, transient), 60, clock) == 9
     bounds = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     assert all(bound / 2 <= slept <= bound for slept, bound in zip(clock.slept, bounds, strict=True))
 
@@ -57,56 +56,56 @@ def test_what_passes_is_asked_again_after_pauses_that_grow() -> None:
 def test_pauses_vary() -> None:
     first, second = Clock(), Clock()
     for clock in (first, second):
-        ask(failing(3, passing), 60, clock)
+        run(failing(3, transient), 60, clock)
     assert first.slept != second.slept
 
 
-def test_what_does_not_pass_is_told_at_once() -> None:
+def test_a_permanent_failure_is_raised_at_once() -> None:
     clock, error = Clock(), CuihopError("never")
-    with pytest.raises(CuihopError, match="never") as told:
-        ask(failing(9, lambda: Failed(error)), 60, clock)
-    assert told.value is error
+    with pytest.raises(CuihopError, match="never") as caught:
+        run(failing(9, lambda: AttemptFailed(error)), 60, clock)
+    assert caught.value is error
     assert clock.slept == []
 
 
-def test_the_time_allowed_is_kept() -> None:
+def test_no_attempt_begins_after_the_retry_time() -> None:
     clock = Clock()
     with pytest.raises(GraphUnavailable, match="not now"):
-        ask(failing(float("inf"), passing), 3, clock)
+        run(failing(float("inf"), transient), 3, clock)
     assert 1 < clock.now <= 3
 
 
-def test_no_time_is_no_second_attempt() -> None:
+def test_a_retry_time_of_zero_is_one_attempt() -> None:
     clock = Clock()
     with pytest.raises(GraphUnavailable):
-        ask(failing(1, passing), 0, clock)
+        run(failing(1, transient), 0, clock)
     assert clock.slept == []
 
 
-def test_the_service_says_how_long_to_wait() -> None:
+def test_the_pause_is_at_least_the_retry_after_of_the_service() -> None:
     clock = Clock()
-    assert ask(failing(1, lambda: passing(retry_after=7.0)), 60, clock) == 2
+    assert run(failing(1, lambda: transient(retry_after=7.0)), 60, clock) == 2
     assert 7 < clock.slept[0] < 8
 
 
-def test_a_wait_beyond_the_time_allowed_is_told_at_once() -> None:
+def test_a_retry_after_beyond_the_retry_time_is_raised_at_once() -> None:
     clock = Clock()
-    limited = Failed(RateLimited("too many", retry_after=90.0), retry=True, retry_after=90.0)
-    with pytest.raises(RateLimited) as told:
-        ask(failing(1, lambda: limited), 60, clock)
-    assert (told.value.retry_after, clock.slept) == (90.0, [])
+    limited = AttemptFailed(RateLimited("too many", retry_after=90.0), retry=True, retry_after=90.0)
+    with pytest.raises(RateLimited) as caught:
+        run(failing(1, lambda: limited), 60, clock)
+    assert (caught.value.retry_after, clock.slept) == (90.0, [])
 
 
 @pytest.mark.parametrize("nonsense", [float("nan"), -5.0])
-def test_a_wait_that_is_none_is_no_reason_to_fail(nonsense: float) -> None:
+def test_an_invalid_retry_after_is_ignored(nonsense: float) -> None:
     clock = Clock()
-    assert ask(failing(1, lambda: passing(retry_after=nonsense)), 60, clock) == 2
+    assert run(failing(1, lambda: transient(retry_after=nonsense)), 60, clock) == 2
     assert 0 < clock.slept[0] <= 0.1
 
 
-def test_an_address_where_nobody_listens_is_told_at_once_when_it_is_opened() -> None:
+def test_a_refused_connection_is_raised_at_once_when_the_graph_is_opened() -> None:
     clock = Clock()
     with pytest.raises(GraphUnavailable):
-        ask(failing(1, lambda: passing(connection=True)), 60, clock, opening=True)
-    assert ask(failing(1, lambda: passing(connection=True)), 60, clock) == 2
-    assert ask(failing(1, passing), 60, clock, opening=True) == 2
+        run(failing(1, lambda: transient(connection=True)), 60, clock, opening=True)
+    assert run(failing(1, lambda: transient(connection=True)), 60, clock) == 2
+    assert run(failing(1, transient), 60, clock, opening=True) == 2

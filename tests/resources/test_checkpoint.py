@@ -24,8 +24,11 @@ from cuihop import SnapshotGraph
 from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import top_k
 from cuihop.resources.checkpoint import MAGIC, Checkpoint, FinishedBlock
+from cuihop.resources.resources import Resources
+from flat_options import evaluate_flat
 
 CUIS = [f"C{i:07d}" for i in range(400)]
 MEASURES = ["nn-CUI@5,10", "nn-CUI@5(n=2)", "CUI@10", "nn-CUI@3(λ=0.2)"]
@@ -72,9 +75,9 @@ def stopping(after: int) -> Callable[[int, int], None]:
 
 def interrupted(job: dict[str, Any], path: Path, after: int = 4, **options: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
-        evaluate(
-            job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path,
-            progress=stopping(after), **options,
+        evaluate_flat(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, **options, checkpoint=path,
+            progress=stopping(after),
         )  # fmt: skip
 
 
@@ -87,9 +90,12 @@ def test_an_interrupted_evaluation_goes_on(
     interrupted(job, path, after, threads=threads)
     left = path.stat().st_size
     found = evaluate(
-        job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path, keep_checkpoint=True,
-        threads=3 - threads, memory="50MB",
-    )  # fmt: skip
+        job["images"],
+        job["ranking"],
+        job["graph"],
+        measures=MEASURES,
+        resources=Resources(checkpoint=path, keep_checkpoint=True, threads=3 - threads, memory="50MB"),
+    )
     assert same(found, whole)
     assert path.stat().st_size >= left
 
@@ -97,9 +103,9 @@ def test_an_interrupted_evaluation_goes_on(
 def test_a_finished_checkpoint_needs_no_work(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     options: dict[str, Any] = {"measures": MEASURES, "checkpoint": path, "keep_checkpoint": True}
-    evaluate(job["images"], job["ranking"], job["graph"], **options)
+    evaluate_flat(job["images"], job["ranking"], job["graph"], **options)
     before = path.read_bytes()
-    assert same(evaluate(job["images"], job["ranking"], job["graph"], **options), whole)
+    assert same(evaluate_flat(job["images"], job["ranking"], job["graph"], **options), whole)
     assert path.read_bytes() == before
 
 
@@ -107,16 +113,30 @@ def test_after_success_the_file_is_gone(job: dict[str, Any], whole: Evaluation, 
     path = tmp_path / "blocks"
     interrupted(job, path)
     assert path.exists()
-    assert same(evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path), whole)
+    assert same(
+        evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)),
+        whole,
+    )
     assert not path.exists()
 
 
 def test_a_ranking_goes_on(job: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "blocks"
-    expected = top_k(job["images"], job["graph"], 12, n=2)
+    expected = top_k(job["images"], job["graph"], 12, nearness=Nearness(n=2))
     with pytest.raises(KeyboardInterrupt):
-        top_k(job["images"], job["graph"], 12, n=2, checkpoint=path, progress=stopping(3))
-    assert top_k(job["images"], job["graph"], 12, n=2, checkpoint=path).rows.tobytes() == expected.rows.tobytes()
+        top_k(
+            job["images"],
+            job["graph"],
+            12,
+            nearness=Nearness(n=2),
+            resources=Resources(checkpoint=path, progress=stopping(3)),
+        )
+    assert (
+        top_k(
+            job["images"], job["graph"], 12, nearness=Nearness(n=2), resources=Resources(checkpoint=path)
+        ).rows.tobytes()
+        == expected.rows.tobytes()
+    )
     assert not path.exists()
 
 
@@ -150,7 +170,7 @@ def test_a_checkpoint_of_other_inputs_is_refused_and_left_alone(
     }
     given |= OTHERS[field](job)
     with pytest.raises(InputError, match="other inputs") as refused:
-        evaluate(given.pop("queries"), given.pop("ranking"), given.pop("graph"), checkpoint=path, **given)
+        evaluate_flat(given.pop("queries"), given.pop("ranking"), given.pop("graph"), **given, checkpoint=path)
     assert refused.value.column == field
     assert path.read_bytes() == before
 
@@ -162,7 +182,7 @@ def test_a_checkpoint_of_another_version_is_refused(
     interrupted(job, path)
     monkeypatch.setattr("cuihop.relevance.image_collection.versions", lambda *names: dict.fromkeys(names, "99.0"))
     with pytest.raises(InputError, match="version of cuihop"):
-        evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path)
+        evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path))
 
 
 def test_what_is_torn_at_the_end_is_computed_again(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
@@ -173,7 +193,9 @@ def test_what_is_torn_at_the_end_is_computed_again(job: dict[str, Any], whole: E
     cuts = [0, 1, 7, 16, 17, 31, 60, *(rng.randrange(len(good)) for _ in range(6)), len(good) - 1]
     for cut in cuts:
         path.write_bytes(good[:cut])
-        found = evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path)
+        found = evaluate(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)
+        )
         assert same(found, whole), cut
 
 
@@ -186,7 +208,9 @@ def test_a_damaged_block_and_all_after_it_are_computed_again(
     begin = good.index(b"}") + 1
     for place in (begin + 3, begin + 9, begin + 40, len(good) - 5):
         path.write_bytes(good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :])
-        found = evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, checkpoint=path)
+        found = evaluate(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)
+        )
         assert same(found, whole), place
 
 
@@ -195,13 +219,13 @@ def test_another_file_is_never_overwritten(job: dict[str, Any], tmp_path: Path, 
     path = tmp_path / "blocks"
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a checkpoint"):
-        evaluate(job["images"], job["ranking"], job["graph"], checkpoint=path)
+        evaluate(job["images"], job["ranking"], job["graph"], resources=Resources(checkpoint=path))
     assert path.read_bytes() == content
 
 
 def test_a_folder_in_its_place_is_an_error(job: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        evaluate(job["images"], job["ranking"], job["graph"], checkpoint=tmp_path)
+        evaluate(job["images"], job["ranking"], job["graph"], resources=Resources(checkpoint=tmp_path))
 
 
 def test_records_that_are_none_are_refused_whatever_their_checksum(tmp_path: Path) -> None:
@@ -261,12 +285,14 @@ def test_values_come_back_as_they_were(tmp_path: Path) -> None:
 PROGRAM = MADE + textwrap.dedent("""
     import json, sys
     from cuihop.evaluation.evaluate import evaluate
-    def progress(done, total):
+    from cuihop.resources.resources import Resources
+    def tell(done, total):
         print(done, flush=True)
         if len(sys.argv) > 2:
             sys.stdin.readline()  # the other process decides when to go on
     measures = ["nn-CUI@5,10", "nn-CUI@5(n=2)", "CUI@10", "nn-CUI@3(λ=0.2)"]
-    result = evaluate(images, ranking, graph, measures=measures, checkpoint=sys.argv[1], progress=progress, threads=2)
+    result = evaluate(images, ranking, graph, measures=measures,
+                      resources=Resources(checkpoint=sys.argv[1], progress=tell, threads=2))
     print("finished", result.values.tobytes().hex())
 """)
 

@@ -7,12 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from cuihop.collection.judgements import Qrels
-from cuihop.collection.tables import LARGEST_GRADE
+from cuihop.collection.judgements import LARGEST_GRADE, Judgements
 from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.measures.nn_iou import checked_lam, checked_n
-from cuihop.measures.resolution import Unknown
+from cuihop.graph import ConceptGraph
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
 
@@ -35,7 +33,7 @@ class IntegerGains:
         largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
     """
 
-    qrels: Qrels
+    qrels: Judgements
     scale: int
     pairs: int
     rounded: int
@@ -44,23 +42,16 @@ class IntegerGains:
 
 
 def to_integer_gains(
-    queries: object,
-    graph: ConceptGraph | None,
-    scale: int,
-    *,
-    corpus: object = None,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    images: object, graph: ConceptGraph | None, scale: int, nearness: Nearness = Nearness()
 ) -> IntegerGains:
-    """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with ``n=0``.
+    """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with n = 0.
 
     They take memory for every pair with an overlap, so they suit small collections.
 
     Args:
-        queries, corpus, n, lam, direction, unknown: as in `cuihop.evaluate`.
-        graph: the source of distances; may be ``None`` for ``n=0``.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        graph: the source of distances; ``None`` will do for n = 0.
+        nearness: as in `cuihop.evaluate`.
         scale: the grade of two equal sets, 1 to 1,000.
 
     Raises:
@@ -77,28 +68,27 @@ def to_integer_gains(
         raise InputError(
             "not a scale", column="scale", found=repr(scale), expected=f"a whole number from 1 to {LARGEST_GRADE:,}"
         )
-    n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
-    if n > 0 and graph is None:
+    if nearness.n > 0 and graph is None:
         raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph, or n=0")
-    images = ImageCollection.of(queries, corpus, graph, unknown)
-    names = images.corpus_names
-    grades: dict[str, dict[str, int]] = {query: {} for query in images.query_names}
+    collection = ImageCollection.of(images, graph, nearness.unknown)
+    names = collection.corpus_names
+    grades: dict[str, dict[str, int]] = {query: {} for query in collection.query_names}
     rounding = _Rounding()
 
     def receive(scores: Scores) -> None:
-        gains, rows = scores.best_others(0, images.own_rows[scores.queries])
+        gains, rows = scores.best_others(0, collection.own_rows[scores.queries])
         for place, of_query, found in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
-            grades[images.query_names[place]] = {
+            grades[collection.query_names[place]] = {
                 names[row]: grade
                 for row, gain in zip(found, of_query, strict=True)
                 if gain > 0.0 and (grade := rounding.grade(gain, scale))
             }
 
-    images.index(graph, hops=n, direction=direction).score(
-        [lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
+    collection.index(graph, hops=nearness.n, direction=nearness.direction).score(
+        [nearness.lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
     )
     return IntegerGains(
-        Qrels.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
+        Judgements.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
     )
 
 

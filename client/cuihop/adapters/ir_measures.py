@@ -19,15 +19,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from cuihop.adapters import pytrec_eval
-from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation
-from cuihop.files.text_lines import shown
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.files.text_lines import quoted
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties, checked_ties
 from cuihop.resources.optional_packages import installed_by
@@ -112,9 +112,10 @@ class ConceptProvider(_providers.Provider):
     Within ``with provider:``, or after `register`, ``ir_measures.calc_aggregate`` and the like use it.
 
     Args:
-        queries, corpus, graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`. ``skip`` gives NaN
-            to a query whose ideal is 0, and leaves it out of the mean.
-        ties: the order of equal scores; by default that of trec_eval, ir_measures' own default.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        graph, nearness, empty_ideal: as in `cuihop.evaluate`. ``skip`` gives NaN to a query whose
+            ideal is 0, and leaves it out of the mean.
+        ties: the order of equal scores; by default that of trec_eval, which is ir_measures' own first choice.
 
     Raises:
         InputError: as `ImageConcepts.of`.
@@ -128,25 +129,18 @@ class ConceptProvider(_providers.Provider):
 
     def __init__(
         self,
-        queries: object,
+        images: object,
         graph: ConceptGraph | None,
         *,
-        corpus: object = None,
-        n: int = 1,
-        lam: float = 0.5,
-        direction: Direction = "any",
-        unknown: Unknown = "error",
+        nearness: Nearness = Nearness(),
         empty_ideal: EmptyIdeal = "zero",
         ties: Ties = "trec",
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._queries = ImageConcepts.of(queries)
-        self._corpus = self._queries if corpus is None else ImageConcepts.of(corpus)
+        self._queries, self._corpus = Dataset.of(images).images
         self._graph = graph
         self._ties = checked_ties(ties)
-        self._options: dict[str, Any] = {
-            "n": n, "lam": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal,
-        }  # fmt: skip
+        self._options: dict[str, Any] = {"nearness": nearness, "empty_ideal": empty_ideal}
 
     def register(self) -> Self:
         """Put it first in the providers of ``ir_measures.calc_aggregate`` and the like, replacing an earlier one.
@@ -177,7 +171,7 @@ class ConceptProvider(_providers.Provider):
         for query in named:
             if query not in self._queries:
                 raise InputError(
-                    "not an image of the queries", column="qrels", found=shown(str(query)),
+                    "not an image of the queries", column="qrels", found=quoted(str(query)),
                     expected="an image whose concepts were given",
                 )  # fmt: skip
         return _ConceptEvaluator(measures, tuple(named or self._queries), self)
@@ -190,12 +184,12 @@ class ConceptProvider(_providers.Provider):
         images = (
             self._queries if requested == tuple(self._queries) else {query: self._queries[query] for query in requested}
         )
-        corpus = None if images is self._corpus else self._corpus
+        data = images if images is self._corpus else Dataset(images, self._corpus)
         ranking = scored_ranking(
             {query: scores[query] for query in requested if query in scores}, requested, self._corpus, ties=self._ties
         )
         named = [_own_measure(measure) for measure in measures]
-        return evaluate(images, ranking, self._graph, corpus=corpus, measures=named, missing="zero", **self._options)
+        return evaluate(data, ranking, self._graph, measures=named, missing="zero", **self._options)
 
 
 class _ConceptEvaluator(_providers.Evaluator):
@@ -243,26 +237,26 @@ def from_run(
     return scored_ranking(_scores(run), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
     """The judgements as ``Qrel``, of iteration 0.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    grades = Qrels.of(qrels)
+    grades = Judgements.of(qrels)
     return [ir_measures.Qrel(query, name, grade) for query, of in grades.items() for name, grade in of.items()]
 
 
-def from_qrels(qrels: Any) -> Qrels:
+def from_qrels(qrels: Any) -> Judgements:
     """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is dropped.
 
     Raises:
-        InputError: as `Qrels.of`, or a document is judged twice for a query.
+        InputError: as `Judgements.of`, or a document is judged twice for a query.
     """
     if isinstance(qrels, Mapping):
-        return Qrels.of(qrels)
+        return Judgements.of(qrels)
     converter = ir_measures.util.QrelsConverter(qrels)
-    return Qrels.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
+    return Judgements.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
 
 
 def _scores(run: Any) -> Mapping[str, Mapping[str, float]]:
@@ -285,8 +279,8 @@ def _by_query(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]
         of_query = found.setdefault(query, {})
         if document in of_query:
             raise InputError(
-                "a document stands twice for a query", column=f"query {shown(str(query))}", found=shown(str(document)),
-                expected="each document once for a query",
+                "a document stands twice for a query", column=f"query {quoted(str(query))}",
+                found=quoted(str(document)), expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
     return found

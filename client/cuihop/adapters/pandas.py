@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
 from cuihop.resources.optional_packages import installed_by
@@ -83,23 +83,23 @@ def from_run(
     return scored_ranking(scores, queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
     """One row for each judgement: ``query``, ``document``, ``grade``."""
     with installed_by("cuihop[frames]"):
         import pandas as pd
 
-    rows = [(query, name, grade) for query, of in Qrels.of(qrels).items() for name, grade in of.items()]
+    rows = [(query, name, grade) for query, of in Judgements.of(qrels).items() for name, grade in of.items()]
     frame = pd.DataFrame(rows, columns=["query", "document", "grade"])
     return frame.astype({"query": "str", "document": "str", "grade": "int64"})
 
 
-def from_qrels(frame: pd.DataFrame) -> Qrels:
+def from_qrels(frame: pd.DataFrame) -> Judgements:
     """The judgements of a DataFrame.
 
     Raises:
-        InputError: as `Qrels.of`; a column is missing; or a document is judged twice for a query.
+        InputError: as `Judgements.of`; a column is missing; or a document is judged twice for a query.
     """
-    return Qrels.of(_by_query(frame, _GRADE))
+    return Judgements.of(_by_query(frame, _GRADE))
 
 
 def to_concepts(images: object) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def to_concepts(images: object) -> pd.DataFrame:
 def _negative(rank: Any, query: str, document: str) -> float:
     if isinstance(rank, bool) or not rank >= 0 or rank != int(rank):  # NaN is not >= 0
         raise InputError(
-            "not a rank", column=f"document {shown(document)} of query {shown(query)}", found=repr(rank),
+            "not a rank", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(rank),
             expected="a whole number, 0 or more",
         )  # fmt: skip
     return -float(rank)
@@ -149,7 +149,7 @@ def _by_query(frame: pd.DataFrame, values: Sequence[str]) -> dict[str, dict[str,
         if document in of_query:
             raise InputError(
                 "a document stands twice for a query", column=names[1],
-                found=f"{shown(document)} for query {shown(query)}", expected="each document once for a query",
+                found=f"{quoted(document)} for query {quoted(query)}", expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.measures.measure import Measure
@@ -75,22 +75,22 @@ def from_run(
     return scored_ranking(run, queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrel(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def to_qrel(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """The judgements as plain dictionaries of whole numbers.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return {query: dict(documents) for query, documents in Qrels.of(qrels).items()}
+    return {query: dict(documents) for query, documents in Judgements.of(qrels).items()}
 
 
-def from_qrel(qrel: Mapping[str, Mapping[str, int]]) -> Qrels:
+def from_qrel(qrel: Mapping[str, Mapping[str, int]]) -> Judgements:
     """The judgements in these dictionaries.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return Qrels.of(qrel)
+    return Judgements.of(qrel)
 
 
 def to_results(evaluation: MeasuredQueries) -> dict[str, dict[str, float]]:

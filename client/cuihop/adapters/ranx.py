@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
 from cuihop.resources.optional_packages import installed_by
@@ -58,11 +58,11 @@ def from_run(
     return scored_ranking(_dictionary(run, "a ranx.Run"), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
     """The judgements as ``ranx.Qrels``.
 
     Raises:
-        InputError: as `Qrels.of`; or nothing is judged, or ranx cannot hold a name, as in `to_run`.
+        InputError: as `Judgements.of`; or nothing is judged, or ranx cannot hold a name, as in `to_run`.
         ModuleNotFoundError: ranx is not installed; the message says how to install it.
     """
     grades = pytrec_eval.to_qrel(qrels)
@@ -70,13 +70,13 @@ def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
     return _ranx().Qrels(grades)
 
 
-def from_qrels(qrels: ranx.Qrels) -> Qrels:
+def from_qrels(qrels: ranx.Qrels) -> Judgements:
     """The judgements in ``ranx.Qrels``, with grades as ranx has truncated them.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return Qrels.of(_dictionary(qrels, "ranx.Qrels"))
+    return Judgements.of(_dictionary(qrels, "ranx.Qrels"))
 
 
 def _check_ranx_can_hold(lists: Mapping[str, Mapping[str, float]]) -> None:
@@ -85,7 +85,7 @@ def _check_ranx_can_hold(lists: Mapping[str, Mapping[str, float]]) -> None:
     for documents in lists.values():
         for name in documents:
             if ord(max(name, default="a")) > _LATIN_1:  # its compiled dictionaries do not find such keys
-                raise InputError("ranx cannot hold this name", found=shown(name), expected="characters of Latin-1")
+                raise InputError("ranx cannot hold this name", found=quoted(name), expected="characters of Latin-1")
 
 
 def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_way
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_choice
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.ranking import Similarity
 
@@ -34,7 +35,7 @@ class ConceptScorer:
     A scorer works in other processes (``n_jobs``) if its graph was opened from a file.
 
     Args:
-        graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`.
+        graph, nearness, empty_ideal: as in `cuihop.evaluate`.
         measure: one of ``nn-CUI@K`` and ``CUI@K``.
         by: retrieval by the estimator.
         similarity: similarity of embeddings.
@@ -52,10 +53,7 @@ class ConceptScorer:
         by: Finding = "transform",
         similarity: Similarity = "cosine",
         corpus: Iterable[object] | None = None,
-        n: int = 1,
-        lam: float = 0.5,
-        direction: Direction = "any",
-        unknown: Unknown = "error",
+        nearness: Nearness = Nearness(),
         empty_ideal: EmptyIdeal = "zero",
     ) -> None:
         wanted = measures_named(measure)
@@ -64,7 +62,7 @@ class ConceptScorer:
                 "not one measure of a ranking by concepts", column="measure", found=", ".join(map(str, wanted)),
                 expected="nn-CUI@K or CUI@K, with one K",
             )  # fmt: skip
-        if (checked_way("by", by, Finding) == "kneighbors") != (corpus is not None):
+        if (checked_choice("by", by, Finding) == "kneighbors") != (corpus is not None):
             raise InputError(
                 "the concepts of the images that are searched go with kneighbors", column="corpus",
                 found=f"by={by!r} {'without' if corpus is None else 'with'} corpus",
@@ -72,12 +70,10 @@ class ConceptScorer:
             )  # fmt: skip
         self._measure = wanted[0]
         self._by = by
-        self._similarity: Similarity = checked_way("similarity", similarity, Similarity)
+        self._similarity: Similarity = checked_choice("similarity", similarity, Similarity)
         self._corpus = None if corpus is None else _named("row", list(corpus))
         self._graph = graph
-        self._options: dict[str, Any] = {
-            "n": n, "lam": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal,
-        }  # fmt: skip
+        self._options: dict[str, Any] = {"measures": self._measure, "nearness": nearness, "empty_ideal": empty_ideal}
 
     def __repr__(self) -> str:
         return f"ConceptScorer({self._measure}, by={self._by!r})"
@@ -101,7 +97,7 @@ class ConceptScorer:
         if self._corpus is None:
             images = _named("row", list(y))
             ranking = embedding_ranking(images, estimator.transform(X), k, similarity=self._similarity)
-            return evaluate(images, ranking, self._graph, measures=self._measure, **self._options)
+            return evaluate(images, ranking, self._graph, **self._options)
         images = _named("query", list(y))
         fitted = getattr(estimator, "n_samples_fit_", len(self._corpus))
         if fitted != len(self._corpus):
@@ -111,7 +107,7 @@ class ConceptScorer:
             )  # fmt: skip
         rows = estimator.kneighbors(X, n_neighbors=min(k, len(self._corpus)), return_distance=False)
         ranking = neighbour_ranking(images, rows, corpus=self._corpus)
-        return evaluate(images, ranking, self._graph, corpus=self._corpus, measures=self._measure, **self._options)
+        return evaluate(Dataset(images, self._corpus), ranking, self._graph, **self._options)
 
 
 def _named(kind: str, concepts: Sequence[object]) -> dict[str, object]:

@@ -80,7 +80,7 @@ def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[
 
     if not isinstance(graph, RemoteGraph):
         return {"address": address}, [("address", address)]
-    served = graph.served
+    served = graph.service
     limits = dataclasses.asdict(served.limits)
     facts = {
         "address": address,

@@ -30,11 +30,11 @@ class Drawing:
     """Concepts in boxes and is_a edges as arrows from the narrower to the broader concept.
 
     Attributes:
-        title: what it shows.
+        title: of the picture.
         places: concept → column and level, in boxes; a broader concept's level is higher.
         edges: (child, parent).
         names: concept → its preferred name.
-        centres: the concepts that were asked for.
+        centres: the ends of the path, or the centre of the neighbourhood.
     """
 
     title: str
@@ -47,10 +47,10 @@ class Drawing:
         return f"<Drawing: {self.title}>"
 
     def figure(self) -> Figure:
-        """The picture.
+        """The picture as a matplotlib figure.
 
         Raises:
-            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
         from cuihop.notebooks.picture_file import drawing
 
@@ -76,11 +76,11 @@ class Drawing:
             axes.annotate("", xy=end, xytext=start, arrowprops=arrow, zorder=1)
         for cui, (column, level) in self.places.items():
             x, y = column * _RIGHT, level * _UP
-            asked = cui in self.centres
+            centre = cui in self.centres
             axes.add_patch(
                 FancyBboxPatch(
                     (x - _WIDTH / 2, y - _HEIGHT / 2), _WIDTH, _HEIGHT, boxstyle="round,pad=0,rounding_size=0.06",
-                    facecolor=_CENTRE if asked else _BOX, edgecolor=_LINE, linewidth=1.6 if asked else 0.8, zorder=2,
+                    facecolor=_CENTRE if centre else _BOX, edgecolor=_LINE, linewidth=1.6 if centre else 0.8, zorder=2,
                 )
             )  # fmt: skip
             lines = textwrap.wrap(self.names.get(cui) or "(no name)", LETTERS, max_lines=LINES, placeholder=" …")
@@ -103,10 +103,10 @@ class Drawing:
 
 
 def draw(graph: ConceptGraph, found: Path | Neighbourhood) -> Drawing:
-    """A picture of what the graph has answered.
+    """Draw a path or a neighbourhood.
 
     Args:
-        graph: asked for names, and for the ways from the centre of a neighbourhood.
+        graph: source of names, and of the paths from the centre of a neighbourhood.
         found: a path, or a neighbourhood of at most 60 concepts (``limit=60``).
 
     Raises:
@@ -134,7 +134,7 @@ def _of_path(graph: ConceptGraph, path: Path) -> Drawing:
 
 
 def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
-    """Each concept hangs on the one before it on the path from the centre; a level holds concepts side by side."""
+    """A tree: each concept is joined to the one before it on its path from the centre."""
     cuis = [hood.cui, *(neighbour.cui for neighbour in hood)]
     levels, edges = {hood.cui: 0}, []
     reached_from = {hood.cui: hood.cui}
@@ -164,5 +164,5 @@ def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
                     places[cui] = (place - (len(line) - 1) / 2, height)
     names = dict(zip(cuis, graph.names(cuis), strict=True))
     bound = "" if hood.hops is None else f" within {hood.hops} hop{'' if hood.hops == 1 else 's'}"
-    shown = f", {len(hood):,} shown" if hood.truncated else ""
-    return Drawing(f"{hood.total:,} concepts{bound} of {hood.cui}{shown}", places, edges, names, (hood.cui,))
+    cut = f", {len(hood):,} shown" if hood.truncated else ""
+    return Drawing(f"{hood.total:,} concepts{bound} of {hood.cui}{cut}", places, edges, names, (hood.cui,))

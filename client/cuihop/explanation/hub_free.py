@@ -1,8 +1,8 @@
 """Distances in the graph without its hubs.
 
 A *hub* is a concept with more than H children in the release, whatever their direction in a search: broad classes such
-as "disease", through which everything is near everything. Without hubs means that they are taken out of the graph: a
-path of is_a hops may not start at a hub, run through one, or end at one. Two images that share a hub still share it.
+as "disease", through which everything is near everything. Without hubs, a path of is_a hops may not start at a hub, run
+through one, or end at one. Two images that share a hub still share it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "u
 
 
 def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
-    """The values of H ascending, or an `InputError` where one is not a whole number of at least 0."""
+    """The values of H ascending, or an `InputError` for a value that is not a whole number of at least 0."""
     found = sorted(set(hubs))
     for most in found:
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
@@ -30,27 +30,27 @@ def checked_hubs(hubs: Iterable[int]) -> tuple[int, ...]:
 
 
 def _children_of(cuis: Collection[str], graph: ConceptGraph) -> dict[str, int]:
-    """How many children each concept has, in one question."""
-    asked = sorted(cuis)
-    found = graph.neighbours(asked, hops=1, direction="down", limit=0) if asked else []
-    return {cui: hood.total for cui, hood in zip(asked, found, strict=True)}
+    """The number of children of each concept, in one batch."""
+    parents = sorted(cuis)
+    hoods = graph.neighbours(parents, hops=1, direction="down", limit=0) if parents else []
+    return {cui: hood.total for cui, hood in zip(parents, hoods, strict=True)}
 
 
 class HubFree:
     """The part of a graph that holds every path of at most ``bound`` hops without a hub between two sets of concepts.
 
-    The graph is asked for neighbours layer by layer, from both sides towards the middle, at most ``2 * bound + 1``
-    times in all; hubs are never expanded.
+    Neighbours are fetched layer by layer, from both sides towards the middle, in at most ``2 * bound + 1`` batches;
+    hubs are never expanded.
 
     Attributes:
-        children: how many children each start, each end and each concept on the way has.
+        children: number of children of each start, each end and each concept on the way.
 
     Args:
-        graph: who knows the neighbours.
+        graph: source of the neighbours.
         starts, ends: concepts of the graph.
         bound: the longest path.
-        direction: which way hops go from a start.
-        most: the largest H that `hops` will be asked for.
+        direction: of the hops from a start.
+        most: the largest H of later calls of `hops`.
     """
 
     def __init__(
@@ -69,21 +69,21 @@ class HubFree:
         self.children = _children_of(self._starts | self._ends, graph)
         seen = self._expand(self._starts, -(-bound // 2), direction, forwards=True)
         met = self._expand(self._ends, bound // 2, _BACKWARDS[direction], forwards=False)
-        self._count(seen & met)  # the last layers have not been expanded: only where they meet can a path run
+        self._count(seen & met)  # the last layers are not expanded: a path runs only through their intersection
 
     def _count(self, cuis: Collection[str]) -> None:
         self.children |= _children_of(set(cuis) - self.children.keys(), self._graph)
 
     def _expand(self, centres: Collection[str], layers: int, direction: Direction, *, forwards: bool) -> set[str]:
-        """Add the hops of so many layers; returns every concept that was met."""
+        """Add the hops of this number of layers; returns every concept reached."""
         met, frontier = set(centres), set(centres)
         for layer in range(layers):
             if layer:
                 self._count(frontier)
-            asked = sorted(cui for cui in frontier if self.children[cui] <= self._most)
+            centres = sorted(cui for cui in frontier if self.children[cui] <= self._most)
             frontier = set()
-            found = self._graph.neighbours(asked, hops=1, direction=direction) if asked else []
-            for cui, hood in zip(asked, found, strict=True):
+            hoods = self._graph.neighbours(centres, hops=1, direction=direction) if centres else []
+            for cui, hood in zip(centres, hoods, strict=True):
                 for neighbour in hood:
                     here, there = (cui, neighbour.cui) if forwards else (neighbour.cui, cui)
                     self._arcs.setdefault(here, set()).add(there)
@@ -93,7 +93,7 @@ class HubFree:
         return met
 
     def hops(self, most_children: int) -> Hops:
-        """The distance from each start to each end in the graph without concepts of more children than that."""
+        """The distance from each start to each end in the graph without concepts of more children than this."""
         found: dict[tuple[str, str], int] = {}
         for start in self._starts:
             for hops, reached in enumerate(self._layers(start, most_children)):

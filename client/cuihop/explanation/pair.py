@@ -1,4 +1,4 @@
-"""Why two concept sets have the nn-IoU they have, concept by concept."""
+"""Explanation of the nn-IoU of two concept sets, concept by concept."""
 # ruff: noqa: N803 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from cuihop.errors import InputError
-from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathConcept, Side
+from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph, Direction, checked_hops
 from cuihop.measures.nn_iou import (
     ConceptOverlap,
@@ -30,29 +30,29 @@ __all__ = ["Explanation", "explain_pair"]
 
 @dataclass(frozen=True, eq=False)
 class Explanation(ExplainedPair):
-    """Two concept sets, what each concept earned, and the sum; as text, JSON and a picture."""
+    """Two concept sets, the part that each concept earns, and the sum; as text, JSON and a picture."""
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
         return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def figure(self) -> Figure:
-        """The picture, as a matplotlib figure: needs the extra ``plots``.
+        """The picture as a matplotlib figure; needs the extra ``plots``.
 
         Raises:
-            ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+            ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
         from cuihop.explanation.picture import figure_of_pairs
 
         return figure_of_pairs([self])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture, whole or not at all; the suffix says how: ``.svg``, ``.png`` or ``.pdf``.
+        """Write the picture, whole or not at all, as the suffix says: ``.svg``, ``.png`` or ``.pdf``.
 
         Raises:
             InputError: another suffix.
             OutputError: the file cannot be written.
-            ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+            ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
         from cuihop.notebooks.picture_file import save_picture
 
@@ -80,20 +80,20 @@ def explain_pair(
     look: int = 3,
     titles: tuple[str, str] = ("A", "B"),
 ) -> Explanation:
-    """Why two concept sets have the nn-IoU they have: which concepts earn 1, λ or nothing, through whom, by what path.
+    """Explain the nn-IoU of two concept sets: the part that each concept earns, with partner and path.
 
-    The graph is asked once for identifiers, once for all distances, once for all names, and for one path for each pair
-    of concepts that is shown.
+    The graph is queried once for identifiers, once for all distances, once for all names, and once for the path of
+    each concept with its first partner.
 
     Args:
         A, B, graph, n, lam, direction, unknown: as in `cuihop.nn_iou`.
-        look: how many hops beyond n to look for the nearest partner of a concept that earned nothing.
-        titles: what A and B are called.
+        look: hops beyond n within which to seek the nearest partner of a concept that earned nothing.
+        titles: names of A and B.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
         InputError: a parameter is out of its range.
-        LimitExceeded: a service does not look so far.
+        LimitExceeded: n + look is beyond a service's limit.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")])
@@ -149,14 +149,14 @@ def _concepts(
     paths: Mapping[_Ends, _Steps],
     names: Mapping[str, str | None],
 ) -> tuple[ExplainedConcept, ...]:
-    """Every concept of the union, in the order in which they are told. ``overlap`` looks beyond n."""
+    """Every concept of the union, in the order of `ExplainedPair.concepts`. ``overlap`` has distances beyond n."""
     resolved = overlap.resolved
     outside: dict[str, Literal["unknown", "retired"]] = {}
     outside.update(dict.fromkeys(resolved.unknown, "unknown"))
     outside.update(dict.fromkeys(resolved.retired, "retired"))
     given: dict[str, list[str]] = defaultdict(list)
-    for asked, successor in sorted(resolved.merged.items()):
-        given[successor].append(asked)
+    for old, successor in sorted(resolved.merged.items()):
+        given[successor].append(old)
     related = {r.cui: r for r in overlap.related}
 
     def explained(cui: str, side: Side) -> ExplainedConcept:
@@ -175,7 +175,7 @@ def _concepts(
                 for w in witnesses
                 if w.hops <= n or (match == "none" and w.hops == nearest)
             ),
-            path=tuple(PathConcept(at, names.get(at), relation, sabs) for at, relation, sabs in steps),
+            path=tuple(PathStep(at, names.get(at), relation, sabs) for at, relation, sabs in steps),
             outside=outside.get(cui),
             given=tuple(given.get(cui, ())),
         )
@@ -183,8 +183,8 @@ def _concepts(
     sides: tuple[tuple[Side, frozenset[str]], ...] = (
         ("both", overlap.shared), ("A", overlap.A - overlap.B), ("B", overlap.B - overlap.A),
     )  # fmt: skip
-    told: list[ExplainedConcept] = []
+    concepts: list[ExplainedConcept] = []
     for side, cuis in sides:
         here = [explained(cui, side) for cui in sorted(cuis)]
-        told += sorted(here, key=lambda concept: MATCHES.index(concept.match))
-    return tuple(told)
+        concepts += sorted(here, key=lambda concept: MATCHES.index(concept.match))
+    return tuple(concepts)

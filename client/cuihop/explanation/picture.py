@@ -1,7 +1,7 @@
-"""The picture of an explanation: two columns of concepts, and in between what joins them.
+"""The picture of an explanation: two columns of concepts, and the paths between them.
 
-Colour (after Okabe and Ito, told apart by colour-blind readers), style of line and frame, and the sign at the inner
-edge of each box say the same thing, so that the picture survives black-and-white print.
+Colour (after Okabe and Ito, distinct for colour-blind readers), style of line and frame, and the sign at the inner edge
+of each box say the same thing, so that the picture survives black-and-white print.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuihop.explanation.picture_text import SIZE, cut, inches_of, wrapped
 from cuihop.notebooks.picture_file import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cuihop.explanation.values import ExplainedConcept, ExplainedPair, Match, PathConcept
+    from cuihop.explanation.values import ExplainedConcept, ExplainedPair, Match, PathStep
 
 __all__ = ["figure_of_pairs"]
 
@@ -32,6 +31,8 @@ _MARGIN, _PAD, _GAP = 0.2, 0.07, 0.1  # inches
 _LINE = 0.165  # inches from line to line
 _TEXT, _LANE_TEXT = _BOX - 0.5, _LANE - 0.2  # inches a line may take
 _HEAD, _FOOT = 1.0, 0.62  # inches
+_SIZE = 9.0  # points
+_FITTED = 1.06  # letters are drawn a little wider where they are fitted to pixels
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def figure_of_pairs(pairs: Sequence[ExplainedPair]) -> Figure:
     """The pictures of explanations, one under the other: 12 inches wide and as high as they need to be.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; the message says what to install.
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
     """
     with drawing():
         return _figure([_Picture(pair) for pair in pairs])
@@ -74,10 +75,10 @@ def _figure(pictures: Sequence[_Picture]) -> Figure:
 
 
 class _Picture:
-    """Where everything goes. Columns are stacks of blocks, so that no label can meet another."""
+    """Layout of one explanation. Columns are stacks of blocks, so that no label overlaps another."""
 
     def __init__(self, explanation: ExplainedPair) -> None:
-        self._told = explanation
+        self._explanation = explanation
         lines_of = functools.partial(_lines, bound=explanation.n + explanation.look)
         shared, near, none = ([c for c in explanation.concepts if c.match == m] for m in ("exact", "near", "none"))
         paths = {_ends(concept): concept.path for concept in near}
@@ -93,11 +94,11 @@ class _Picture:
         for side, concepts in sides.items():
             here = {c.cui: [b.middle for e, b in self._labels.items() if e[side == "B"] == c.cui] for c in concepts}
             pulled = sorted(((sum(here[c.cui]) / len(here[c.cui]), c.cui, c) for c in concepts), key=lambda p: p[:2])
-            told = [*shared, *(concept for _, _, concept in pulled), *(c for c in none if c.side == side)]
+            column = [*shared, *(concept for _, _, concept in pulled), *(c for c in none if c.side == side)]
             blocks = _stacked([lines_of(concept) for concept in shared], _HEAD)
             blocks += _pulled([(lines_of(c), middle) for middle, _, c in pulled], top, height)
             blocks += _stacked([lines_of(c) for c in none if c.side == side], _end_of(blocks, _HEAD))
-            self._boxes[side] = list(zip(told, blocks, strict=True))
+            self._boxes[side] = list(zip(column, blocks, strict=True))
         ends = [_end_of([block for _, block in boxes], _HEAD) for boxes in self._boxes.values()]
         self.height = max(*ends, _end_of(lanes, _HEAD), _HEAD + 2 * _LINE) + _FOOT
 
@@ -113,20 +114,20 @@ class _Picture:
         self._draw_foot(axes)
 
     def _draw_head(self, axes: Axes) -> None:
-        told = self._told
-        value = f"nn-IoU = {told.arithmetic} = {told.nn_iou:.4f}"
-        way = {"any": "either way", "up": "upwards only", "down": "downwards only"}[told.direction]
+        pair = self._explanation
+        value = f"nn-IoU = {pair.arithmetic} = {pair.nn_iou:.4f}"
+        way = {"any": "either way", "up": "upwards only", "down": "downwards only"}[pair.direction]
         small = (
-            f"(shared + λ · near) / union;  n = {told.n}, λ = {told.lam:g}, hops {way};  IoU = {told.iou:.4f};  "
-            f"release {told.release.name}, digest {told.release.digest[:12]}"
+            f"(shared + λ · near) / union;  n = {pair.n}, λ = {pair.lam:g}, hops {way};  IoU = {pair.iou:.4f};  "
+            f"release {pair.release.name}, digest {pair.release.digest[:12]}"
         )
         _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
-        _write(axes, _WIDTH / 2, 0.47, cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
+        _write(axes, _WIDTH / 2, 0.47, _cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
         for side, x in (("A", _MARGIN), ("B", _WIDTH - _MARGIN - _BOX)):
-            title = told.titles[0 if side == "A" else 1]
+            title = pair.titles[0 if side == "A" else 1]
             count = len(self._boxes[side])
             size = f" ({count} concept{'' if count == 1 else 's'})"
-            name = cut(side if title == side else f"{side}: {title}", _BOX - inches_of(size, 10, "bold"), 10, "bold")
+            name = _cut(side if title == side else f"{side}: {title}", _BOX - _inches_of(size, 10, "bold"), 10, "bold")
             _write(axes, x, 0.8, name + size, size=10, weight="bold", align="left")
 
     def _draw_joints(self, axes: Axes) -> None:
@@ -145,11 +146,11 @@ class _Picture:
 
     def _draw_foot(self, axes: Axes) -> None:
         y = self.height - 0.34
-        told = self._told
+        pair = self._explanation
         legend: tuple[tuple[Match, str], ...] = (
-            ("exact", f"1: in both ({told.shared})"),
-            ("near", f"λ: a concept of the other within {_hops(told.n)} ({told.near})"),
-            ("none", f"0: none so near ({told.count('none')})"),
+            ("exact", f"1: in both ({pair.shared})"),
+            ("near", f"λ: a concept of the other within {_hops(pair.n)} ({pair.near})"),
+            ("none", f"0: none so near ({pair.count('none')})"),
         )
         x = _MARGIN
         for match, text in legend:
@@ -168,7 +169,7 @@ def _ends(concept: ExplainedConcept) -> tuple[str, str]:
 
 
 def _order(lanes: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The paths, those that share an end beside one another, so that few lines cross."""
+    """The paths, ordered so that those with a shared end are neighbours and few lines cross."""
     waiting, ordered = list(lanes), list[tuple[str, str]]()
     while waiting:
         reached = {cui for ends in ordered for cui in ends}
@@ -188,7 +189,7 @@ def _stacked(texts: Sequence[list[str]], top: float) -> list[_Block]:
 
 
 def _spread(texts: Sequence[list[str]], top: float, height: float) -> list[_Block]:
-    """Blocks one under the other, evenly over a height that is enough for them."""
+    """Blocks one under the other, evenly spread over a sufficient height."""
     stack = []
     more = (height - _dense(texts)) / max(1, len(texts))
     for lines in texts:
@@ -198,7 +199,7 @@ def _spread(texts: Sequence[list[str]], top: float, height: float) -> list[_Bloc
 
 
 def _pulled(texts: Sequence[tuple[list[str], float]], top: float, height: float) -> list[_Block]:
-    """Blocks one under the other, each as near to the height that it is joined to as the others allow."""
+    """Blocks one under the other, each as near to the middle of its paths as the others allow."""
     tops: list[float] = []
     for lines, middle in texts:
         here = _Block(lines, 0.0).height
@@ -212,17 +213,17 @@ def _pulled(texts: Sequence[tuple[list[str], float]], top: float, height: float)
 
 
 def _end_of(blocks: Sequence[_Block], top: float) -> float:
-    """Where the next block may begin."""
+    """The top of the next block."""
     return max((block.top + block.height + _GAP for block in blocks), default=top)
 
 
 def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
-    """The text of a box; ``bound`` is how far was looked."""
+    """The text of a box; ``bound`` is the largest distance sought."""
     if concept.outside is not None:
-        return wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
-    lines = wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
+        return _wrapped(f"{concept.cui}  ({_OUTSIDE[concept.outside]})", _TEXT)
+    lines = _wrapped(f"{concept.cui}  {concept.name or ''}".rstrip(), _TEXT)
     if concept.given:
-        lines += wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
+        lines += _wrapped(f"given as {', '.join(concept.given)} (retired)", _TEXT)
     if concept.match == "none":
         nearest = concept.partners[0] if concept.partners else None
         far = (
@@ -230,7 +231,7 @@ def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
             if nearest is None
             else f"{nearest.name or nearest.cui}, {_hops(nearest.hops)}"
         )
-        lines += wrapped(f"nearest: {far}", _TEXT)
+        lines += _wrapped(f"nearest: {far}", _TEXT)
     return lines
 
 
@@ -240,12 +241,12 @@ _OUTSIDE = {
 }
 
 
-def _path_lines(path: Sequence[PathConcept]) -> list[str]:
-    """The label of a path: how many hops, and the concepts in between by name, with the direction of each hop."""
+def _path_lines(path: Sequence[PathStep]) -> list[str]:
+    """The label of a path: its hops, and the concepts in between by name, with the direction of each hop."""
     arrows = ["↑" if concept.relation == "parent" else "↓" for concept in path[1:]]
     between = [f"{arrow}\N{NO-BREAK SPACE}{c.name or c.cui}" for arrow, c in zip(arrows, path[1:-1], strict=False)]
     steps = " ".join(between) + "\N{NO-BREAK SPACE}" * bool(between) + arrows[-1]
-    return wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
+    return _wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
 
 
 def _hops(hops: int) -> str:
@@ -296,9 +297,52 @@ def _write(
     y: float,
     text: str,
     *,
-    size: float = SIZE,
+    size: float = _SIZE,
     colour: str = "#111111",
     weight: str = "normal",
     align: str = "center",
 ) -> None:
     axes.text(x, y, text, fontsize=size, color=colour, fontweight=weight, ha=align, va="center", parse_math=False)
+
+
+def _wrapped(text: str, inches: float) -> list[str]:
+    """The text in lines no wider than this; a wider word is broken."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if _inches_of(longer) > inches and line:
+            lines.append(line)
+            longer = word
+        while _inches_of(longer) > inches:
+            fitting = next(end for end in range(len(longer) - 1, 0, -1) if _inches_of(longer[:end]) <= inches)
+            lines.append(longer[:fitting])
+            longer = longer[fitting:]
+        line = longer
+    return [*lines, line]
+
+
+def _cut(text: str, inches: float, size: float, weight: str = "normal") -> str:
+    """The text, its end left out if it is wider than this."""
+    if _inches_of(text, size, weight) <= inches:
+        return text
+    fits = (f"{text[:end]}…" for end in range(len(text) - 1, 0, -1))
+    return next(shorter for shorter in fits if _inches_of(shorter, size, weight) <= inches)
+
+
+def _inches_of(text: str, size: float = _SIZE, weight: str = "normal") -> float:
+    """The largest width of a text."""
+    return _FITTED * size / 72 * sum(_advance(letter, weight) for letter in text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _advance(letter: str, weight: str) -> float:
+    """The advance width of a letter, for type of size 1."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    def width(text: str) -> float:
+        return float(
+            text_to_path.get_text_width_height_descent(text, FontProperties(size=100, weight=weight), False)[0]
+        )
+
+    return (width(f"|{letter}|") - width("||")) / 100

@@ -1,4 +1,4 @@
-"""Why one image ranks above another for a query, and what a given ranking made of the two."""
+"""Explanation of the ranks of two images for a query, in the ideal ranking and in a given one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
 from cuihop.explanation.query_images import QueryImages
 from cuihop.explanation.values import ExplainedConcept
-from cuihop.graph import ConceptGraph, Direction, checked_direction
+from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
-from cuihop.measures.nn_iou import checked_lam, checked_n
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 
@@ -32,20 +31,20 @@ __all__ = [
     "Rank",
     "RankedPair",
     "Standing",
+    "dcg_of_query",
     "explain_query",
-    "graded",
     "rank_of",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where an image stands in the ideal ranking of the corpus for a query.
+    """Gain and rank of an image in the ideal ranking of the corpus for a query.
 
     Attributes:
         gain: its nn-IoU or IoU with the query.
-        rank: from 1; of equal gains, the image whose name comes first stands first.
-        tied: how many other images have the same gain.
+        rank: from 1; images with equal gains are ranked by name.
+        tied: number of other images with the same gain.
     """
 
     gain: float
@@ -55,16 +54,16 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ConceptDifference:
-    """What one concept does for two images under one query.
+    """Contribution of one concept to the gains of two images under one query.
 
     An image's gain is the sum over the concepts of the union of query and image of ``earned / |union|``.
 
     Attributes:
-        cui, name: which.
-        in_query, in_above, in_below: who holds it.
-        earned_above, earned_below: 1, λ or 0; ``None`` where neither the query nor that image holds it.
-        share_above, share_below: what it adds to either gain: earned / (size of the union).
-        difference: share_above - share_below. Over all concepts they add up to the difference of the gains.
+        cui, name: of the concept.
+        in_query, in_above, in_below: true if query or image holds it.
+        earned_above, earned_below: 1, λ or 0; ``None`` if neither the query nor that image holds it.
+        share_above, share_below: its part of either gain: earned / (size of the union).
+        difference: share_above - share_below. The sum over all concepts is the difference of the gains.
     """
 
     cui: str
@@ -85,8 +84,8 @@ class Rank:
 
     Attributes:
         rank: from 1. weight: 1 / log2(rank + 1).
-        image, gain: what was retrieved there, and its nn-IoU with the query.
-        ideal_image, ideal_gain: what stands there in the ideal ranking.
+        image, gain: the retrieved image, and its nn-IoU with the query.
+        ideal_image, ideal_gain: the same of the ideal ranking.
     """
 
     rank: int
@@ -99,16 +98,16 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class RankedPair:
-    """What a given ranking did with the two images, and what that cost.
+    """Ranks of the two images in a given ranking, and the cost of a wrong order.
 
     Attributes:
-        source: the ranking.
-        length: how many images it lists for the query, the query itself left out.
-        rank_above, rank_below: where it has the two; ``None`` where it does not list them.
+        source: of the ranking.
+        length: images listed for the query, the query itself left out.
+        rank_above, rank_below: the ranks; ``None`` for an image that is not listed.
         k, dcg, idcg, ndcg: of the query, with the gain nn-IoU; ``ndcg`` is its nn-CUI@K.
-        cost: what DCG@K would gain if the two changed places, where the ranking prefers the one with the smaller gain
-            (an image that is not listed stands behind all that are); 0 where it does not.
-        cost_ndcg: the same divided by IDCG@K.
+        cost: the increase of DCG@K if the two changed places, where the ranking prefers the one with the smaller gain
+            (an unlisted image ranks behind all listed ones); otherwise 0.
+        cost_ndcg: cost / IDCG@K.
         ranks: the first K ranks.
     """
 
@@ -130,12 +129,12 @@ class QueryExplanation:
     """Two images under one query.
 
     Attributes:
-        query, above, below: the images. ``above`` is the one that was asked to rank higher; it need not.
-        corpus: how many images take part, the query left out.
+        query, above, below: the images. ``above`` is the one expected to rank higher; it need not.
+        corpus: number of images ranked, the query left out.
         pair_above, pair_below: the query (as A) explained with either image (as B).
-        nn_iou_above, nn_iou_below, iou_above, iou_below: where the two stand in the ideal rankings.
-        ranked: what a given ranking did; ``None`` without one.
-        inputs: what each input is → how it was read, in one line.
+        nn_iou_above, nn_iou_below, iou_above, iou_below: gains and ranks of the two in the ideal rankings.
+        ranked: the two in a given ranking; ``None`` without one.
+        inputs: role of each input → summary of its parsing, in one line.
     """
 
     query: str
@@ -158,7 +157,7 @@ class QueryExplanation:
 
     @cached_property
     def concepts(self) -> tuple[ConceptDifference, ...]:
-        """Every concept of the three images, by its difference, the largest first, then by identifier."""
+        """The concepts of the three images, by difference, the largest first, then by identifier."""
         in_above = {concept.cui: concept for concept in self.pair_above.concepts}
         in_below = {concept.cui: concept for concept in self.pair_below.concepts}
 
@@ -183,7 +182,7 @@ class QueryExplanation:
         return tuple(sorted(map(compared, in_above.keys() | in_below.keys()), key=lambda c: (-c.difference, c.cui)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        """All of it as plain values; the keys are documented in docs/explain.md and stable."""
         pair = self.pair_above
         return {
             "release": {"name": pair.release.name, "digest": pair.release.digest},
@@ -231,34 +230,30 @@ def _holds(concept: ExplainedConcept | None) -> bool:
 
 
 def explain_query(
-    queries: object,
+    images: object,
     query: str,
     graph: ConceptGraph,
     *,
     above: str,
     below: str,
-    corpus: object = None,
     ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    nearness: Nearness = Nearness(),
     look: int = 3,
 ) -> QueryExplanation:
-    """Why one image ranks above another for a query, by nn-IoU and by IoU, and what a given ranking made of them.
+    """Explain the ranks of two images for a query, by nn-IoU and by IoU, in the ideal ranking and in a given one.
 
     The gains, the ideal ranking and the nn-CUI@K are those of `cuihop.evaluate`, to the last bit.
 
     Args:
-        queries, corpus: as in `cuihop.evaluate`; the corpus is the queries without it.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
         query: one of the queries.
-        above, below: two images of the corpus: why does the first rank above the second? Where it does not, the answer
-            says so.
-        ranking: what `cuihop.read_ranking` or `cuihop.rankings.ranking.read_ranking_in_blocks` gives for these
-            images, or query → images, best first.
+        above, below: two images of the corpus, the first expected to rank above the second; if it does not, the
+            difference is negative.
+        ranking: from `cuihop.read_ranking` or `cuihop.rankings.reading.read_ranking_in_blocks` for these images, or
+            query → images, best first.
         k: the cut-off of DCG@K.
-        graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.
+        graph, nearness: as in `cuihop.evaluate`; hops go from a concept of the query.
         look: as in `explain_pair`.
 
     Raises:
@@ -268,22 +263,22 @@ def explain_query(
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
     >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
-    >>> told = explain_query(images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]})
-    >>> told.nn_iou_above, told.difference, round(told.ranked.cost, 4)
+    >>> found = explain_query(images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]})
+    >>> found.nn_iou_above, found.difference, round(found.ranked.cost, 4)
     (Standing(gain=0.5, rank=1, tied=0), 0.5, 0.1845)
     """
-    n, lam, direction, k = checked_n(n), checked_lam(lam), checked_direction(direction), checked_k(k)
-    asked = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
-    hops = hops_to_corpus(asked.concepts, asked.images, graph, n, direction)
-    gains = QueryGains.of(query, asked.concepts, asked.images, hops, n)
+    k = checked_k(k)
+    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
+    hops = hops_to_corpus(inputs.concepts, inputs.images, graph, nearness.n, nearness.direction)
+    gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, nearness.n)
 
     def pair(image: str) -> Explanation:
         return explain_pair(
-            asked.images.queries[query], asked.images.corpus[image], graph, n, lam, direction,
-            unknown=unknown, look=look, titles=(query, image),
+            inputs.images.queries[query], inputs.images.corpus[image], graph, nearness.n, nearness.lam,
+            nearness.direction, unknown=nearness.unknown, look=look, titles=(query, image),
         )  # fmt: skip
 
-    nn_iou, iou = gains.gains(n, lam), gains.gains(0, 0.0)
+    nn_iou, iou = gains.gains(nearness.n, nearness.lam), gains.gains(0, 0.0)
     ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
     return QueryExplanation(
         query=query,
@@ -292,12 +287,12 @@ def explain_query(
         corpus=len(gains.others),
         pair_above=pair(above),
         pair_below=pair(below),
-        nn_iou_above=_standing(asked.row_above, nn_iou, ideal),
-        nn_iou_below=_standing(asked.row_below, nn_iou, ideal),
-        iou_above=_standing(asked.row_above, iou, ideal_iou),
-        iou_below=_standing(asked.row_below, iou, ideal_iou),
-        ranked=None if asked.ranked is None else _ranked_pair(asked, asked.ranked, gains, nn_iou, ideal, k),
-        inputs=asked.inputs,
+        nn_iou_above=_standing(inputs.row_above, nn_iou, ideal),
+        nn_iou_below=_standing(inputs.row_below, nn_iou, ideal),
+        iou_above=_standing(inputs.row_above, iou, ideal_iou),
+        iou_below=_standing(inputs.row_below, iou, ideal_iou),
+        ranked=None if inputs.ranked is None else _ranked_pair(inputs, inputs.ranked, gains, nn_iou, ideal, k),
+        inputs=inputs.accounts,
     )
 
 
@@ -310,22 +305,24 @@ def _standing(row: int, gains: Float64, ideal: Int64) -> Standing:
 
 
 def rank_of(row: int, ranked: Int64) -> int:
-    """The rank, from 1, of a place in the corpus that the ranking holds."""
+    """The rank, from 1, of a row of the corpus that the ranking lists."""
     return int(np.flatnonzero(ranked == row)[0]) + 1
 
 
 def _ranked_pair(
-    asked: QueryImages, ranked: Int64, gains: QueryGains, values: Float64, ideal: Int64, k: int
+    inputs: QueryImages, ranked: Int64, gains: QueryGains, values: Float64, ideal: Int64, k: int
 ) -> RankedPair:
     weights = 1.0 / np.log2(np.arange(1, min(k, len(values)) + 1) + 1)
 
     def weight(rank: int | None) -> float:
         return float(weights[rank - 1]) if rank is not None and rank <= k else 0.0
 
-    dcg, idcg, ndcg = graded(values, ranked, ideal, k)
-    of_above, of_below = (rank_of(row, ranked) if row in ranked else None for row in (asked.row_above, asked.row_below))
+    dcg, idcg, ndcg = dcg_of_query(values, ranked, ideal, k)
+    of_above, of_below = (
+        rank_of(row, ranked) if row in ranked else None for row in (inputs.row_above, inputs.row_below)
+    )
     better, worse = sorted(
-        ((values[asked.row_above], weight(of_above)), (values[asked.row_below], weight(of_below))), reverse=True
+        ((values[inputs.row_above], weight(of_above)), (values[inputs.row_below], weight(of_below))), reverse=True
     )
     cost = float((better[0] - worse[0]) * max(0.0, worse[1] - better[1]))
 
@@ -336,7 +333,7 @@ def _ranked_pair(
 
     last = min(k, max(len(ranked), len(ideal)))
     return RankedPair(
-        source=asked.source,
+        source=inputs.source,
         length=len(ranked),
         rank_above=of_above,
         rank_below=of_below,
@@ -352,12 +349,12 @@ def _ranked_pair(
     )
 
 
-def graded(values: Float64, ranked: Int64, ideal: Int64, k: int) -> tuple[float, float, float]:
-    """DCG@K, IDCG@K and nDCG@K of one query; ranks beyond the end of a ranking gain nothing.
+def dcg_of_query(values: Float64, ranked: Int64, ideal: Int64, k: int) -> tuple[float, float, float]:
+    """DCG@K, IDCG@K and nDCG@K of one query; ranks beyond the end of a ranking have gain 0.
 
     Args:
         values: float64: the gain of each image of the corpus.
-        ranked, ideal: places in the corpus, best first.
+        ranked, ideal: rows of the corpus, best first.
         k: the cut-off.
     """
     depth = min(k, len(values))

@@ -23,13 +23,12 @@ Hops = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, eq=False)
 class QueryGains:
-    """What nn-IoU needs to know of a query and each image of a corpus.
+    """Counts of concepts between a query and each image of a corpus, from which nn-IoU follows.
 
     Attributes:
         names: of the images.
-        others: int64: the places of the images that take part, in the order that decides between equal gains: by
-            name. The query itself takes no part.
-        shared, union: int64, shape (images,): concepts in both, and in either.
+        others: int64: rows of the images without the query, by name, the order of equal gains.
+        shared, union: int64, shape (images,): sizes of intersection and union.
         near: int64, shape (images, largest n + 1): concepts that earn λ within 0, 1, … hops.
     """
 
@@ -41,13 +40,13 @@ class QueryGains:
 
     @classmethod
     def of(cls, query: str, concepts: frozenset[str], images: ImageCollection, hops: Hops, largest: int) -> QueryGains:
-        """Count for every image.
+        """Count the concepts of every image.
 
         Args:
             query: its name. concepts: of the query.
             images: the corpus.
             hops: distances from the query's concepts, complete up to ``largest``.
-            largest: the largest n that will be asked for.
+            largest: the largest n of later calls of `gains`.
         """
         nearest: dict[str, int] = {}
         around: dict[str, list[tuple[int, str]]] = {}
@@ -85,19 +84,19 @@ class QueryGains:
         return np.array(values, dtype=np.float64)[which]
 
     def ideal(self, gains: Float64) -> Int64:
-        """The places of the images that take part, best first; of equal gains, the first by name comes first."""
+        """The rows of `others`, best first; equal gains by name."""
         return self.others[np.argsort(-gains[self.others], kind="stable")]
 
 
 def _first(found: Sequence[tuple[int, str]], held: Collection[str]) -> int | None:
-    """The distance of the nearest concept that is held."""
+    """The distance of the nearest concept in ``held``."""
     return next((distance for distance, cui in found if cui in held), None)
 
 
 def hops_to_corpus(
     concepts: frozenset[str], images: ImageCollection, graph: ConceptGraph, largest: int, direction: Direction
 ) -> Hops:
-    """The distances from a query's concepts to those of a corpus, up to ``largest`` hops, in one question."""
+    """The distances from a query's concepts to those of a corpus, up to ``largest`` hops, in one batch."""
     isolated = images.resolved.isolated
     held = frozenset().union(*images.corpus_sets) - isolated
     pairs = [(a, b) for a in sorted(concepts - isolated) for b in sorted(held) if a != b]

@@ -1,4 +1,4 @@
-"""How much an explanation depends on n, on λ, and on hubs."""
+"""Sensitivity of an explanation to n, λ and hubs."""
 # ruff: noqa: N803, N806 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
-from cuihop.explanation.query import graded, rank_of
+from cuihop.explanation.query import dcg_of_query, rank_of
 from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
 from cuihop.explanation.query_images import QueryImages
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.nn_iou import checked_lam, checked_n, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
@@ -24,7 +25,8 @@ __all__ = [
     "HUBS",
     "LAMS",
     "NS",
-    "Hub",
+    "Grid",
+    "HubConcept",
     "LostMatch",
     "PairSensitivity",
     "PairSetting",
@@ -39,8 +41,44 @@ LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HUBS = (50,)
 
 
+def _ns(ns: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(sorted({checked_n(n) for n in ns}))
+    if not found:
+        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
+    return found
+
+
+def _lams(lams: Iterable[float]) -> tuple[float, ...]:
+    found = tuple(sorted({checked_lam(lam) for lam in lams}))
+    if not found:
+        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
-class Hub:
+class Grid:
+    """The settings to vary over: every n with every λ, in the whole graph and without hubs.
+
+    Attributes:
+        ns, lams: the values of n and λ. A large n without hubs needs large neighbourhoods.
+        hubs: the values of H; none for the whole graph only. All three are sorted, each value once.
+
+    Raises:
+        InputError: a value is out of its range, or there is no n or no λ.
+    """
+
+    ns: Sequence[int] = NS
+    lams: Sequence[float] = LAMS
+    hubs: Sequence[int] = HUBS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ns", _ns(self.ns))
+        object.__setattr__(self, "lams", _lams(self.lams))
+        object.__setattr__(self, "hubs", checked_hubs(self.hubs))
+
+
+@dataclass(frozen=True, slots=True)
+class HubConcept:
     """A concept with many children."""
 
     cui: str
@@ -50,12 +88,12 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class LostMatch:
-    """A concept that earns λ in the whole graph, and nothing without hubs.
+    """A concept that earns λ in the whole graph but not without hubs.
 
     Attributes:
-        hubs: H: concepts with more children were taken out.
-        n: for this n.
-        cui, name: which.
+        hubs: H: concepts with more children are removed.
+        n: the bound in hops.
+        cui, name: of the concept.
     """
 
     hubs: int
@@ -69,8 +107,8 @@ class PairSetting:
     """The nn-IoU of a pair under one setting.
 
     Attributes:
-        hubs: H: concepts with more children were taken out; ``None``: the whole graph.
-        n, lam: what else was set.
+        hubs: H: concepts with more children are removed; ``None``: the whole graph.
+        n, lam: the other parameters.
         near: |rel_n|, the concepts that earn λ.
         nn_iou: the value.
     """
@@ -84,27 +122,27 @@ class PairSetting:
 
 @dataclass(frozen=True, eq=False)
 class PairSensitivity:
-    """The nn-IoU of a pair under every setting asked for.
+    """The nn-IoU of a pair under every requested setting.
 
     Attributes:
         settings: for each H (the whole graph first), each n, each λ.
-        lost: what earns nothing any more without hubs, by H, n and identifier.
+        lost: concepts that earn λ only through hubs, by H, n and identifier.
         hubs: the hubs among the concepts of the two sets, for the smallest H: most children first.
-        shared, union: |A ∩ B| and |A ∪ B|, which no setting changes.
-        direction: which way hops go from a concept of A.
-        release: the graph's.
+        shared, union: |A ∩ B| and |A ∪ B|, the same under every setting.
+        direction: of the hops from a concept of A.
+        release: of the graph.
     """
 
     settings: tuple[PairSetting, ...]
     lost: tuple[LostMatch, ...]
-    hubs: tuple[Hub, ...]
+    hubs: tuple[HubConcept, ...]
     shared: int
     union: int
     direction: Direction
     release: Release
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        """All of it as plain values; the keys are documented in docs/explain.md and stable."""
         return {
             "direction": self.direction,
             "shared": self.shared,
@@ -139,13 +177,13 @@ class QuerySetting:
 
 @dataclass(frozen=True, eq=False)
 class QuerySensitivity:
-    """A query under every setting asked for.
+    """A query under every requested setting.
 
     Attributes:
         settings: for each H (the whole graph first), each n, each λ.
         k: the cut-off.
-        direction: which way hops go from a concept of the query.
-        release: the graph's.
+        direction: of the hops from a concept of the query.
+        release: of the graph.
     """
 
     settings: tuple[QuerySetting, ...]
@@ -154,7 +192,7 @@ class QuerySensitivity:
     release: Release
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        """All of it as plain values; the keys are documented in docs/explain.md and stable."""
         return {
             "direction": self.direction,
             "k": self.k,
@@ -163,7 +201,7 @@ class QuerySensitivity:
 
 
 def _keyed(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON says ``lambda``, which Python cannot."""
+    """The setting with the JSON key ``lambda``, a keyword in Python."""
     return {"lambda" if key == "lam" else key: value for key, value in setting.items()}
 
 
@@ -171,23 +209,20 @@ def sensitivity_of_pair(
     A: str | Iterable[str],
     B: str | Iterable[str],
     graph: ConceptGraph,
+    grid: Grid = Grid(),
     *,
-    ns: Iterable[int] = NS,
-    lams: Iterable[float] = LAMS,
-    hubs: Iterable[int] = HUBS,
     direction: Direction = "any",
     unknown: Unknown = "error",
 ) -> PairSensitivity:
     """The nn-IoU of two concept sets for every n, every λ, with and without hubs, exactly.
 
-    A hub is a concept with more than H children. Without hubs, they are taken out of the graph: a concept earns λ only
-    where a path of at most n hops leads to a concept of the other set, and neither its ends nor a concept between is a
-    hub. A hub that both sets hold still earns 1.
+    A hub is a concept with more than H children. Without hubs, a concept earns λ only if a path of at most n hops leads
+    to a concept of the other set, and neither its ends nor a concept between is a hub. A hub that both sets hold still
+    earns 1.
 
     Args:
         A, B, graph, direction, unknown: as in `cuihop.nn_iou`.
-        ns, lams: the values of n and λ. A large n without hubs asks for large neighbourhoods.
-        hubs: the values of H; none for the whole graph only.
+        grid: the settings.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
@@ -195,11 +230,11 @@ def sensitivity_of_pair(
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847"), ("C0003842", "C0005847")])
-    >>> found = sensitivity_of_pair("C0042449", "C0003842", graph, ns=[1, 2], lams=[0.5], hubs=[1])
+    >>> found = sensitivity_of_pair("C0042449", "C0003842", graph, Grid([1, 2], [0.5], hubs=[1]))
     >>> [(s.hubs, s.n, s.nn_iou) for s in found.settings]
     [(None, 1, 0.0), (None, 2, 0.5), (1, 1, 0.0), (1, 2, 0.0)]
     """
-    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, checked_direction(direction)
     A, B = concept_set(A), concept_set(B)
     resolution = resolved_concepts(A | B, graph, unknown)
     A, B = resolution.concepts(A), resolution.concepts(B)
@@ -225,12 +260,12 @@ def sensitivity_of_pair(
                 lost += [(most, n, cui) for cui in sorted(_near(A, B, distances, n) - near)]
     children = {} if region is None else {cui: region.children[cui] for cui in held_a | held_b}
     many = sorted((cui for cui in children if children[cui] > hubs[0]), key=lambda cui: (-children[cui], cui))
-    told = sorted({*many, *(cui for _, _, cui in lost)})
-    names = dict(zip(told, graph.names(told), strict=True))
+    named = sorted({*many, *(cui for _, _, cui in lost)})
+    names = dict(zip(named, graph.names(named), strict=True))
     return PairSensitivity(
         settings=tuple(settings),
         lost=tuple(LostMatch(most, n, cui, names[cui]) for most, n, cui in lost),
-        hubs=tuple(Hub(cui, names[cui], children[cui]) for cui in many),
+        hubs=tuple(HubConcept(cui, names[cui], children[cui]) for cui in many),
         shared=shared,
         union=union,
         direction=direction,
@@ -239,64 +274,61 @@ def sensitivity_of_pair(
 
 
 def sensitivity_of_query(
-    queries: object,
+    images: object,
     query: str,
     graph: ConceptGraph,
     *,
     above: str,
     below: str,
-    corpus: object = None,
     ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
-    ns: Iterable[int] = NS,
-    lams: Iterable[float] = LAMS,
-    hubs: Iterable[int] = HUBS,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    grid: Grid = Grid(),
+    nearness: Nearness = Nearness(),
 ) -> QuerySensitivity:
     """Two images under one query for every n, every λ, with and without hubs: gains, ideal ranks, and nn-CUI@K.
 
-    Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`.
+    Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`. Of
+    ``nearness`` only direction and unknown are used: n and λ are those of the grid.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
     >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
     >>> found = sensitivity_of_query(
     ...     images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]},
-    ...     ns=[0, 1], lams=[0.5], hubs=[0])
+    ...     grid=Grid([0, 1], [0.5], hubs=[0]))
     >>> [(s.hubs, s.n, s.rank_above, round(s.ndcg, 4)) for s in found.settings]
     [(None, 0, 2, 0.0), (None, 1, 1, 0.6309), (0, 0, 2, 0.0), (0, 1, 2, 0.0)]
     """
-    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, nearness.direction
     k = checked_k(k)
-    asked = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
-    isolated = asked.images.resolved.isolated
-    held = frozenset[str]().union(*asked.images.corpus_sets) - isolated
-    distances = hops_to_corpus(asked.concepts, asked.images, graph, ns[-1], direction)
+    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
+    isolated = inputs.images.resolved.isolated
+    held = frozenset[str]().union(*inputs.images.corpus_sets) - isolated
+    distances = hops_to_corpus(inputs.concepts, inputs.images, graph, ns[-1], direction)
     settings = []
     without: list[tuple[int | None, Hops]] = []
     if hubs:
-        region = HubFree(graph, asked.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
+        region = HubFree(graph, inputs.concepts - isolated, held, bound=ns[-1], direction=direction, most=hubs[-1])
         without = [(most, region.hops(most)) for most in hubs]
     for most, hops in [(None, distances), *without]:
-        counts = QueryGains.of(query, asked.concepts, asked.images, hops, ns[-1])
+        counts = QueryGains.of(query, inputs.concepts, inputs.images, hops, ns[-1])
         for n in ns:
             for lam in lams:
                 gains = counts.gains(n, lam)
                 ideal = counts.ideal(gains)
-                ranked = ideal[:0] if asked.ranked is None else asked.ranked
-                _, idcg, ndcg = graded(gains, ranked, ideal, k)
+                ranked = ideal[:0] if inputs.ranked is None else inputs.ranked
+                _, idcg, ndcg = dcg_of_query(gains, ranked, ideal, k)
                 settings.append(
                     QuerySetting(
                         hubs=most,
                         n=n,
                         lam=lam,
-                        gain_above=float(gains[asked.row_above]),
-                        gain_below=float(gains[asked.row_below]),
-                        rank_above=rank_of(asked.row_above, ideal),
-                        rank_below=rank_of(asked.row_below, ideal),
+                        gain_above=float(gains[inputs.row_above]),
+                        gain_below=float(gains[inputs.row_below]),
+                        rank_above=rank_of(inputs.row_above, ideal),
+                        rank_below=rank_of(inputs.row_below, ideal),
                         idcg=idcg,
-                        ndcg=None if asked.ranked is None else ndcg,
+                        ndcg=None if inputs.ranked is None else ndcg,
                     )
                 )
     return QuerySensitivity(tuple(settings), k, direction, graph.release)
@@ -306,17 +338,3 @@ def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset
     """rel_n(A, B)."""
     ends = {end for pair, distance in hops.items() if distance <= n for end in pair}
     return frozenset(ends - (A & B))
-
-
-def _ns(ns: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted({checked_n(n) for n in ns}))
-    if not found:
-        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
-    return found
-
-
-def _lams(lams: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(sorted({checked_lam(lam) for lam in lams}))
-    if not found:
-        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
-    return found

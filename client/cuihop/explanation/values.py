@@ -1,4 +1,4 @@
-"""The concepts of two sets and what each of them earns."""
+"""Concepts of two sets, with the part of the nn-IoU that each earns."""
 # ruff: noqa: N802 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from cuihop.graph import Direction, Release
 from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import ResolvedConcepts
 
-__all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathConcept", "Side"]
+__all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side"]
 
 Side: TypeAlias = Literal["A", "B", "both"]
-"""Which set holds a concept."""
+"""The set that holds a concept, or both."""
 
 Match: TypeAlias = Literal["exact", "near", "none"]
-"""What a concept earns: 1 where both sets hold it, λ where the other set has a concept within n hops, or nothing."""
+"""``exact``: both sets hold the concept, it earns 1; ``near``: the other has one within n hops, λ; ``none``: 0."""
 
 MATCHES: tuple[Match, ...] = ("exact", "near", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A concept of the other set, and how many hops lie between."""
+    """A concept of the other set, and its distance in hops."""
 
     cui: str
     name: str | None
@@ -31,12 +31,12 @@ class Partner:
 
 
 @dataclass(frozen=True, slots=True)
-class PathConcept:
+class PathStep:
     """A concept on a path.
 
     Attributes:
-        cui, name: which.
-        relation: what it is of the concept before it: its ``parent`` or its ``child``; ``None`` for the first.
+        cui, name: of the concept.
+        relation: ``parent`` or ``child`` of the concept before it; ``None`` for the first.
         sabs: the source vocabularies that assert the is_a edge from the concept before; empty for the first.
     """
 
@@ -48,21 +48,20 @@ class PathConcept:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedConcept:
-    """What one concept earned, and through whom.
+    """One concept of the union, its match, and the concepts of the other set behind it.
 
     Attributes:
-        cui, name: which; the name is ``None`` where the release gives none.
-        side: which set holds it.
-        match: why it earns what it earns.
+        cui, name: of the concept; the name is ``None`` if the release has none.
+        side: the set that holds it.
+        match: the reason for its part.
         earned: 1, λ or 0.
         partners: for ``near``, every concept of the other set within n hops; for ``none``, those at the smallest
-            distance beyond n, empty where none is within ``n + look`` hops. Nearest first, then by identifier. The
-            first is the one shown; those as near as the first are ties, and it makes no difference which is shown.
+            distance beyond n, empty if none is within ``n + look`` hops. Nearest first, then by identifier. Printed
+            and drawn is the first; those as near as the first are ties.
         path: for ``near``, a shortest path between the concept and its first partner, from the concept of A to the
             one of B, both ends included; of several, the first in the order of their identifiers.
-        outside: why the graph cannot be asked about it (an isolated concept): ``unknown`` or
-            ``retired``. It matches only itself.
-        given: the retired identifiers that were taken for it, as they stood in the sets.
+        outside: ``unknown`` or ``retired`` for a concept outside the graph, which matches only itself.
+        given: the retired identifiers in the sets that were replaced by it.
     """
 
     cui: str
@@ -71,7 +70,7 @@ class ExplainedConcept:
     match: Match
     earned: float
     partners: tuple[Partner, ...]
-    path: tuple[PathConcept, ...]
+    path: tuple[PathStep, ...]
     outside: Literal["unknown", "retired"] | None
     given: tuple[str, ...]
 
@@ -83,16 +82,16 @@ class ExplainedConcept:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedPair:
-    """Two concept sets, what each concept earned, and the sum.
+    """Two concept sets, the part that each concept earns, and the sum.
 
     Attributes:
         concepts: of the union: those of both sets, then those of A, then those of B; within a set ``near`` before
             ``none``, then by identifier.
-        titles: what A and B are called, such as the names of two images.
-        n, lam, direction: what was asked. Hops go from a concept of A to one of B.
-        look: how many hops beyond n the nearest partner of a concept that earned nothing was looked for.
-        resolved: what became of the identifiers.
-        release: the graph's.
+        titles: names of A and B, such as those of two images.
+        n, lam, direction: the parameters. Hops go from a concept of A to one of B.
+        look: hops beyond n within which the nearest partner of a concept that earned nothing was sought.
+        resolved: the resolved identifiers.
+        release: of the graph.
     """
 
     concepts: tuple[ExplainedConcept, ...]
@@ -115,7 +114,7 @@ class ExplainedPair:
         return tuple(sorted(concept.cui for concept in self.concepts if concept.side != "A"))
 
     def count(self, match: Match) -> int:
-        """How many concepts earned their part in this way."""
+        """Number of concepts with this match."""
         return sum(concept.match == match for concept in self.concepts)
 
     @property
@@ -140,7 +139,7 @@ class ExplainedPair:
 
     @property
     def nn_iou(self) -> float:
-        """(|A ∩ B| + λ |rel_n(A, B)|) / |A ∪ B|: what `cuihop.nn_iou` gives, to the last bit."""
+        """(|A ∩ B| + λ |rel_n(A, B)|) / |A ∪ B|: equal to `cuihop.nn_iou` to the last bit."""
         return nn_iou_of_counts(self.shared, self.near, self.union, self.lam)
 
     @property
@@ -149,7 +148,7 @@ class ExplainedPair:
         return f"({self.shared} + {self.lam:g} · {self.near}) / {self.union}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values: the keys are documented in docs/explain.md and stable."""
+        """All of it as plain values; the keys are documented in docs/explain.md and stable."""
         return {
             "release": {"name": self.release.name, "digest": self.release.digest},
             "titles": {"A": self.titles[0], "B": self.titles[1]},
@@ -174,7 +173,7 @@ class ExplainedPair:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, all the way down: what reading the JSON gives back."""
+    """Tuples as lists at every level, as in parsed JSON."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A connection to a Neo4j server: its settings, its driver, and the server's errors told as cuihop's own."""
+"""A connection to a Neo4j server: settings, driver, and the translation of its errors into cuihop's."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ Result = TypeVar("Result")
 
 _RETRY_SECONDS = 0.5
 
-logging.getLogger("neo4j").addHandler(logging.NullHandler())  # its retries are no news unless the user asks for them
+logging.getLogger("neo4j").addHandler(
+    logging.NullHandler()
+)  # no messages about retries unless the user configures logging
 
 
 @dataclass(frozen=True)
 class Neo4jSettings:
-    """How to reach a server, and how patient to be.
+    """Address, login, timeouts and retries of a connection to a Neo4j server.
 
     Attributes:
-        address: ``neo4j://`` routes in a cluster, ``bolt://`` asks one server; ``+s`` is with TLS.
+        address: ``neo4j://`` routes in a cluster, ``bolt://`` means one server; ``+s`` adds TLS.
         user, password: never part of the address, and never shown.
-        password_file: where the password comes from; it is read again when it changes. ``None``: it stays as it is.
+        password_file: source of the password, read again when it changes. ``None``: the password is constant.
         database: ``None`` is the user's home database.
         timeout: seconds that one transaction may take on the server.
-        connections: the most that are held open at once.
-        acquisition_timeout: seconds to wait for a free one of them.
-        retry_time: seconds during which a transaction that failed for a passing reason is tried again.
-        idle_time: seconds of idleness after which a connection is tried before it is used. ``None``: never.
+        connections: most open connections.
+        acquisition_timeout: seconds to wait for a free connection.
+        retry_time: seconds during which a transaction is repeated after transient failures.
+        idle_time: seconds of idleness after which a connection is tested before use. ``None``: never.
     """
 
     address: str
@@ -104,7 +106,7 @@ class Neo4jConnection:
     """A pool of connections to one server or cluster. Safe to share between threads.
 
     Args:
-        settings: where and how.
+        settings: of the connection.
 
     Raises:
         GraphUnavailable: the driver does not accept the settings.
@@ -113,7 +115,7 @@ class Neo4jConnection:
     def __init__(self, settings: Neo4jSettings) -> None:
         self.settings = settings
         self._login = Login(settings.address, settings.user, settings.password, settings.password_file)
-        with self._told():
+        with self._translated_errors():
             self._driver = self._new_driver(self._login, settings.connections)
 
     def _new_driver(self, auth: Any, connections: int) -> neo4j.Driver:
@@ -136,48 +138,48 @@ class Neo4jConnection:
         return cls(Neo4jSettings.from_environment(address))
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
-        """What ``work`` returns, done in one read transaction; tried again after passing failures.
+        """The result of ``work`` in one read transaction, repeated after transient failures.
 
         Args:
-            work: asks the transaction; may be called more than once.
-            timeout: seconds; the settings' own where it is not given.
+            work: runs queries in the transaction; may be called more than once.
+            timeout: seconds; by default the settings' own.
 
         Raises:
             QueryTimedOut, GraphUnavailable, LimitExceeded: see `cuihop.errors`.
         """
         bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
-        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+        with self._translated_errors(), self._session(neo4j.READ_ACCESS) as session:
             return session.execute_read(bounded)
 
     def read_named(
         self, name: str, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float, **session: Any
     ) -> Result:
-        """The same in a transaction that `end` can end by its name; ``session``: further settings of the session."""
+        """Like `read`, in a transaction that `end` can end by its name; ``session``: more session settings."""
         bounded = neo4j.unit_of_work(metadata={"cuihop": name}, timeout=timeout)(work)
-        with self._told(), self._session(neo4j.READ_ACCESS, **session) as opened:
+        with self._translated_errors(), self._session(neo4j.READ_ACCESS, **session) as opened:
             return opened.execute_read(bounded)
 
     def end(self, name: str) -> int:
-        """End the transactions of this name, over another connection. Returns how many the server still works on.
+        """End the transactions of this name over another connection. Returns the number still at work.
 
         Raises:
             GraphUnavailable: the server cannot be reached.
         """
-        with self._told(), self._session(neo4j.READ_ACCESS) as session:
+        with self._translated_errors(), self._session(neo4j.READ_ACCESS) as session:
             return len(list(session.run(cypher.END_TRANSACTIONS, name=name)))
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], Result], *, timeout: float | None = None) -> Result:
-        """The same in one write transaction. ``work`` must bear being done twice: a lost answer is asked again."""
+        """Like `read`, in one write transaction. ``work`` must be idempotent: it is repeated after a lost response."""
         bounded = neo4j.unit_of_work(timeout=self.settings.timeout if timeout is None else timeout)(work)
-        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+        with self._translated_errors(), self._session(neo4j.WRITE_ACCESS) as session:
             try:
                 return session.execute_write(bounded)
             except exceptions.IncompleteCommit:
                 return session.execute_write(bounded)
 
     def run_alone(self, text: LiteralString, **parameters: Any) -> list[neo4j.Record]:
-        """The rows of a statement that cannot be part of a transaction with others: schema, ``IN TRANSACTIONS``."""
-        with self._told(), self._session(neo4j.WRITE_ACCESS) as session:
+        """The rows of a statement outside explicit transactions: schema, ``IN TRANSACTIONS``."""
+        with self._translated_errors(), self._session(neo4j.WRITE_ACCESS) as session:
             return list(session.run(text, parameters))
 
     def _session(self, access: str, **others: Any) -> neo4j.Session:
@@ -185,7 +187,7 @@ class Neo4jConnection:
         return self._driver.session(database=self.settings.database, default_access_mode=access, **others)
 
     def _log_in(self) -> None:
-        """See that the server accepts the password, as patiently as a transaction is tried."""
+        """Log in, with repetitions within the retry time."""
         deadline = time.monotonic() + self.settings.retry_time
         while True:
             try:
@@ -202,7 +204,7 @@ class Neo4jConnection:
             driver.verify_connectivity()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except exceptions.Neo4jError as error:
@@ -226,13 +228,13 @@ class Neo4jConnection:
         if code.endswith("DatabaseNotFound"):
             return GraphUnavailable(f"{where}: no database {self.settings.database!r}; set NEO4J_DATABASE")
         if "MemoryPoolOutOfMemory" in code or "OutOfMemory" in code:
-            return LimitExceeded(f"{where}: the question needs more memory than the server allows one transaction")
+            return LimitExceeded(f"{where}: the query needs more memory than the server allows one transaction")
         if code.startswith(("Neo.ClientError.Statement.", "Neo.ClientError.Procedure.")):
             return InputError("the server refuses the query", found=_first_line(error))
         return GraphUnavailable(f"{where}: {_first_line(error)}")
 
     def close(self) -> None:
-        """Give the connections back. Harmless twice."""
+        """Close the connections. Harmless twice."""
         self._driver.close()
 
     def __enter__(self) -> Self:

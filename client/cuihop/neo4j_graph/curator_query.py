@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,30 +13,39 @@ from neo4j.graph import Path as GraphPath
 
 from cuihop.errors import InputError, LimitExceeded, ReleaseMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.query_plan import check_plan
-from cuihop.neo4j_graph.query_text import check_text
-from cuihop.neo4j_graph.schema import Store, store
+from cuihop.neo4j_graph.query_text import ALLOWED_PROCEDURES, check_text
+from cuihop.neo4j_graph.schema import DatabaseState, database_state
 from cuihop.neo4j_graph.timed_read import TimedRead, timed_read
 
-__all__ = ["LARGEST_ANSWER", "Answer", "Notification", "curator_query"]
+__all__ = ["LARGEST_RESULT", "Notification", "QueryResult", "check_plan", "curator_query"]
 
-LARGEST_ANSWER = 64 << 20
-"""Bytes of an answer's rows: characters of text, and 16 for each value."""
+LARGEST_RESULT = 64 << 20
+"""Bytes of a result's rows: characters of text, and 16 for each value."""
 
-_HIDDEN = {"folded"}  # for the search only; a name in other letters
+_HIDDEN = {"folded"}  # normalised names, for the search only
 _ROWS_AT_A_TIME = 100
 _EXPLAIN = "EXPLAIN "
 _PLACE = re.compile(r"\(line 1, column (\d+) \(offset: \d+\)\).*")
 
+# The plan
+_OF_THE_SERVER = ("Show", "Terminate")
+"""Beginnings of the operators that show other people's queries and the settings, or end transactions."""
+
+# A subquery within a list comprehension, reduce, CASE, an index, a predicate of a path … is no operator of the plan.
+# It stands as text in the details of the operator that holds it, with keywords in capitals and names resolved. Strings
+# and quoted names in that text are searched too: their content could imitate their end.
+_NESTED_LOAD = re.compile(r"LOAD CSV (?:WITH HEADERS )?FROM\b")
+_NESTED_CALL = re.compile(r"(?:\b\w*Call\(|\bCALL (?=[\w.`]+\())([\w.`]*)")
+
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A remark of the server's on a query, such as that the graph has no such label.
+    """A remark of the server on a query, such as an unknown label.
 
     Attributes:
         severity: ``warning`` or ``information``.
         message: in the server's words.
-        line, column: where in the query, from 1; ``None`` where it concerns the whole.
+        line, column: place in the query, from 1; ``None`` where the remark concerns the whole.
     """
 
     severity: str
@@ -46,13 +55,13 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a query returned.
+class QueryResult:
+    """Rows of a query.
 
     Attributes:
         columns: their names.
         rows: plain values: text, numbers, lists, and nodes as dictionaries.
-        truncated: whether the limit cut it.
+        truncated: true if the limit cut the rows.
         notifications: the server's remarks on the query.
     """
 
@@ -71,36 +80,36 @@ def curator_query(
     timeout: float = 30.0,
     abandoned: Callable[[], bool] = lambda: False,
     released: Callable[[], None] = lambda: None,
-) -> Answer:
-    """Run a query that reads.
+) -> QueryResult:
+    """Run a read-only query.
 
     Args:
         connection: to the server.
         text: Cypher, one statement.
         parameters: values for its ``$names``.
-        limit: at most so many rows.
-        timeout: seconds. When they are over, the query is ended in the database.
-        abandoned: whether nobody waits for the answer any more; the query is ended then, too.
-        released: called once, when the database does not work on the query any more: before or after the return.
+        limit: most rows.
+        timeout: seconds, after which the query is ended in the database.
+        abandoned: returns true when the caller waits no more; the query is then ended in the database, too.
+        released: called once, when the database has stopped work on the query: before or after the return.
 
     Raises:
         InputError: not Cypher, or it would write, load a file, or call a procedure other than
             `cuihop.neo4j_graph.query_text.ALLOWED_PROCEDURES`.
         ReleaseMismatch: a switch from one release to another is under way.
-        LimitExceeded: too large to be planned in time, or its answer is.
+        LimitExceeded: the query is too large to be planned in time, or its result too large.
         QueryTimedOut, GraphUnavailable: see `cuihop.errors`.
     """
-    # The text is the curator's own and is run as such: what it may do is decided by its words, by its plan, and by
-    # the server's settings and the read transaction. Each of the three is tested alone.
+    # The text runs as the curator wrote it. Its words, its plan, and the server's settings with the read transaction
+    # limit its effects. Each of the three is tested alone.
     values = dict(parameters or {})
     try:
         check_text(text, values)
-        before = _settled(connection)
+        before = _stable_state(connection)
     except BaseException:
         released()
         raise
 
-    def work(timed: TimedRead) -> Answer:
+    def work(timed: TimedRead) -> QueryResult:
         try:
             summary = timed.read(
                 lambda tx: tx.run(_EXPLAIN + text, values).consume(), notifications_min_severity="INFORMATION"
@@ -109,31 +118,76 @@ def curator_query(
             raise _in_place(error) from error
         check_plan(summary)
         columns, rows, truncated = timed.read(lambda tx: _rows(tx.run(text, values), limit), fetch_size=_ROWS_AT_A_TIME)
-        return Answer(columns, rows, truncated, _notifications(summary))
+        return QueryResult(columns, rows, truncated, _notifications(summary))
 
-    answer = timed_read(connection, work, seconds=timeout, abandoned=abandoned, released=released)
-    if _settled(connection) != before:
+    result = timed_read(connection, work, seconds=timeout, abandoned=abandoned, released=released)
+    if _stable_state(connection) != before:
         raise ReleaseMismatch("readers got another release while the query ran; run it again")
-    return answer
+    return result
 
 
-def _settled(connection: Neo4jConnection) -> Store | None:
-    """What the database says it is, while the label ``Concept`` rests on one release.
+def _stable_state(connection: Neo4jConnection) -> DatabaseState | None:
+    """The state of the database between switches: all labels ``Concept`` on one release.
 
     Raises:
-        ReleaseMismatch: the label is on its way from one release to another.
+        ReleaseMismatch: a switch is under way.
     """
-    found = store(connection)
-    if found is None or found.active == found.labelled:
-        return found
+    state = database_state(connection)
+    if state is None or state.active == state.labelled:
+        return state
     raise ReleaseMismatch(
-        f"the database is being switched to release {found.active}; try again in a minute, or finish the switch with: "
-        f"cuihop releases switch {found.active}"
+        f"the database is being switched to release {state.active}; try again in a minute, or finish the switch with: "
+        f"cuihop releases switch {state.active}"
     )
 
 
+def check_plan(summary: neo4j.ResultSummary) -> None:
+    """Refuse a query whose plan does more than read the graph.
+
+    Args:
+        summary: of the query after ``EXPLAIN``.
+
+    Raises:
+        InputError: it would write, load a file, look at the server, or call a procedure that is not allowed.
+    """
+    if summary.plan is None:
+        raise InputError("the query has no plan", expected="one statement that reads, without EXPLAIN or PROFILE")
+    for operator, details in _operators(summary.plan):
+        if operator.startswith("LoadCSV") or _NESTED_LOAD.search(details):
+            raise InputError(
+                "the query loads a file",
+                found="LOAD CSV",
+                expected="a query that only reads the graph; a column with this text gets another name with AS",
+            )
+        if operator.startswith(_OF_THE_SERVER):
+            raise InputError(
+                "the query shows or ends work of the server",
+                found=operator,
+                expected="a query that only reads the graph",
+            )
+        called = [match[1] for match in _NESTED_CALL.finditer(details)]
+        if operator.startswith("ProcedureCall"):
+            called.append(details.partition("(")[0].strip())
+        for name in called:
+            if name not in ALLOWED_PROCEDURES:
+                raise InputError(
+                    "the query calls a procedure that is not allowed here",
+                    found=name,
+                    expected=" or ".join(sorted(ALLOWED_PROCEDURES)),
+                )
+    if summary.query_type != "r":
+        raise InputError("the query would write", expected="a query that only reads the graph")
+
+
+def _operators(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each operator of a plan, with its details."""
+    yield plan["operatorType"].partition("@")[0], str(plan.get("args", {}).get("Details", ""))
+    for child in plan.get("children", ()):
+        yield from _operators(child)
+
+
 def _rows(result: neo4j.Result, limit: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...], bool]:
-    """Columns, the first rows, and whether there are more."""
+    """Columns, the first rows, and true if there are more rows."""
     rows: list[tuple[Any, ...]] = []
     size = 0
     for record in result:
@@ -141,8 +195,8 @@ def _rows(result: neo4j.Result, limit: int) -> tuple[tuple[str, ...], tuple[tupl
             return tuple(result.keys()), tuple(rows), True
         row = tuple(_plain(value) for value in record.values())
         size += _size(row)
-        if size > LARGEST_ANSWER:
-            raise LimitExceeded(f"the answer is larger than {LARGEST_ANSWER:,} bytes; ask for less")
+        if size > LARGEST_RESULT:
+            raise LimitExceeded(f"the answer is larger than {LARGEST_RESULT:,} bytes; ask for less")
         rows.append(row)
     return tuple(result.keys()), tuple(rows), False
 
@@ -172,7 +226,7 @@ def _notifications(summary: neo4j.ResultSummary) -> tuple[Notification, ...]:
 
 
 def _in_place(error: InputError) -> InputError:
-    """The server's refusal with the column of the text, and not that of the explained one."""
+    """The server's refusal, its column moved from the explained text to the query's own."""
 
     def moved(match: re.Match[str]) -> str:
         return f"(line 1, column {max(1, int(match[1]) - len(_EXPLAIN))})"
@@ -186,7 +240,7 @@ def _in_place(error: InputError) -> InputError:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON knows values."""
+    """The value as a JSON value."""
     if isinstance(value, Node):
         return {key: _plain(v) for key, v in sorted(value.items()) if key not in _HIDDEN}
     if isinstance(value, Relationship):

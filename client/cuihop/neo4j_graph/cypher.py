@@ -1,6 +1,6 @@
-"""Every Cypher text of this package. Values are parameters; nothing that a user typed becomes part of a text.
+"""Every Cypher text of this package. Values are parameters; no user input becomes part of a text.
 
-Cypher takes no parameter for the bound of a path. Texts that need one are made here, once, for a ladder of fixed
+Cypher takes no parameter for the bound of a path. Texts that need one are built here, once, for a ladder of fixed
 bounds: `rung` gives the next bound, and the caller leaves out what lies beyond its own.
 """
 
@@ -11,9 +11,9 @@ from typing import LiteralString
 
 from cuihop.graph import Direction
 
-# Which release, which schema
+# State of the database, releases, schema
 
-STORE: LiteralString = """
+DATABASE_STATE: LiteralString = """
 MATCH (s:CuihopStore)
 OPTIONAL MATCH (r:Release {number: s.active})
 RETURN s.schema AS schema, s.active AS active, s.previous AS previous, s.labelled AS labelled,
@@ -78,13 +78,13 @@ _RUNGS: tuple[tuple[int, LiteralString], ...] = (
 
 
 def rung(bound: int | None) -> int | None:
-    """The least bound of the ladder that is no smaller; ``None``, no bound, above the ladder."""
+    """The smallest rung of the ladder at or above the bound; ``None``, no bound, above the ladder."""
     if bound is None:
         return None
     return next((hops for hops, _ in _RUNGS if hops >= bound), None)
 
 
-def _for_each_bound(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
+def _for_each_rung(text: LiteralString) -> dict[tuple[Direction, int | None], LiteralString]:
     texts: dict[tuple[Direction, int | None], LiteralString] = {}
     for direction, (left, right) in _ARROWS.items():
         with_arrows = text.replace("<LEFT>", left).replace("<RIGHT>", right)
@@ -96,7 +96,7 @@ def _for_each_bound(text: LiteralString) -> dict[tuple[Direction, int | None], L
 
 # Two concepts of different weakly connected components have no path: no search is started for them. Within one
 # component an undirected search ends; a directed one ends with the ancestors of one side.
-DISTANCES = _for_each_bound("""
+DISTANCES = _for_each_rung("""
 UNWIND range(0, size($starts) - 1) AS i
 MATCH (a:StoredConcept {release: $release, cui: $starts[i]})
 MATCH (b:StoredConcept {release: $release, cui: $ends[i]})
@@ -105,7 +105,7 @@ MATCH p = shortestPath((a)<LEFT>[:IS_A*..<BOUND>]<RIGHT>(b))
 RETURN i, length(p) AS hops
 """)
 
-SHORTEST_PATHS = _for_each_bound("""
+SHORTEST_PATHS = _for_each_rung("""
 MATCH (a:StoredConcept {release: $release, cui: $start})
 MATCH (b:StoredConcept {release: $release, cui: $end})
 WHERE a.component = b.component
@@ -116,7 +116,7 @@ LIMIT $most
 
 NEXT_LEVEL: Mapping[Direction, LiteralString] = {
     direction: text
-    for (direction, bound), text in _for_each_bound("""
+    for (direction, bound), text in _for_each_rung("""
 MATCH (c:StoredConcept {release: $release})<LEFT>[:IS_A]<RIGHT>(n)
 WHERE c.cui IN $cuis
 RETURN collect(DISTINCT n.cui) AS cuis
@@ -137,7 +137,7 @@ RETURN up IS NOT NULL AS is_parent, up.sabs AS up_sabs, down.sabs AS down_sabs
 # Neighbourhoods. ``min(length(p))`` for each end makes the server search breadth first and visit a concept once
 # (VarLengthExpand(Pruning,BFS)); a test holds the plan to it. Without it a hub's paths would be counted one by one.
 
-NEIGHBOURS = _for_each_bound("""
+NEIGHBOURS = _for_each_rung("""
 UNWIND $cuis AS cui
 MATCH (c:StoredConcept {release: $release, cui: cui})
 CALL (c) {
@@ -151,7 +151,7 @@ RETURN cui, size(near) AS total, near[..coalesce($limit, size(near))] AS near,
        hops[..coalesce($limit, size(near))] AS hops
 """)
 
-PACK = _for_each_bound("""
+PACK = _for_each_rung("""
 UNWIND $cuis AS cui
 MATCH (c:StoredConcept {release: $release, cui: cui})
 CALL (c) {
@@ -212,8 +212,8 @@ ORDER BY score, best[1], cui
 LIMIT $limit
 """
 
-# What one word, or the beginning of one, finds that many names have: kept since the load. A place is that of the name
-# among the concept's names, the preferred one first.
+# The stored hits of a word, or beginning of one, that many names have, written by the load. A place is the position of
+# the name among the concept's names, the preferred one first.
 SEARCH_PAGE: LiteralString = """
 MATCH (p:SearchPage {release: $release, prefix: $text})
 WHERE $limit <= size(p.cuis) OR size(p.cuis) < $most
@@ -232,8 +232,8 @@ TERMINATE TRANSACTIONS transaction YIELD message
 RETURN message
 """
 
-# Stored releases. Whoever changes which release is active, moves the label or begins a removal writes to the store's
-# node first and looks at it then: the write lock lets one at a time do so, on what the one before has left.
+# Stored releases. A transaction that changes the active release, moves the label or begins a removal writes to the
+# CuihopStore node before it reads it: the write lock admits one such transaction at a time.
 # `history` holds the releases to go back to, the nearest last. A switch to one of them drops it and those after it, so
 # that going back twice never leads forward again. Databases of earlier versions have `previous` only.
 
@@ -279,7 +279,7 @@ MATCH (s:CuihopStore {id: 0, active: $release}) SET s.labelled = $release REMOVE
 """
 
 # A release in blocks. Concepts come in the order of the index on (release, cui); lists cross the wire far faster
-# than rows. Edges tell the places of their ends in the store, so that no concept is looked at a second time.
+# than rows. An edge has the places of its ends in the store, so that no concept is read twice.
 
 CUIS_AFTER: LiteralString = """
 MATCH (c:StoredConcept {release: $release}) WHERE c.cui > $last
@@ -310,7 +310,7 @@ MATCH (r:RetiredConcept {release: $release})
 RETURN collect(r.cui) AS cuis, collect(r.relation) AS relations, collect(r.successor) AS successors
 """
 
-# Removal. Whoever reads the release looks at its state last, so it is marked first.
+# Removal. Readers check the state of the release last, so it is marked first.
 
 MARK_REMOVING: LiteralString = """
 MATCH (s:CuihopStore {id: 0})

@@ -1,4 +1,4 @@
-"""The graph of record: a `ConceptGraph` whose every answer is Cypher on a Neo4j server."""
+"""The graph of record: a `ConceptGraph` over Cypher on a Neo4j server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from cuihop.snapshot.writer import RETIRED_RELATIONS
 __all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
 
 HITS_A_PAGE = 100
-"""The most concepts that a load keeps as the answer to one word."""
+"""Most hits that a load stores for one word."""
 
 Result = TypeVar("Result")
 
@@ -57,13 +57,13 @@ _BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "u
 class Neo4jGraph(ConceptGraph):
     """A `ConceptGraph` on a Neo4j database that cuihop loaded.
 
-    It answers from the release that was active when it was opened, also after a switch, and says so as soon as that
-    release is no longer there. Each call is one or more read transactions, each within the settings' timeout, tried
-    again after passing failures.
+    It answers from the release that was active when it was opened, also after a switch, and raises `ReleaseMismatch`
+    once that release is removed. Each call is one or more read transactions, each within the settings' timeout,
+    repeated after transient failures.
 
     Args:
         connection: closed with the graph.
-        release: number of a stored release; the active one where it is not given.
+        release: number of a stored release; by default the active one.
 
     Raises:
         GraphUnavailable: no server, wrong password, wrong database.
@@ -87,7 +87,7 @@ class Neo4jGraph(ConceptGraph):
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
         """Connect with user and password of the environment: see `Neo4jSettings.from_environment`.
 
-        A server that cannot be reached is told within seconds. Later outages are waited for as the settings say.
+        A server that cannot be reached is an error within seconds. The retry time of the settings is for later outages.
         """
         settings = Neo4jSettings.from_environment(address)
         check_server(settings)
@@ -104,12 +104,12 @@ class Neo4jGraph(ConceptGraph):
 
     @property
     def release(self) -> Release:
-        """What was loaded."""
+        """The release that every answer comes from."""
         return self._release
 
     @property
     def connection(self) -> Neo4jConnection:
-        """To the server; closed with the graph."""
+        """The connection to the server, closed with the graph."""
         return self._connection
 
     @property
@@ -129,13 +129,13 @@ class Neo4jGraph(ConceptGraph):
         return snapshot_sections(self._connection, self._number)
 
     def close(self) -> None:
-        """Give the connections back. Harmless twice."""
+        """Close the connections. Harmless twice."""
         self._connection.close()
 
     def _read(self, work: Callable[[neo4j.ManagedTransaction], Result]) -> Result:
-        """What ``work`` reads of the release, which was whole when it had been read.
+        """The result of ``work``, with the release still complete after it.
 
-        A removal marks the release before it touches a concept, so the mark is looked at last.
+        A removal marks the release before it touches a concept, so the mark is checked last.
         """
 
         def checked(tx: neo4j.ManagedTransaction) -> Result:
@@ -151,7 +151,7 @@ class Neo4jGraph(ConceptGraph):
         return self._connection.read(checked)
 
     def _rows(self, text: LiteralString, /, **parameters: Any) -> list[list[Any]]:
-        """The rows of one question about the release."""
+        """The rows of one query on the release."""
         return self._read(lambda tx: tx.run(text, {"release": self._number, **parameters}).values())
 
     # Identifiers
@@ -159,8 +159,8 @@ class Neo4jGraph(ConceptGraph):
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
         distinct = list(dict.fromkeys(cuis))
-        known = self._numbers(distinct)
-        absent = self._absent([cui for cui in distinct if cui not in known])
+        current = self._numbers(distinct)
+        absent = self._absent([cui for cui in distinct if cui not in current])
         return [absent[cui] if cui in absent else Resolution(cui, "current", cui) for cui in cuis]
 
     def _numbers(self, cuis: Iterable[str]) -> dict[str, int]:
@@ -172,18 +172,18 @@ class Neo4jGraph(ConceptGraph):
         return numbers
 
     def _absent(self, cuis: Sequence[str]) -> dict[str, Resolution]:
-        """What became of identifiers that the release does not hold."""
+        """The resolutions of identifiers that the release does not hold."""
         statements: dict[str, list[tuple[str, str]]] = {}
         held: dict[str, int] = {}
-        asked = [cui for cui in cuis if is_identifier(cui, self._release.identifiers)]
+        pending = [cui for cui in cuis if is_identifier(cui, self._release.identifiers)]
         for _ in range(LONGEST_CHAIN):
-            if not asked:
+            if not pending:
                 break
-            told = self._statements(asked)
-            statements.update(told)
-            successors = {new for rows in told.values() for relation, new in rows if relation == "SY"}
+            rows_of = self._statements(pending)
+            statements.update(rows_of)
+            successors = {new for rows in rows_of.values() for relation, new in rows if relation == "SY"}
             held.update(self._numbers(successors))
-            asked = sorted(successors - held.keys() - statements.keys())
+            pending = sorted(successors - held.keys() - statements.keys())
         return {
             cui: absent_resolution(
                 cui, self._release.identifiers, lambda c: tuple(statements.get(c, ())), lambda c: c in held
@@ -192,11 +192,11 @@ class Neo4jGraph(ConceptGraph):
         }
 
     def _statements(self, cuis: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
-        told: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
+        statements: dict[str, list[tuple[str, str]]] = {cui: [] for cui in cuis}
         for part in _parts(cuis, _CONCEPTS_A_TRANSACTION):
             for cui, relation, successor in self._rows(cypher.RETIRED, cuis=part):
-                told[cui].append((relation, successor))
-        return {cui: sorted(rows, key=_statement_order) for cui, rows in told.items()}
+                statements[cui].append((relation, successor))
+        return {cui: sorted(rows, key=_statement_order) for cui, rows in statements.items()}
 
     def _usable(self, cuis: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """The concepts to use, one for each identifier, and the retired ones that were taken for their successors."""
@@ -214,20 +214,20 @@ class Neo4jGraph(ConceptGraph):
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        asked = list(pairs)
-        found = self._shortest([pair for pair in asked if pair[0] != pair[1]], direction, bound)
-        # An answer proves that both concepts exist. Only where there is none is it asked whether they do.
-        unproven = [cui for pair in asked if pair not in found for cui in pair]
+        wanted = list(pairs)
+        found = self._shortest([pair for pair in wanted if pair[0] != pair[1]], direction, bound)
+        # A distance proves that both concepts exist. Only the ends of the other pairs are resolved.
+        unproven = [cui for pair in wanted if pair not in found for cui in pair]
         merged = self._usable(unproven)[1]
         if merged:
-            used = [(merged.get(a, a), merged.get(b, b)) for a, b in asked]
+            used = [(merged.get(a, a), merged.get(b, b)) for a, b in wanted]
             found |= self._shortest(
-                [pair for pair, old in zip(used, asked, strict=True) if pair != old and pair[0] != pair[1]],
+                [pair for pair, old in zip(used, wanted, strict=True) if pair != old and pair[0] != pair[1]],
                 direction,
                 bound,
             )
-            asked = used
-        answers = [0 if a == b else found.get((a, b)) for a, b in asked]
+            wanted = used
+        answers = [0 if a == b else found.get((a, b)) for a, b in wanted]
         reached = [hops is not None and (bound is None or hops <= bound) for hops in answers]
         return Distances(
             hops=np.array([hops if ok else -1 for hops, ok in zip(answers, reached, strict=True)], dtype=np.int32),
@@ -317,9 +317,9 @@ class Neo4jGraph(ConceptGraph):
                 total=found[centre][0],
                 hops=bound,
                 direction=direction,
-                merged={asked: centre} if asked in merged else {},
+                merged={cui: centre} if cui in merged else {},
             )
-            for asked, centre in zip(cuis, centres, strict=True)
+            for cui, centre in zip(cuis, centres, strict=True)
         ]
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
@@ -330,9 +330,9 @@ class Neo4jGraph(ConceptGraph):
             raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
         used, _ = self._usable(cuis)
         seen: set[str] = set()
-        for asked, cui in zip(cuis, used, strict=True):
+        for given, cui in zip(cuis, used, strict=True):
             if cui in seen:
-                raise InputError("a concept is given twice", found=asked, expected="distinct concepts")
+                raise InputError("a concept is given twice", found=given, expected="distinct concepts")
             seen.add(cui)
         numbers = self._numbers(used)
         column = {numbers[cui]: i for i, cui in enumerate(used)}
@@ -369,11 +369,11 @@ class Neo4jGraph(ConceptGraph):
         used, _ = self._usable(cuis)
         found: dict[str, Concept] = {}
         for part in _parts(list(dict.fromkeys(used)), _CONCEPTS_A_TRANSACTION):
-            for cui, name, synonyms, types, parents, children, told_by, texts, sabs in self._rows(
+            for cui, name, synonyms, types, parents, children, definition_sabs, texts, sabs in self._rows(
                 cypher.CONCEPTS, cuis=part
             ):
                 pairs = tuple((code, type_name) for code, type_name in types)
-                definitions = tuple(map(Definition, told_by, texts))
+                definitions = tuple(map(Definition, definition_sabs, texts))
                 found[cui] = Concept(
                     cui, name, tuple(synonyms), pairs, parents, children, definitions, tuple(sorted(sabs))
                 )
@@ -386,17 +386,17 @@ class Neo4jGraph(ConceptGraph):
         if not wanted:
             raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
         words = wanted.split(" ")
-        asked = text.strip()
-        by_identifier = self.resolve([asked])[0]
+        identifier = text.strip()
+        by_identifier = self.resolve([identifier])[0]
         hits = []
         if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
-        rows = self._found(words, wanted, most)
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], identifier))
+        rows = self._hits(words, wanted, most)
         hits += [SearchHit(cui, name, matched) for cui, name, matched in rows if cui != by_identifier.cui]
         return hits[:most]
 
-    def _found(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
-        """Identifier, preferred name and matching name of what the words find, best first."""
+    def _hits(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
+        """Identifier, preferred name and matching name of each hit, best first."""
         at_most = self._release.concepts if most is None else most
         if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
             return rows

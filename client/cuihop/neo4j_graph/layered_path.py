@@ -1,6 +1,6 @@
 """The first of all shortest paths, level by level from both ends: for pairs with too many to list.
 
-Each level costs one question to the graph, however many paths run through it.
+Each level costs one query, however many paths run through it.
 """
 
 from __future__ import annotations

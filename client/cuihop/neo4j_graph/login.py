@@ -1,8 +1,8 @@
-"""User and password of a server, and the one law for a password that it refuses.
+"""Login to a server, and the pauses after a refused password.
 
 A server locks a user for all clients after a few wrong passwords. So a password that was not accepted before is tried
-by one connection at a time, and after a refusal it rests: a minute at first, twice as long after each further one, and
-a quarter of an hour at most. Meanwhile whoever needs the server gets the refusal again, without an attempt. The law
+by one connection at a time, and after a refusal it pauses: a minute at first, twice as long after each further one, and
+a quarter of an hour at most. During the pause every request fails with the same refusal, without an attempt. The rule
 holds for all connections of a process to one server and user, and for all processes that share a folder:
 `share_refusals`.
 
@@ -31,17 +31,17 @@ from cuihop.errors import GraphUnavailable, InputError
 __all__ = ["Login", "Refusal", "password_of_file", "share_refusals"]
 
 FIRST_PAUSE = 60.0
-"""Seconds that a password rests after its first refusal."""
+"""Seconds of pause after the first refusal of a password."""
 
 _LONGEST_PAUSE = 900.0
 _PAUSE_WHILE_LOCKED = 10.0  # a little longer than the server's own lock; not a refusal of this password
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 _REFUSED = "Neo.ClientError.Security.Unauthorized"
 _LOCKED = "Neo.ClientError.Security.AuthenticationRateLimit"
 
 
 def password_of_file(file: Path) -> str:
-    """The password that is all a file holds.
+    """The password from a file that holds nothing else.
 
     Raises:
         InputError: it cannot be read.
@@ -53,7 +53,7 @@ def password_of_file(file: Path) -> str:
 
 
 def share_refusals(folder: Path) -> None:
-    """Share refusals with the other processes that name this folder. It must be one that only their user can enter."""
+    """Share refusals with other processes through a folder that only their user can enter."""
     _Account.folder = folder
 
 
@@ -64,8 +64,8 @@ class Refusal:
     Attributes:
         count: refusals in a row.
         until: on the machine's monotonic clock, which its processes share; no attempt before.
-        again: the same by the clock on the wall.
-        locked: whether the server had locked the user.
+        again: the same as wall-clock time.
+        locked: true if the server had locked the user.
     """
 
     count: int
@@ -75,7 +75,7 @@ class Refusal:
 
     @classmethod
     def after(cls, before: Refusal | None, *, locked: bool) -> Refusal:
-        """The refusal of now; ``before`` is the one before it in a row."""
+        """A refusal at this moment; ``before`` is the one before it in a row."""
         count = (0 if before is None else before.count) + (not locked)
         pause = _PAUSE_WHILE_LOCKED if locked else min(_LONGEST_PAUSE, FIRST_PAUSE * 2 ** (count - 1))
         again = datetime.now().astimezone() + timedelta(seconds=pause)
@@ -99,11 +99,11 @@ class _Account:
         self._record: Path | None = None
 
     def accepted(self) -> bool:
-        """True where the server accepted the password, and no process has been refused since."""
+        """True if the server accepted the password and has refused no process since."""
         return self._accepted and (self._record is None or not self._record.exists())
 
     def doubt(self) -> None:
-        """The server was away: it may come back with another password."""
+        """Discard the acceptance: a server that was away may return with another password."""
         self._accepted = False
 
     def refused(self, *, locked: bool = False) -> None:
@@ -119,7 +119,7 @@ class _Account:
                     beside.replace(self._record)
 
     def try_once(self, attempt: Callable[[], None], patience: float) -> Refusal | None:
-        """The refusal whose pause is not over, or else what an attempt of this process alone comes to.
+        """The refusal still in its pause, or the outcome of one attempt without others at the same time.
 
         Raises:
             _Busy: another attempt took longer than the patience, in seconds.
@@ -150,7 +150,7 @@ class _Account:
 
     @contextmanager
     def _alone(self, deadline: float) -> Iterator[None]:
-        """No other process of the folder is at it."""
+        """Exclude the other processes of the folder."""
         if self.folder is None:
             yield
             return
@@ -167,11 +167,11 @@ class _Account:
                     break
                 if time.monotonic() >= deadline:
                     raise _Busy
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
             yield
 
     def last(self) -> Refusal | None:
-        """The last refusal, of whichever process."""
+        """The last refusal, of any process."""
         if self._record is not None:
             try:
                 return Refusal(**json.loads(self._record.read_text(encoding="utf-8")))
@@ -184,12 +184,12 @@ _accounts: dict[tuple[str, str, str], _Account] = {}
 
 
 class Login(AuthManager):
-    """Credentials for the driver, where an attempt is allowed.
+    """Credentials for the driver, with at most one attempt at a time.
 
     Args:
         address, user: of the server.
         password: as given.
-        file: where it comes from, if from a file.
+        file: source of the password, if it is a file.
     """
 
     def __init__(self, address: str, user: str, password: str, file: Path | None = None) -> None:
@@ -211,11 +211,11 @@ class Login(AuthManager):
         return False
 
     def check(self, attempt: Callable[[], None], patience: float) -> None:
-        """Let a transaction begin only with a password that the server accepted.
+        """Make sure, before a transaction, that the server accepts the password.
 
         Args:
-            attempt: logs in, and raises the driver's error where it cannot.
-            patience: seconds to wait for an attempt of others.
+            attempt: logs in, or raises the driver's error.
+            patience: seconds to wait for another attempt to end.
 
         Raises:
             GraphUnavailable: the password was refused, now or within the pause.
@@ -233,30 +233,30 @@ class Login(AuthManager):
             raise GraphUnavailable(self.refusal_text(refusal))
 
     def doubt(self) -> None:
-        """The server cannot be reached: try the password alone before others do, when it can."""
+        """Discard the acceptance, because the server cannot be reached."""
         self._account().doubt()
 
     def refusal_text(self, refusal: Refusal | None = None) -> str:
         """Text of a refusal: the user, and the time of the next attempt; by default the last refusal."""
         refusal = refusal or self._account().last()
         if refusal is None or refusal.count:
-            said = (
+            reason = (
                 f"refuses user {self._user!r} with this password. "
                 "Set NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE"
             )
         else:
-            said = f"has locked user {self._user!r} after wrong passwords of somebody"
+            reason = f"has locked user {self._user!r} after wrong passwords"
         if refusal is None:
-            return f"{self._address}: {said}."
+            return f"{self._address}: {reason}."
         sooner = "" if self._file is None else ", or when the file of NEO4J_PASSWORD_FILE changes"
-        return f"{self._address}: {said}. It is tried again at {refusal.again}{sooner}."
+        return f"{self._address}: {reason}. It is tried again at {refusal.again}{sooner}."
 
     def _account(self) -> _Account:
         key = self._address, self._user, self._password
         return _accounts.get(key) or _accounts.setdefault(key, _Account(*key))
 
     def _read_again(self) -> None:
-        """Take the password of the file, where it changed; keep the one before while there is none."""
+        """Read a changed password file; a missing or empty one leaves the password as it is."""
         if self._file is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""A stored release as the sections of a snapshot, read in blocks: the embedded index of the graph of record."""
+"""A stored release as the sections of a snapshot, read in blocks."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_
 _CONCEPTS_A_BLOCK = 20_000
 _ROWS_A_BLOCK = 50_000
 _BLOCK_SECONDS = 600.0
-_READERS = 2  # the server answers each from one core; more only wait for this side
+_READERS = 2  # each occupies one core of the server; more would wait for this process
 
 
 def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
-    """The sections of a stored release, checked against the digest that the database keeps.
+    """The sections of a stored release, checked against its stored digest.
 
     Raises:
         ReleaseMismatch: no such release, not complete, or what was read has another digest.
@@ -41,22 +41,22 @@ def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
     if row is None or row["release"]["state"] != "complete":
         raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
     sections = projected_sections(connection, number)
-    found, kept = sections.meta["release"]["digest"], row["release"]["digest"]
-    if found != kept:
+    found, stored = sections.meta["release"]["digest"], row["release"]["digest"]
+    if found != stored:
         raise ReleaseMismatch(
-            f"release {number} read from the database has digest {found[:12]}, and was loaded with {kept[:12]}: "
+            f"release {number} read from the database has digest {found[:12]}, and was loaded with {stored[:12]}: "
             "somebody has changed its concepts or edges since. Load it anew."
         )
     return sections
 
 
 def projected_sections(connection: Neo4jConnection, number: int, *, with_names: bool = True) -> Sections:
-    """The sections of a stored release as it stands there, complete or not.
+    """The sections of a stored release, complete or not.
 
     Args:
         connection: to the server.
         number: of the release.
-        with_names: whether to read names, synonyms, semantic types and definitions.
+        with_names: read names, synonyms, semantic types and definitions too.
 
     Raises:
         ReleaseMismatch: no such release, or its concepts are not numbered in the order of their identifiers.
@@ -90,15 +90,15 @@ def _block(connection: Neo4jConnection, text: LiteralString, **parameters: Any) 
 def _blocks(
     connection: Neo4jConnection, text: LiteralString, number: int, cuis: list[str]
 ) -> Iterator[list[neo4j.Record]]:
-    """The rows of each block of concepts, in order; the server is asked for the next blocks while one is used."""
+    """The rows of each block of concepts, in order; the next blocks are fetched while one is used."""
 
-    def ask(bound: tuple[str, str]) -> list[neo4j.Record]:
+    def fetch(bound: tuple[str, str]) -> list[neo4j.Record]:
         return _block(connection, text, release=number, first=bound[0], last=bound[1])
 
     with ThreadPoolExecutor(_READERS) as pool:
         coming: deque[Future[list[neo4j.Record]]] = deque()
         for bound in _bounds(cuis):
-            coming.append(pool.submit(ask, bound))
+            coming.append(pool.submit(fetch, bound))
             if len(coming) > _READERS:
                 yield coming.popleft().result()
         while coming:
@@ -111,7 +111,7 @@ class StoredConcepts:
 
     Attributes:
         cuis: the identifiers.
-        places: int64, shape (concepts,); where the store keeps each, until it is removed.
+        places: int64, shape (concepts,); the place of each in the store, valid until it is removed.
     """
 
     cuis: list[str]
@@ -199,9 +199,9 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
                 texts += synonyms
             counts.append(len(name) + len(synonyms))
         codes += row["types"]
-        for sabs, told in zip(row["sabs"], row["definitions"], strict=True):
-            definitions += [f"{sab}|{text}" for sab, text in zip(sabs, told, strict=True)]
-            definition_counts.append(len(told))
+        for sabs, meanings in zip(row["sabs"], row["definitions"], strict=True):
+            definitions += [f"{sab}|{text}" for sab, text in zip(sabs, meanings, strict=True)]
+            definition_counts.append(len(meanings))
     name_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
     np.cumsum(counts, out=name_indptr[1:])
     type_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)

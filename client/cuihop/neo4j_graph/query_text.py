@@ -1,7 +1,7 @@
-"""The text of a curator's query: refused before a server sees it where it could do more than read the graph.
+"""The text of a curator's query: refused before it is sent if it could do more than read the graph.
 
-Keywords are looked for outside strings, quoted names and comments. A text that could be read in two ways is refused,
-so that it does not matter which of them a server would choose.
+Keywords are sought outside strings, quoted names and comments. A text with two readings is refused, whichever of them
+a server would choose.
 """
 
 from __future__ import annotations
@@ -11,9 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.neo4j_graph.query_patterns import check_patterns
 
-__all__ = ["ALLOWED_PROCEDURES", "DEEPEST_SUBQUERY", "LARGEST_EXPRESSION", "LONGEST", "MOST_XOR", "check_text"]
+__all__ = [
+    "ALLOWED_PROCEDURES",
+    "DEEPEST_SUBQUERY",
+    "LARGEST_EXPRESSION",
+    "LONGEST",
+    "MOST_REPETITIONS",
+    "MOST_XOR",
+    "check_text",
+]
 
 ALLOWED_PROCEDURES = frozenset(
     {
@@ -28,7 +35,7 @@ ALLOWED_PROCEDURES = frozenset(
 )
 """Procedures that only look at the graph. Others could write, read files, or reach other machines."""
 
-# What a server plans takes its time and its stack before any transaction can be ended. Measured with 5.26: 320 nested
+# Planning takes time and stack of the server before any transaction can be ended. Measured with 5.26: 320 nested
 # brackets or 400 NOT overflow the stack of the thread, which then never answers; XOR doubles the work with each one
 # (20 of them fill the heap), and so do subqueries within subqueries (12 of them take 0.4 s, 20 do not end).
 
@@ -44,10 +51,13 @@ DEEPEST_SUBQUERY = 8
 MOST_XOR = 8
 """``XOR`` in one query."""
 
+MOST_REPETITIONS = 4
+"""``*``, ``+``, ``?`` and ``{…}`` in one regular expression: the time to match grows with the length to this power."""
+
 _NAMESPACES = frozenset(
     {"date", "datetime", "duration", "localdatetime", "localtime", "point", "time", "vector.similarity"}
 )
-"""Where the server's own functions live that have a point in their names. Others come with plugins."""
+"""Namespaces of the server's own functions with a point in their names. Others belong to plugins."""
 
 _BEGINNINGS = ("CALL", "MATCH", "OPTIONAL", "RETURN", "UNWIND", "WITH")
 _CLAUSES = {*_BEGINNINGS, "LIMIT", "ORDER", "SKIP", "UNION", "WHEN", "WHERE", "YIELD"}
@@ -72,6 +82,15 @@ _CALLED = re.compile(r"\s*(?:[({]|([\w`]+(?:\s*\.\s*[\w`]+)*))")
 _FUNCTION = re.compile(r"(?<![\w`])[\w`]++(?:\s*+\.\s*+[\w`]++)*+(?=\s*\()")
 _PROPERTY = re.compile(r"(?:\b[^\W\d]\w*|[)\]}`'\"])\s*\.\s*\Z|[$:]\s*\Z")
 _TOKEN = re.compile(r"\w+|'+|\"+|`+|[^\w\s]")
+
+# Regular expressions
+_MATCHES = re.compile(r"=~\s*")
+_OPERAND = re.compile(r"(?P<string>'+|\"+)|\$\s*(?P<parameter>\w+)")
+_GOES_ON = re.compile(r"\s*(?:[-+*/%^.\[:]|\|\|)")
+_ESCAPED_SIGN = re.compile(r"\\(.)", re.DOTALL)
+_PATTERN_PART = re.compile(
+    r"\\(?P<escape>.)|(?P<set>\[\^?(?:\\.|[^\]\\\[])+\])|(?P<open>\((?:\?[a-zA-Z-]*[:)]?)?)|(?P<rest>.)", re.DOTALL
+)
 
 
 def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -113,17 +132,19 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
                 found=text[match.start() : match.end()],
                 expected="functions that are part of Cypher",
             )
-    check_patterns(text, code, parameters or {})
+    _check_patterns(text, code, parameters or {})
 
 
-def _refused(code: str, at: int, problem: str, *, found: str, expected: str, advice: str | None = None) -> InputError:
+def _refused(
+    code: str, at: int, problem: str, *, found: str | None = None, expected: str, advice: str | None = None
+) -> InputError:
     line = code.count("\n", 0, at) + 1
     column = at - code.rfind("\n", 0, at)
     return InputError(problem, line=line, column=column, found=found, expected=expected, advice=advice)
 
 
 def _code(text: str) -> str:
-    r"""The text with strings, quoted names and comments overwritten; every place stays what it was.
+    r"""The text with strings, quoted names and comments overwritten; every position stays the same.
 
     Cypher replaces ``\uXXXX`` before anything else, so that an escape can end a string or be part of a keyword.
     """
@@ -197,7 +218,7 @@ def _check_words(code: str) -> set[int]:
 
 
 def _check_size(code: str) -> None:
-    """Refuse what a server may not plan in time."""
+    """Refuse a query that a server may not plan in time."""
     sizes, kinds = [0], [""]  # of the expressions that are open, the innermost last
     curly = xor = 0
     before = ""
@@ -235,3 +256,58 @@ def _check_size(code: str) -> None:
 def _joins(token: str) -> bool:
     """True where the next token continues the expression, and so begins no clause."""
     return token in _OPERATORS or not (token[-1:].isalnum() or token[-1:] in "_)]}'\"`")
+
+
+def _check_patterns(text: str, code: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse a regular expression that is computed, or that may keep a thread of the server busy for ever.
+
+    The server matches by backtracking, and does not notice meanwhile that the query was ended. ``code`` is the text
+    with strings, quoted names and comments overwritten.
+    """
+    for match in _MATCHES.finditer(code):
+        operand = _OPERAND.match(code, match.end())
+        value: Any = None
+        if operand is not None and not _GOES_ON.match(code, operand.end()):
+            if operand["parameter"] is None:
+                value = _ESCAPED_SIGN.sub(r"\1", text[operand.start() + 1 : operand.end() - 1])
+            else:
+                value = parameters.get(operand["parameter"], "")
+        problem = "a regular expression that is computed" if not isinstance(value, str) else _pattern_problem(value)
+        if problem is not None:
+            raise _refused(
+                code,
+                match.start(),
+                problem,
+                expected=f"a string or a parameter with at most {MOST_REPETITIONS} of * + ? {{}}, none of them around "
+                "another or around |, and without references back; CONTAINS and STARTS WITH need none",
+            )
+
+
+def _pattern_problem(pattern: str) -> str | None:
+    if "\\Q" in pattern or re.search(r"\(\?[a-wyzA-Z-]*x", pattern):
+        return "a regular expression with quoted text or remarks"
+    repetitions = 0
+    groups = [False]  # true for an open group with a choice or a repetition
+    closed = False  # true after a group that does
+    for part in _PATTERN_PART.finditer(pattern):
+        before, closed = closed, False
+        sign = part["rest"]
+        if part["escape"] is not None and part["escape"] in "123456789k":
+            return "a regular expression that refers back"
+        if sign == "[" or (sign == ")" and len(groups) == 1):
+            return "a regular expression whose brackets do not match, or stand within [ ]"
+        if part["open"] is not None and not part["open"].endswith(")"):
+            groups.append(False)
+        elif sign == ")":
+            closed = groups.pop()
+            groups[-1] = groups[-1] or closed
+        elif sign == "|":
+            groups[-1] = True
+        elif sign is not None and sign in "*+?{":
+            repetitions += 1
+            groups[-1] = True
+            if before:
+                return "a regular expression with a repetition around another, or around a choice"
+    if len(groups) > 1:
+        return "a regular expression whose brackets do not match"
+    return None if repetitions <= MOST_REPETITIONS else "a regular expression with too many repetitions"

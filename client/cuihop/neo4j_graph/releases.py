@@ -1,4 +1,4 @@
-"""The releases in a database: which there are, which one readers get, and how to change that."""
+"""Stored releases of a database: listing, switching readers, rolling back, removing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cuihop.errors import InputError, ReleaseMismatch
 from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.schema import release_of, store
+from cuihop.neo4j_graph.schema import database_state, release_of
 
 __all__ = [
     "CONCEPTS_A_SWITCH",
@@ -28,7 +28,7 @@ __all__ = [
 _SWITCH_SECONDS = 3600.0
 
 CONCEPTS_A_SWITCH = 100_000
-"""The most concepts that get their label in one transaction: what that costs is in decision 0004."""
+"""Most concepts that get their label in one transaction; decision 0004 has the cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class StoredRelease:
         number: its own in this database, in the order of loading.
         release: what it holds.
         state: ``loading`` (a load is at work or was interrupted), ``complete``, or ``removing``.
-        active: whether readers get it.
-        loaded: the share of its concepts and edges that is there, 0 to 1.
+        active: true for the release that readers get.
+        loaded: the share of its concepts and edges that is stored, 0 to 1.
     """
 
     number: int
@@ -53,30 +53,30 @@ class StoredRelease:
 def _stored(properties: Mapping[str, Any], active: int | None) -> StoredRelease:
     release = release_of(properties)
     whole = release.concepts + release.edges
-    there = properties["concepts_loaded"] + properties["edges_loaded"]
+    stored = properties["concepts_loaded"] + properties["edges_loaded"]
     return StoredRelease(
         number=properties["number"],
         release=release,
         state=properties["state"],
         active=properties["number"] == active,
-        loaded=there / whole if whole else 1.0,
+        loaded=stored / whole if whole else 1.0,
     )
 
 
 def stored_releases(connection: Neo4jConnection) -> list[StoredRelease]:
     """All releases, in the order of their numbers."""
-    found = store(connection)
-    if found is None:
+    state = database_state(connection)
+    if state is None:
         return []
     rows = connection.read(lambda tx: tx.run(cypher.RELEASES).value())
-    return [_stored(properties, found.active) for properties in rows]
+    return [_stored(properties, state.active) for properties in rows]
 
 
 def stored_release(connection: Neo4jConnection, number: int) -> StoredRelease:
     """One release.
 
     Raises:
-        InputError: there is none of this number.
+        InputError: no release has this number.
     """
     for release in stored_releases(connection):
         if release.number == number:
@@ -101,14 +101,14 @@ def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = C
     """
     if stored_release(connection, number).state != "complete":
         raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")
-    # From here to SET_LABELLED the label is on its way, and whoever asks for it can see so. The mark has a transaction
-    # of its own: a server shows what a transaction wrote piece by piece while it applies it.
+    # From here to SET_LABELLED the state says that the label is moving. This mark has a transaction of its own: a
+    # server shows the writes of a transaction piece by piece while it applies them.
     if connection.write(lambda tx: tx.run(cypher.SWITCH, release=number).single()) is None:
         raise ReleaseMismatch(f"release {number} is not complete any more")
     starts = connection.read(
         lambda tx: tx.run(cypher.RANGES, release=number, size=most_at_once).value(), timeout=_SWITCH_SECONDS
     )
-    # The first range also takes what comes before it, the last what comes after: the old release is not cut alike.
+    # The first range is open below, the last above: the old release may have identifiers outside those of the new one.
     for first, last in pairwise(["", *starts[1:], None]):
         _move_label(connection, number, first, last)
     connection.write(lambda tx: tx.run(cypher.SET_LABELLED, release=number).consume())
@@ -129,32 +129,32 @@ def _move_label(connection: Neo4jConnection, number: int, first: str | None, las
 def roll_back(connection: Neo4jConnection) -> tuple[int, int]:
     """Switch to the release that was active before the present one; returns the numbers of both, from and to.
 
-    Repeated, it goes further back, and never forward again: a release that readers were taken back from is left out.
+    Repeated calls go further back and never forward again: a release that was rolled back from is skipped.
 
     Raises:
         InputError: there is no release further back that is still stored.
         ReleaseMismatch: a switch is under way, or was interrupted.
     """
-    found = store(connection)
-    if found is not None and found.active != found.labelled:
+    state = database_state(connection)
+    if state is not None and state.active != state.labelled:
         raise ReleaseMismatch(
-            f"a switch to release {found.active} is not finished; finish it with: cuihop releases switch {found.active}"
+            f"a switch to release {state.active} is not finished; finish it with: cuihop releases switch {state.active}"
         )
-    if found is None or found.active is None or found.previous is None:
+    if state is None or state.active is None or state.previous is None:
         raise InputError(
             "there is no release to go back to",
-            found="nothing is active" if found is None or found.active is None else f"release {found.active} is active",
+            found="nothing is active" if state is None or state.active is None else f"release {state.active} is active",
             advice="Name one: cuihop releases list, cuihop releases switch NUMBER.",
         )
-    switch_to(connection, found.previous)
-    return found.active, found.previous
+    switch_to(connection, state.previous)
+    return state.active, state.previous
 
 
 def remove(connection: Neo4jConnection, number: int) -> None:
-    """Remove a release. One that was interrupted half-way is removed by calling again.
+    """Remove a release. An interrupted removal is completed by another call.
 
     Raises:
-        InputError: there is none, or readers get it.
+        InputError: no such release, or it is the active one.
     """
     stored_release(connection, number)
     if connection.write(lambda tx: tx.run(cypher.MARK_REMOVING, release=number).single()) is None:

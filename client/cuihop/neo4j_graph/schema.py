@@ -1,4 +1,4 @@
-"""The schema of the database: the file that makes it, and the guard that refuses a database of another one."""
+"""The schema of the database: its installation, and the refusal of a database with another schema."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 
 __all__ = [
     "SCHEMA_VERSION",
-    "Store",
+    "DatabaseState",
     "check_schema",
     "check_server",
+    "database_state",
     "install_schema",
     "release_of",
     "schema_text",
-    "store",
 ]
 
 SCHEMA_VERSION = 1
-"""Raised whenever a database must be loaded anew; ``schema.cypher`` begins with the same number."""
+"""Incremented when databases must be loaded anew; ``schema.cypher`` begins with the same number."""
 
 _NAME = re.compile(r"^CREATE (?:CONSTRAINT|INDEX|FULLTEXT INDEX) (\w+)", re.MULTILINE)
-_NOT_NEEDED = {"search_page"}  # came later than the schema; without it nothing answers otherwise
+_OPTIONAL = {"search_page"}  # added after the schema; answers are the same without it
 _INDEX_PATIENCE_SECONDS = 3600
 _OPENING_RETRY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """The one node that says what the database is.
+class DatabaseState:
+    """State of the database, stored in its one ``CuihopStore`` node.
 
     Attributes:
         active: number of the release that readers get; ``None`` if there is none.
         previous: number of the release that a rollback leads to; ``None`` if there is none.
-        labelled: the release whose concepts carry the label ``Concept``; ``None`` while the label is on its way.
-        switches: how often readers were switched.
+        labelled: the release whose concepts carry the label ``Concept``; ``None`` during a switch.
+        switches: number of switches so far.
     """
 
     active: int | None
@@ -63,23 +63,23 @@ def _statements() -> list[LiteralString]:
 
 
 def check_server(settings: Neo4jSettings) -> None:
-    """See within seconds whether the server can be reached: the settings' own patience is for later outages.
+    """Check within seconds that the server can be reached; the retry time of the settings is for later outages.
 
     Raises:
         GraphUnavailable: it cannot.
         SchemaMismatch: the database was written by another schema.
     """
     with Neo4jConnection(replace(settings, retry_time=min(_OPENING_RETRY_SECONDS, settings.retry_time))) as first:
-        store(first)
+        database_state(first)
 
 
 def install_schema(connection: Neo4jConnection) -> None:
-    """Make constraints, indexes and the store's node where they are missing, and wait until they serve.
+    """Create missing constraints, indexes and the ``CuihopStore`` node, and wait until all are online.
 
     Raises:
         SchemaMismatch: the database was written by another schema.
     """
-    if store(connection) is not None and not _missing(connection):
+    if database_state(connection) is not None and not _missing(connection):
         return
     for statement in _statements():
         connection.run_alone(statement)
@@ -87,45 +87,45 @@ def install_schema(connection: Neo4jConnection) -> None:
     connection.write(lambda tx: tx.run(cypher.MAKE_STORE, schema=SCHEMA_VERSION).consume())
 
 
-def store(connection: Neo4jConnection) -> Store | None:
-    """What the database says it is; ``None`` where it says nothing.
+def database_state(connection: Neo4jConnection) -> DatabaseState | None:
+    """The state of the database; ``None`` for a database without cuihop's schema.
 
     Raises:
         SchemaMismatch: the database was written by another schema.
     """
-    row = connection.read(lambda tx: tx.run(cypher.STORE).single())
+    row = connection.read(lambda tx: tx.run(cypher.DATABASE_STATE).single())
     return None if row is None else _checked(row)
 
 
-def _checked(row: neo4j.Record) -> Store:
+def _checked(row: neo4j.Record) -> DatabaseState:
     if row["schema"] != SCHEMA_VERSION:
         raise SchemaMismatch(
             f"the database has cuihop schema {row['schema']}, and this version reads schema {SCHEMA_VERSION}. "
             "Load the release anew, into an empty database, with this version."
         )
-    return Store(row["active"], row["previous"], row["labelled"], row["switches"])
+    return DatabaseState(row["active"], row["previous"], row["labelled"], row["switches"])
 
 
-def check_schema(connection: Neo4jConnection) -> Store:
-    """What the database says it is, after a look at its constraints and indexes.
+def check_schema(connection: Neo4jConnection) -> DatabaseState:
+    """The state of the database, its constraints and indexes checked.
 
     Raises:
-        SchemaMismatch: nothing was ever loaded, another schema, or a constraint or index is missing or not online.
+        SchemaMismatch: an empty database, another schema, or a constraint or index is missing or not online.
     """
-    found = store(connection)
-    if found is None:
+    state = database_state(connection)
+    if state is None:
         raise SchemaMismatch("the database holds no release of cuihop; load one with: cuihop load")
-    missing = [name for name in _missing(connection) if name not in _NOT_NEEDED]
+    missing = [name for name in _missing(connection) if name not in _OPTIONAL]
     if missing:
         raise SchemaMismatch(
             f"the database lacks {', '.join(missing)}, or it is not online yet. "
             "Make it again with: cuihop releases repair"
         )
-    return found
+    return state
 
 
 def _missing(connection: Neo4jConnection) -> list[str]:
-    """The constraints and indexes of the schema that the database lacks or that do not serve yet."""
+    """The constraints and indexes of the schema that are missing or not yet online."""
     online = connection.read(
         lambda tx: {row["name"] for row in tx.run(cypher.SCHEMA_OBJECTS) if row["state"] == "ONLINE"}
     )
@@ -133,7 +133,7 @@ def _missing(connection: Neo4jConnection) -> list[str]:
 
 
 def release_of(properties: Mapping[str, Any]) -> Release:
-    """The release of a release node's properties."""
+    """The release from the properties of its node."""
     return Release(
         name=properties["name"],
         digest=properties["digest"],

@@ -1,4 +1,4 @@
-"""A read that ends in time: for the caller, who stops waiting, and in the database, where the transaction is ended."""
+"""Reads with a deadline, for the caller and in the database, where the transaction is ended."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["TimedRead", "timed_read"]
 
 Result = TypeVar("Result")
 
-_LOOK_SECONDS = 0.1
-_ENDING_SECONDS = 0.5
+_POLL_SECONDS = 0.1
+_END_WAIT_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 5.0
 _GIVE_UP_SECONDS = 60.0
 
 
 class TimedRead:
-    """The read transactions of one piece of work; all have one name, by which they can be ended.
+    """The read transactions of one piece of work, with one name, by which they can be ended.
 
     Args:
         connection: to the server.
@@ -42,11 +42,11 @@ class TimedRead:
 
     @property
     def remaining(self) -> float:
-        """Seconds until the time is over; not below 0."""
+        """Seconds until the deadline; not below 0."""
         return max(0.0, self._ends - time.monotonic())
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], Result], **session: Any) -> Result:
-        """The result of ``work``, as `Neo4jConnection.read_named` gives it; nothing is begun after the end."""
+        """The result of ``work`` from `Neo4jConnection.read_named`; nothing begins after the end."""
 
         def in_time(tx: neo4j.ManagedTransaction) -> Result:
             if self._stopped.is_set():
@@ -55,20 +55,20 @@ class TimedRead:
             try:
                 return work(tx)
             except exceptions.TransientError as error:
-                if "OutOfMemory" in (error.code or ""):  # the driver would do it again
+                if "OutOfMemory" in (error.code or ""):  # the driver would repeat it
                     raise LimitExceeded("the query needs more memory than the server allows it") from error
                 raise
 
         return self._connection.read_named(self.name, in_time, timeout=max(0.001, self.remaining), **session)
 
     def end(self, done: Future[Any]) -> None:
-        """End what runs, and return when the database has stopped working on it.
+        """End the transactions, and return when the database has stopped work on them.
 
-        A server marks a transaction as ended at once; the thread that works on it looks at the mark between rows, and
-        in the middle of one expression it does not.
+        A server marks a transaction as ended at once; the thread at work on it checks the mark between rows, but not
+        within one expression.
         """
         self._stopped.set()
-        pause, given_up = _LOOK_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
+        pause, given_up = _POLL_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
         while True:
             try:
                 if self._connection.end(self.name) == 0 and done.done():
@@ -89,18 +89,18 @@ def timed_read(
     abandoned: Callable[[], bool] = lambda: False,
     released: Callable[[], None] = lambda: None,
 ) -> Result:
-    """The result of ``work``, within its time.
+    """The result of ``work``, within a time.
 
     Args:
         connection: to the server.
-        work: reads by the `TimedRead` that it gets. It runs in a thread of its own, which may outlive the call.
-        seconds: when the caller stops waiting and the transactions are ended.
-        abandoned: whether nobody waits any more; the transactions are ended then, too.
-        released: called once, when the database does not work on it any more: before or after the return.
+        work: reads through its `TimedRead`. It runs in a thread of its own, which may outlive the call.
+        seconds: the time, after which the caller stops waiting and the transactions are ended.
+        abandoned: returns true when the caller waits no more; the transactions are then ended, too.
+        released: called once, when the database has stopped work: before or after the return.
 
     Raises:
-        QueryTimedOut: the time was over, or nobody waits any more.
-        CuihopError: what ``work`` raises.
+        QueryTimedOut: the time is over, or the caller waits no more.
+        CuihopError: from ``work``.
     """
     timed = TimedRead(connection, seconds)
     outcome: Future[Result] = Future()
@@ -120,13 +120,13 @@ def timed_read(
     threading.Thread(target=run, name=timed.name, daemon=True).start()
     try:
         while not outcome.done() and timed.remaining and not abandoned():
-            wait([outcome], min(_LOOK_SECONDS, timed.remaining))
+            wait([outcome], min(_POLL_SECONDS, timed.remaining))
     finally:
         lost = outcome.done() and isinstance(outcome.exception(), GraphUnavailable) and timed.begun
         if lost or not outcome.done():
             ending = threading.Thread(target=end, name=f"{timed.name}-end", daemon=True)
             ending.start()
-            ending.join(_ENDING_SECONDS)
+            ending.join(_END_WAIT_SECONDS)
         else:
             released()
     if outcome.done() and not isinstance(outcome.exception(), QueryTimedOut):

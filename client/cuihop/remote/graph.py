@@ -1,9 +1,11 @@
-"""The graph behind a service: a `ConceptGraph` whose every answer comes over gRPC or HTTP."""
+"""The graph of a cuihop service: a `ConceptGraph` over gRPC or HTTP."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -27,12 +29,18 @@ from cuihop.graph import (
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop.remote.cui_numbers import cui_numbers
-from cuihop.remote.packs import joined_pack, parts_of_pack
-from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, PairBlock, Served, Transport
-from cuihop.remote.process_connection import ProcessConnection
-from cuihop.remote.retries import answered
+from cuihop.remote.failures import with_retries
+from cuihop.remote.packs import cui_numbers, joined_pack, pack_parts
 from cuihop.remote.settings import RemoteSettings
+from cuihop.remote.transport import (
+    CentreNeighbours,
+    PairBlock,
+    PairDistances,
+    Request,
+    Response,
+    ServiceInfo,
+    Transport,
+)
 from cuihop.snapshot.string_table import folded
 
 __all__ = ["RemoteGraph"]
@@ -41,8 +49,8 @@ T = TypeVar("T")
 
 _LARGEST_PACK = 255
 _MOST_HOPS = 2**31 - 2  # longer than any path
-_FAULTS_TOLD_IN_FULL = 2
-# Small enough that a lost block is soon asked again and several threads of the service share a batch.
+_ALWAYS_COMPLETE = 2  # identifiers: any error names both
+# Small enough that a lost block is soon repeated, and that several threads of the service share a batch.
 _PAIRS_A_BLOCK = 8_192
 _CENTRES_A_BLOCK = 128
 _CONCEPTS_A_BLOCK = 2_000
@@ -52,28 +60,29 @@ _IDENTIFIERS_A_BLOCK = 10_000
 class RemoteGraph(ConceptGraph):
     """A `ConceptGraph` on a cuihop service, with the answers and the errors of the snapshot that it serves.
 
-    It belongs to the release that was served when it was opened. Every answer is checked against it: where the service
-    has turned to another release, the answer is `ReleaseMismatch`, until `refresh` accepts the new one.
+    The graph belongs to the release that was served when it was opened. Every response is checked against it: when the
+    service changes to another release, requests raise `ReleaseMismatch` until `refresh` accepts the new one.
 
-    Batches go in blocks within the limits of the service, some at a time; the answer is that to one batch. It may be
-    shared between threads. After a fork the child makes connections of its own. A pickled graph is opened again by its
-    address where it arrives, with the key of the environment there, and must find the same release.
+    Batches are sent in blocks within the limits of the service, several at a time, and answered as one. The graph may
+    be shared between threads. After a fork the child opens connections of its own. A pickled graph is opened again at
+    its address when it is unpickled, with the key of the environment there, and must find the same release.
 
     Args:
-        settings: where and how.
+        settings: of the connection.
 
     Raises:
         GraphUnavailable: no service of cuihop can be reached there.
         NotAuthenticated, NotAllowed: it does not accept the key.
         InputError: a file of TLS cannot be read.
+        ModuleNotFoundError: the extra ``remote`` is not installed; the message names it.
     """
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
         self._closed = False
-        self._connection = ProcessConnection(settings)
+        self._connection = _Connection(settings)
         try:
-            self._served = self._ask_served(opening=True)
+            self._service = self._service_info(opening=True)
         except BaseException:
             self.close()
             raise
@@ -96,124 +105,125 @@ class RemoteGraph(ConceptGraph):
 
     @property
     def release(self) -> Release:
-        """What is served: the release that every answer comes from."""
-        return self._served.release
+        """The served release, the source of every answer."""
+        return self._service.release
 
     @property
-    def served(self) -> Served:
-        """What the service told of itself when the graph was opened, or refreshed."""
-        return self._served
+    def service(self) -> ServiceInfo:
+        """Release, limits and version of the service, as of the opening or the last `refresh`."""
+        return self._service
 
     def refresh(self) -> Release:
         """Accept the release that the service serves now, and return it."""
-        self._served = self._ask_served(opening=False)
-        return self._served.release
+        self._service = self._service_info(opening=False)
+        return self._service.release
 
     def close(self) -> None:
-        """Give the connections back. Harmless twice."""
+        """Close the connections. Harmless twice."""
         self._closed = True
         self._connection.close()
 
-    # Questions
+    # Requests
 
     def _transport(self) -> Transport:
         if self._closed:
             raise GraphUnavailable(f"{self._settings.address}: the graph is closed")
         if not self._connection.own:
-            # What a parent process holds open is its own: two of them on one connection would mix up their answers.
-            self._connection = ProcessConnection(self._settings, inherited=self._connection)
+            # Connections inherited by a fork belong to the parent: shared, they would mix up the responses.
+            self._connection = _Connection(self._settings, inherited=self._connection)
         return self._connection.transport
 
-    def _ask_served(self, *, opening: bool) -> Served:
-        call = Call(self._settings.timeout)
-        return answered(lambda: self._transport().served(call), self._settings.retry_time, opening=opening).value
+    def _service_info(self, *, opening: bool) -> ServiceInfo:
+        request = Request(self._settings.timeout)
+        retry_time = self._settings.retry_time
+        return with_retries(lambda: self._transport().service_info(request), retry_time, opening=opening).value
 
-    def _ask(self, served: Served, question: Callable[[Transport, Call], Answered[T]]) -> Answered[T]:
-        """The answer to one question, from the release that is expected."""
-        call = Call(self._settings.timeout)
-        found = answered(lambda: question(self._transport(), call), self._settings.retry_time)
-        if found.digest != served.release.digest:
+    def _send(self, service: ServiceInfo, send: Callable[[Transport, Request], Response[T]]) -> Response[T]:
+        """The response to one request, checked to be of the expected release."""
+        request = Request(self._settings.timeout)
+        response = with_retries(lambda: send(self._transport(), request), self._settings.retry_time)
+        if response.digest != service.release.digest:
             raise ReleaseMismatch(
-                f"{self._settings.address}: the service has turned to the release with digest {found.digest}; "
-                f"this graph was opened on {served.release.name} with digest {served.release.digest}. "
+                f"{self._settings.address}: the service has changed to the release with digest {response.digest}; "
+                f"this graph was opened on {service.release.name} with digest {service.release.digest}. "
                 "Open it again, or call refresh(), and begin anew: answers of two releases do not go together."
             )
-        return found
+        return response
 
-    def _ask_all(self, asked: Sequence[Callable[[], Answered[T]]]) -> list[Answered[T]]:
-        """The answers to several questions, in their order; so many on their way at a time as the settings say.
+    def _send_all(self, requests: Sequence[Callable[[], Response[T]]]) -> list[Response[T]]:
+        """The responses to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
 
         Separate calls, not one stream: docs/decisions/0005-remote-batches.md.
         """
-        if len(asked) <= 1:
-            return [question() for question in asked]
+        if len(requests) <= 1:
+            return [request() for request in requests]
         self._transport()
-        futures = [self._connection.threads.submit(question) for question in asked]
+        futures = [self._connection.threads.submit(request) for request in requests]
         try:
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
 
-    def _ask_blocks(
+    def _send_blocks(
         self,
-        served: Served,
+        service: ServiceInfo,
         items: Sequence[str],
         size: int,
-        question: Callable[[Transport, slice, Call], Answered[T]],
+        send: Callable[[Transport, slice, Request], Response[T]],
     ) -> tuple[list[T], dict[str, str]]:
-        """The answers to the blocks of a batch, and all identifiers that were replaced, in the order asked.
+        """The responses to the blocks of a batch, and all replaced identifiers in the order of the batch.
 
         Args:
-            served: what was served when the batch was begun.
+            service: description of the service when the batch was begun.
             items: identifiers; a block is a slice of them.
             size: of a block.
-            question: asks for one block.
+            send: requests one block.
 
         Raises:
             ConceptRetired, ConceptNotFound: names every identifier at fault, in whichever block.
         """
 
-        def ask(part: slice) -> Answered[T]:
-            return self._ask(served, lambda transport, call: question(transport, part, call))
+        def send_block(part: slice) -> Response[T]:
+            return self._send(service, lambda transport, request: send(transport, part, request))
 
         parts = [slice(first, first + size) for first in range(0, len(items), size)]
-        with self._all_faults_told(served, items):
-            found = self._ask_all([partial(ask, part) for part in parts])
-        merged = {old: new for block in found for old, new in block.merged.items()}
+        with self._complete_faults(service, items):
+            responses = self._send_all([partial(send_block, part) for part in parts])
+        merged = {old: new for response in responses for old, new in response.merged.items()}
         if merged:
             merged = {cui: merged[cui] for cui in dict.fromkeys(items) if cui in merged}
-        return [block.value for block in found], merged
+        return [response.value for response in responses], merged
 
     @contextmanager
-    def _all_faults_told(self, served: Served, items: Sequence[str]) -> Iterator[None]:
-        """Name every identifier at fault: a block knows its own only, and gRPC has room for some."""
+    def _complete_faults(self, service: ServiceInfo, items: Sequence[str]) -> Iterator[None]:
+        """Name every identifier at fault: the error of a block has its own only, and gRPC has room for some."""
         try:
             yield
         except ConceptError:
-            if len(items) > _FAULTS_TOLD_IN_FULL:
-                resolved(self._resolve(served, list(dict.fromkeys(items))), served.release)
+            if len(items) > _ALWAYS_COMPLETE:
+                resolved(self._resolve(service, list(dict.fromkeys(items))), service.release)
             raise
 
     # Identifiers
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
-        return self._resolve(self._served, cuis)
+        return self._resolve(self._service, cuis)
 
-    def _resolve(self, served: Served, cuis: Sequence[str]) -> list[Resolution]:
-        kind = served.release.identifiers
+    def _resolve(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
+        kind = service.release.identifiers
         possible = [cui for cui in dict.fromkeys(cuis) if is_identifier(cui, kind)]
-        size = _within(_IDENTIFIERS_A_BLOCK, served.limits.concepts)
-        found, _ = self._ask_blocks(
-            served, possible, size, lambda transport, part, call: transport.resolve(possible[part], call)
+        size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
+        blocks, _ = self._send_blocks(
+            service, possible, size, lambda transport, part, request: transport.resolve(possible[part], request)
         )
-        became = dict(zip(possible, (resolution for block in found for resolution in block), strict=True))
-        return [became[cui] if cui in became else Resolution(cui, "invalid") for cui in cuis]
+        resolutions = dict(zip(possible, (resolution for block in blocks for resolution in block), strict=True))
+        return [resolutions[cui] if cui in resolutions else Resolution(cui, "invalid") for cui in cuis]
 
-    def _check(self, served: Served, cuis: Iterable[str]) -> None:
-        """Refuse what can be no identifier, before it is sent anywhere."""
-        kind = served.release.identifiers
+    def _check(self, service: ServiceInfo, cuis: Iterable[str]) -> None:
+        """Refuse texts that cannot be identifiers, before anything is sent."""
+        kind = service.release.identifiers
         if invalid := [cui for cui in dict.fromkeys(cuis) if not is_identifier(cui, kind)]:
             raise InvalidCui(invalid, expected=EXPECTED[kind])
 
@@ -225,29 +235,29 @@ class RemoteGraph(ConceptGraph):
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        served = self._served
+        service = self._service
         ends = [cui for a, b in pairs for cui in (a, b)]
-        numbers = cui_numbers(ends) if served.release.identifiers == "cui" else None
+        numbers = cui_numbers(ends) if service.release.identifiers == "cui" else None
         if numbers is None:
-            self._check(served, ends)
+            self._check(service, ends)
 
-        def question(transport: Transport, part: slice, call: Call) -> Answered[HopsOfPairs]:
+        def send(transport: Transport, part: slice, request: Request) -> Response[PairDistances]:
             block = PairBlock(ends[part], None if numbers is None else numbers[part])
-            return transport.distances(block, direction, _sent(bound), call)
+            return transport.distances(block, direction, _wire(bound), request)
 
-        size = _within(_PAIRS_A_BLOCK, served.limits.pairs)
-        found, merged = self._ask_blocks(served, ends, 2 * size, question)
-        hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops for block in found)])
-        reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in found)])
+        size = _within(_PAIRS_A_BLOCK, service.limits.pairs)
+        blocks, merged = self._send_blocks(service, ends, 2 * size, send)
+        hops = np.concatenate([np.empty(0, dtype=np.int32), *(block.hops for block in blocks)])
+        reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in blocks)])
         return Distances(hops, reached, direction, bound, merged)
 
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        served = self._served
-        self._check(served, (a, b))
-        return self._ask(served, lambda t, call: t.path(a, b, direction, _sent(bound), call)).value
+        service = self._service
+        self._check(service, (a, b))
+        return self._send(service, lambda t, request: t.path(a, b, direction, _wire(bound), request)).value
 
     # Neighbourhoods
 
@@ -267,23 +277,23 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         most = checked_hops(limit, "limit")
-        served = self._served
-        self._check(served, cuis)
+        service = self._service
+        self._check(service, cuis)
 
-        def question(transport: Transport, part: slice, call: Call) -> Answered[list[Around]]:
-            return transport.neighbourhoods(cuis[part], _sent(bound), direction, _sent(most), call)
+        def send(transport: Transport, part: slice, request: Request) -> Response[list[CentreNeighbours]]:
+            return transport.neighbourhoods(cuis[part], _wire(bound), direction, _wire(most), request)
 
-        # The service bounds the neighbours of all centres together, which nobody knows beforehand.
-        size = _within(_CENTRES_A_BLOCK, served.limits.concepts)
+        # The service bounds the neighbours of all centres together; their number is unknown beforehand.
+        size = _within(_CENTRES_A_BLOCK, service.limits.concepts)
         while True:
             try:
-                found, merged = self._ask_blocks(served, cuis, size, question)
+                blocks, merged = self._send_blocks(service, cuis, size, send)
                 break
             except LimitExceeded:
                 if size == 1 or len(cuis) <= 1:
                     raise
                 size = max(1, min(size, len(cuis)) // 4)
-        hoods = [hood for block in found for hood in block]
+        hoods = [hood for block in blocks for hood in block]
         return [
             Neighbourhood(
                 cui=hood.cui,
@@ -291,33 +301,33 @@ class RemoteGraph(ConceptGraph):
                 total=hood.total,
                 hops=bound,
                 direction=direction,
-                merged={asked: merged[asked]} if asked in merged else {},
+                merged={cui: merged[cui]} if cui in merged else {},
             )
-            for asked, hood in zip(cuis, hoods, strict=True)
+            for cui, hood in zip(cuis, hoods, strict=True)
         ]
 
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
-        """See `ConceptGraph.pack`. One question, or one for each part where the service packs fewer at once."""
+        """See `ConceptGraph.pack`. One request, or one for each part where the service packs fewer concepts at once."""
         direction = checked_direction(direction)
         bound = checked_hops(hops, "hops")
         if bound is None or bound > _LARGEST_PACK:
             raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
-        served = self._served
-        self._check(served, cuis)
+        service = self._service
+        self._check(service, cuis)
         if not cuis:
             nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
-            return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, served.release.digest)
+            return DistancePack((), np.zeros(1, dtype=np.int64), *nothing, bound, direction, service.release.digest)
 
-        def ask(part: Sequence[str]) -> Answered[DistancePack]:
-            return self._ask(served, lambda transport, call: transport.pack(part, bound, direction, call))
+        def send(part: Sequence[str]) -> Response[DistancePack]:
+            return self._send(service, lambda transport, request: transport.pack(part, bound, direction, request))
 
-        limit = served.limits.pack_concepts
-        with self._all_faults_told(served, cuis):
+        limit = service.limits.pack_concepts
+        with self._complete_faults(service, cuis):
             if not 1 < limit < len(cuis):
-                return ask(cuis).value
-            parts = parts_of_pack(len(cuis), limit)
-            found = self._ask_all([partial(ask, [cuis[place] for place in part.tolist()]) for part in parts])
-        return joined_pack(parts, [answer.value for answer in found], len(cuis))
+                return send(cuis).value
+            parts = pack_parts(len(cuis), limit)
+            responses = self._send_all([partial(send, [cuis[place] for place in part.tolist()]) for part in parts])
+        return joined_pack(parts, [response.value for response in responses], len(cuis))
 
     # Names
 
@@ -330,14 +340,14 @@ class RemoteGraph(ConceptGraph):
         return self._concepts(cuis, names_only=False)
 
     def _concepts(self, cuis: Sequence[str], *, names_only: bool) -> list[Concept]:
-        served = self._served
-        self._check(served, cuis)
+        service = self._service
+        self._check(service, cuis)
 
-        def question(transport: Transport, part: slice, call: Call) -> Answered[list[Concept]]:
-            return transport.concepts(cuis[part], call, names_only=names_only)
+        def send(transport: Transport, part: slice, request: Request) -> Response[list[Concept]]:
+            return transport.concepts(cuis[part], request, names_only=names_only)
 
-        found, _ = self._ask_blocks(served, cuis, _within(_CONCEPTS_A_BLOCK, served.limits.concepts), question)
-        return [concept for block in found for concept in block]
+        blocks, _ = self._send_blocks(service, cuis, _within(_CONCEPTS_A_BLOCK, service.limits.concepts), send)
+        return [concept for block in blocks for concept in block]
 
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`.
@@ -349,12 +359,51 @@ class RemoteGraph(ConceptGraph):
         if not folded(text):
             raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
         sendable = text.encode("utf-8", "replace").decode()
-        found = self._ask(self._served, lambda t, call: t.search(sendable, _sent(most) or 0, call))
-        return found.value
+        return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+
+
+class _Connection:
+    """The transport of one process, and the threads that wait for its blocks.
+
+    Args:
+        settings: of the connection.
+        inherited: the parent's connection after a fork. It is held and never closed: closing it would end the parent's.
+    """
+
+    def __init__(self, settings: RemoteSettings, inherited: _Connection | None = None) -> None:
+        self._process = os.getpid()
+        self._inherited = inherited
+        self.transport = _new_transport(settings)
+        self.threads = ThreadPoolExecutor(settings.in_flight, thread_name_prefix="cuihop-remote")
+
+    @property
+    def own(self) -> bool:
+        """True in the process that opened it."""
+        return os.getpid() == self._process
+
+    def close(self) -> None:
+        """Close it, in the process that opened it."""
+        if self.own:
+            self.threads.shutdown(wait=False, cancel_futures=True)
+            self.transport.close()
+
+
+def _new_transport(settings: RemoteSettings) -> Transport:
+    try:
+        if settings.scheme.startswith("grpc"):
+            from cuihop.remote.grpc_transport import GrpcTransport
+
+            return GrpcTransport(settings)
+        from cuihop.remote.http_transport import HttpTransport
+
+        return HttpTransport(settings)
+    except ModuleNotFoundError as error:
+        missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[remote]'"
+        raise ModuleNotFoundError(missing, name=error.name) from None
 
 
 def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
-    """A pickled graph where it arrives."""
+    """The graph of a pickle, opened anew."""
     others = {
         f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name not in {"address", "key"}
     }
@@ -367,10 +416,10 @@ def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
 
 
 def _within(size: int, limit: int) -> int:
-    """A block no larger than the service accepts; 0 is a limit that it does not tell."""
+    """The size of a block within the service's limit; a limit of 0 is none."""
     return min(size, limit) if limit > 0 else size
 
 
-def _sent(number: int | None) -> int | None:
-    """A bound that 31 bits hold."""
+def _wire(number: int | None) -> int | None:
+    """The bound for the wire, within 31 bits."""
     return None if number is None else min(number, _MOST_HOPS)

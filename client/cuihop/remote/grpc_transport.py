@@ -1,14 +1,19 @@
-"""The service over gRPC."""
+"""The gRPC transport: channel, messages and failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path as FilePath
 from typing import TypeVar, get_args
 
 import grpc
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 
+from cuihop.errors import InputError
 from cuihop.graph import (
     Concept,
     Definition,
@@ -22,19 +27,41 @@ from cuihop.graph import (
     Step,
 )
 from cuihop.identifiers import Identifiers
-from cuihop.remote.grpc_channel import opened_channel
-from cuihop.remote.grpc_failures import candidates_of, grpc_failure
+from cuihop.remote.failures import (
+    TLS_ADVICE,
+    AttemptFailed,
+    FaultyIdentifier,
+    Problem,
+    failure_of,
+    refusal,
+    unavailable,
+)
 from cuihop.remote.packs import checked_pack
-from cuihop.remote.port import Answered, Around, Call, HopsOfPairs, Limits, PairBlock, Served
-from cuihop.remote.problems import unavailable
 from cuihop.remote.settings import RemoteSettings
+from cuihop.remote.statuses import ERROR_DOMAIN
+from cuihop.remote.transport import (
+    CentreNeighbours,
+    PairBlock,
+    PairDistances,
+    Request,
+    Response,
+    ServiceInfo,
+    ServiceLimits,
+)
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 
 __all__ = ["GrpcTransport"]
 
 T = TypeVar("T")
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
+
+_LARGEST_MESSAGE = 256 << 20  # bytes
+# Only the words of gRPC say why there is no connection.
+_TLS_SIGNS = ("handshake", "certificate", "erification check failed", "WRONG_VERSION_NUMBER")
+_CONNECTION_SIGNS = ("failed to connect", "errors resolving", "DNS resolution", "connection attempt")
+
+_CLOSED = "the graph was closed during the request"
 
 _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "any": messages.DIRECTION_ANY,
@@ -55,7 +82,7 @@ class GrpcTransport:
     """One channel to a service. Safe to share between threads.
 
     Args:
-        settings: where and how.
+        settings: of the connection.
 
     Raises:
         InputError: a file of TLS cannot be read.
@@ -63,21 +90,21 @@ class GrpcTransport:
 
     def __init__(self, settings: RemoteSettings) -> None:
         self._settings = settings
-        self._channel = opened_channel(settings)
+        self._channel = _channel(settings)
         self._stub = ConceptGraphServiceStub(self._channel)
 
     def close(self) -> None:
-        """Give the connection back. Harmless twice."""
+        """Close the channel. Harmless twice."""
         self._channel.close()
 
-    # Answers
+    # Requests
 
-    def served(self, call: Call) -> Answered[Served]:
-        """See `Transport.served`."""
+    def service_info(self, request: Request) -> Response[ServiceInfo]:
+        """See `Transport.service_info`."""
 
-        def told(answer: messages.GetReleaseResponse) -> Answered[Served]:
-            release, limits = answer.release, answer.limits
-            served = Served(
+        def parse(reply: messages.GetReleaseResponse) -> Response[ServiceInfo]:
+            release, limits = reply.release, reply.limits
+            info = ServiceInfo(
                 release=Release(
                     name=release.name,
                     digest=release.digest,
@@ -88,92 +115,94 @@ class GrpcTransport:
                     edges=release.edges,
                     source=release.source,
                 ),
-                indexed=answer.indexed,
-                limits=Limits(limits.pairs, limits.concepts, limits.neighbours, limits.pack_concepts),
-                names=answer.names,
-                service_version=answer.service_version,
+                indexed=reply.indexed,
+                limits=ServiceLimits(limits.pairs, limits.concepts, limits.neighbours, limits.pack_concepts),
+                names=reply.names,
+                service_version=reply.service_version,
             )
-            return Answered(served, release.digest)
+            return Response(info, release.digest)
 
-        return self._one(self._stub.GetRelease, messages.GetReleaseRequest(), call, told)
+        return self._send(self._stub.GetRelease, messages.GetReleaseRequest(), request, parse)
 
     def distances(
-        self, block: PairBlock, direction: Direction, max_hops: int | None, call: Call
-    ) -> Answered[HopsOfPairs]:
+        self, block: PairBlock, direction: Direction, max_hops: int | None, request: Request
+    ) -> Response[PairDistances]:
         """See `Transport.distances`."""
-        request = messages.DistancesRequest(bounds=_bounds(direction, max_hops))
+        message = messages.DistancesRequest(bounds=_bounds(direction, max_hops))
         if block.numbers is not None:
-            request.packed.a.extend(block.numbers[::2].tolist())
-            request.packed.b.extend(block.numbers[1::2].tolist())
+            message.packed.a.extend(block.numbers[::2].tolist())
+            message.packed.b.extend(block.numbers[1::2].tolist())
         else:
             ends = zip(block.cuis[::2], block.cuis[1::2], strict=True)
-            request.pairs.extend(messages.ConceptPair(a=a, b=b) for a, b in ends)
+            message.pairs.extend(messages.ConceptPair(a=a, b=b) for a, b in ends)
 
-        def told(answer: messages.DistancesResponse) -> Answered[HopsOfPairs]:
-            hops = np.array(answer.hops, dtype=np.uint32).astype(np.int32)
+        def parse(reply: messages.DistancesResponse) -> Response[PairDistances]:
+            hops = np.array(reply.hops, dtype=np.uint32).astype(np.int32)
             _same_length(hops, block, "distances")
             reached = np.ones(len(hops), dtype=np.bool_)
-            reached[np.array(answer.unreached, dtype=np.int64)] = False
-            return Answered(HopsOfPairs(hops, reached), answer.provenance.release_digest, dict(answer.merged))
+            reached[np.array(reply.unreached, dtype=np.int64)] = False
+            return Response(PairDistances(hops, reached), reply.provenance.release_digest, dict(reply.merged))
 
-        return self._one(self._stub.Distances, request, call, told)
+        return self._send(self._stub.Distances, message, request, parse)
 
-    def path(self, a: str, b: str, direction: Direction, max_hops: int | None, call: Call) -> Answered[Path | None]:
+    def path(
+        self, a: str, b: str, direction: Direction, max_hops: int | None, request: Request
+    ) -> Response[Path | None]:
         """See `Transport.path`."""
 
-        def told(answer: messages.PathResponse) -> Answered[Path | None]:
-            merged, path = dict(answer.merged), None
-            if answer.HasField("path"):
+        def parse(reply: messages.PathResponse) -> Response[Path | None]:
+            merged, path = dict(reply.merged), None
+            if reply.HasField("path"):
                 steps = tuple(
                     Step(step.cui, "parent" if _RELATIONS[step.relation] == "parent" else "child", tuple(step.sabs))
-                    for step in answer.path.steps
+                    for step in reply.path.steps
                 )
-                path = Path(answer.path.start, steps, direction, merged)
-            return Answered(path, answer.provenance.release_digest, merged)
+                path = Path(reply.path.start, steps, direction, merged)
+            return Response(path, reply.provenance.release_digest, merged)
 
-        request = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops))
-        return self._one(self._stub.Path, request, call, told)
+        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops))
+        return self._send(self._stub.Path, message, request, parse)
 
     def neighbourhoods(
-        self, cuis: Sequence[str], hops: int | None, direction: Direction, limit: int | None, call: Call
-    ) -> Answered[list[Around]]:
+        self, cuis: Sequence[str], hops: int | None, direction: Direction, limit: int | None, request: Request
+    ) -> Response[list[CentreNeighbours]]:
         """See `Transport.neighbourhoods`."""
 
-        def told(answer: messages.NeighbourhoodResponse) -> Answered[list[Around]]:
-            _same_length(answer.neighbourhoods, cuis, "neighbourhoods")
+        def parse(reply: messages.NeighbourhoodResponse) -> Response[list[CentreNeighbours]]:
+            _same_length(reply.neighbourhoods, cuis, "neighbourhoods")
             found = [
-                Around(hood.cui, tuple(map(Neighbour, *_pairs(hood.neighbours, hood.hops))), hood.total)
-                for hood in answer.neighbourhoods
+                CentreNeighbours(hood.cui, tuple(map(Neighbour, *_pairs(hood.neighbours, hood.hops))), hood.total)
+                for hood in reply.neighbourhoods
             ]
-            return Answered(found, answer.provenance.release_digest, dict(answer.merged))
+            return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        request = messages.NeighbourhoodRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit)
-        return self._one(self._stub.Neighbourhood, request, call, told)
+        message = messages.NeighbourhoodRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction], limit=limit)
+        return self._send(self._stub.Neighbourhood, message, request, parse)
 
-    def pack(self, cuis: Sequence[str], hops: int, direction: Direction, call: Call) -> Answered[DistancePack]:
+    def pack(self, cuis: Sequence[str], hops: int, direction: Direction, request: Request) -> Response[DistancePack]:
         """See `Transport.pack`."""
 
-        def told(parts: Iterable[messages.GetDistancePackResponse]) -> Answered[DistancePack]:
-            answers = list(parts)
-            first = answers[0]  # a stream that holds nothing is no answer
-            lengths = np.concatenate([np.array(part.row_lengths, dtype=np.int64) for part in answers])
-            columns = np.concatenate([np.array(part.columns, dtype=np.uint32) for part in answers]).astype(np.int32)
-            levels = np.concatenate([np.frombuffer(part.hops, dtype=np.uint8) for part in answers])
+        def parse(parts: Iterable[messages.GetDistancePackResponse]) -> Response[DistancePack]:
+            replies = list(parts)
+            first = replies[0]  # an empty stream is an error
+            lengths = np.concatenate([np.array(part.row_lengths, dtype=np.int64) for part in replies])
+            columns = np.concatenate([np.array(part.columns, dtype=np.uint32) for part in replies]).astype(np.int32)
+            levels = np.concatenate([np.frombuffer(part.hops, dtype=np.uint8) for part in replies])
             indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
             digest = first.provenance.release_digest
             used = tuple(first.cuis)
             pack = DistancePack(used, indptr, columns, levels, bound=hops, direction=direction, digest=digest)
             checked_pack(pack, len(cuis))
-            return Answered(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
+            return Response(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
 
-        request = messages.GetDistancePackRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction])
-        return self._one(self._stub.GetDistancePack, request, call, told)
+        message = messages.GetDistancePackRequest(cuis=cuis, hops=hops, direction=_DIRECTIONS[direction])
+        return self._send(self._stub.GetDistancePack, message, request, parse)
 
-    def concepts(self, cuis: Sequence[str], call: Call, *, names_only: bool) -> Answered[list[Concept]]:
+    def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
         """See `Transport.concepts`."""
 
-        def told(answer: messages.GetConceptResponse) -> Answered[list[Concept]]:
-            _same_length(answer.concepts, cuis, "concepts")
+        def parse(reply: messages.GetConceptResponse) -> Response[list[Concept]]:
+            _same_length(reply.concepts, cuis, "concepts")
             found = [
                 Concept(
                     cui=concept.cui,
@@ -182,72 +211,74 @@ class GrpcTransport:
                     semantic_types=tuple((kind.tui, kind.name) for kind in concept.semantic_types),
                     parents=concept.parents,
                     children=concept.children,
-                    definitions=tuple(Definition(told.sab, told.text) for told in concept.definitions),
+                    definitions=tuple(Definition(d.sab, d.text) for d in concept.definitions),
                     sabs=tuple(concept.sabs),
                 )
-                for concept in answer.concepts
+                for concept in reply.concepts
             ]
-            return Answered(found, answer.provenance.release_digest, dict(answer.merged))
+            return Response(found, reply.provenance.release_digest, dict(reply.merged))
 
-        return self._one(
-            self._stub.GetConcept, messages.GetConceptRequest(cuis=cuis, names_only=names_only), call, told
-        )
+        message = messages.GetConceptRequest(cuis=cuis, names_only=names_only)
+        return self._send(self._stub.GetConcept, message, request, parse)
 
-    def resolve(self, cuis: Sequence[str], call: Call) -> Answered[list[Resolution]]:
+    def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
         """See `Transport.resolve`."""
 
-        def told(answer: messages.ResolveResponse) -> Answered[list[Resolution]]:
-            _same_length(answer.resolutions, cuis, "resolutions")
+        def parse(reply: messages.ResolveResponse) -> Response[list[Resolution]]:
+            _same_length(reply.resolutions, cuis, "resolutions")
             found = [
                 Resolution(
                     requested=resolution.asked,
                     status=_STATUSES[resolution.status],  # type: ignore[arg-type]
                     cui=resolution.cui if resolution.HasField("cui") else None,
-                    candidates=candidates_of(resolution.candidates),
+                    candidates=_candidates(resolution.candidates),
                 )
-                for resolution in answer.resolutions
+                for resolution in reply.resolutions
             ]
-            return Answered(found, answer.provenance.release_digest)
+            return Response(found, reply.provenance.release_digest)
 
-        return self._one(self._stub.Resolve, messages.ResolveRequest(cuis=cuis), call, told)
+        return self._send(self._stub.Resolve, messages.ResolveRequest(cuis=cuis), request, parse)
 
-    def search(self, text: str, limit: int, call: Call) -> Answered[list[SearchHit]]:
+    def search(self, text: str, limit: int, request: Request) -> Response[list[SearchHit]]:
         """See `Transport.search`."""
 
-        def told(answer: messages.SearchResponse) -> Answered[list[SearchHit]]:
-            hits = [SearchHit(hit.cui, hit.name if hit.HasField("name") else None, hit.matched) for hit in answer.hits]
-            return Answered(hits, answer.provenance.release_digest)
+        def parse(reply: messages.SearchResponse) -> Response[list[SearchHit]]:
+            hits = [SearchHit(hit.cui, hit.name if hit.HasField("name") else None, hit.matched) for hit in reply.hits]
+            return Response(hits, reply.provenance.release_digest)
 
-        return self._one(self._stub.Search, messages.SearchRequest(text=text, limit=limit), call, told)
+        return self._send(self._stub.Search, messages.SearchRequest(text=text, limit=limit), request, parse)
 
     # Calls
 
-    def _one(
-        self, method: Callable[..., Answer], request: Message, call: Call, told: Callable[[Answer], Answered[T]]
-    ) -> Answered[T]:
-        """What the method's answer, or stream of answers, tells."""
-        metadata = tuple(call.headers(self._settings.key).items())
+    def _send(
+        self, method: Callable[..., Reply], message: Message, request: Request, parse: Callable[[Reply], Response[T]]
+    ) -> Response[T]:
+        """The parsed reply, or stream of replies, of a method of the stub."""
+        metadata = tuple(request.headers(self._settings.key).items())
         try:
             try:
-                answer = method(request, timeout=call.timeout, metadata=metadata)
-            except ValueError as error:  # the way in which gRPC says so
-                raise unavailable(self._settings.address, "the graph was closed while it was asked") from error
-            return told(answer)
+                reply = method(message, timeout=request.timeout, metadata=metadata)
+            except ValueError as error:  # from a closed channel
+                raise unavailable(self._settings.address, _CLOSED) from error
+            return parse(reply)
         except grpc.RpcError as error:
-            raise grpc_failure(error, self._settings, call) from error
+            raise _failure(error, self._settings, request) from error
         except (KeyError, ValueError, IndexError) as error:
-            told_wrong = f"the answer is none of a cuihop service: {error} (request {call.request_id})"
-            raise unavailable(self._settings.address, told_wrong) from error
+            problem = f"not the answer of a cuihop service: {error} (request {request.request_id})"
+            raise unavailable(self._settings.address, problem) from error
+
+
+# Messages
 
 
 def _bounds(direction: Direction, max_hops: int | None) -> messages.SearchBounds:
     return messages.SearchBounds(direction=_DIRECTIONS[direction], max_hops=max_hops)
 
 
-def _kind(told: str) -> Identifiers:
-    if told not in get_args(Identifiers):
-        raise ValueError(f"identifiers of the kind {told!r}")
-    return told  # type: ignore[return-value]
+def _kind(identifiers: str) -> Identifiers:
+    if identifiers not in get_args(Identifiers):
+        raise ValueError(f"identifiers of the kind {identifiers!r}")
+    return identifiers  # type: ignore[return-value]
 
 
 def _pairs(cuis: Sequence[str], hops: Sequence[int]) -> tuple[Sequence[str], Sequence[int]]:
@@ -256,6 +287,110 @@ def _pairs(cuis: Sequence[str], hops: Sequence[int]) -> tuple[Sequence[str], Seq
     return cuis, hops
 
 
-def _same_length(found: object, asked: object, what: str) -> None:
-    if len(found) != len(asked):  # type: ignore[arg-type]
-        raise ValueError(f"{len(found):,} {what} for {len(asked):,}")  # type: ignore[arg-type]
+def _same_length(items: object, expected: object, noun: str) -> None:
+    if len(items) != len(expected):  # type: ignore[arg-type]
+        raise ValueError(f"{len(items):,} {noun} for {len(expected):,}")  # type: ignore[arg-type]
+
+
+def _candidates(candidates: Iterable[messages.Candidate]) -> tuple[tuple[str, str], ...]:
+    """Pairs of UMLS relation and concept."""
+    return tuple((candidate.relation, candidate.cui) for candidate in candidates)
+
+
+# The channel
+
+
+def _channel(settings: RemoteSettings) -> grpc.Channel:
+    """The channel to the service, with TLS if the address says so. It connects with the first call.
+
+    Raises:
+        InputError: a file of TLS cannot be read.
+    """
+    options: list[tuple[str, int | str]] = [
+        ("grpc.enable_retries", 0),  # cuihop.remote.failures.with_retries alone decides
+        ("grpc.min_reconnect_backoff_ms", int(1000 * settings.connect_timeout)),  # the time that connecting may take
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2_000),
+        ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", 64 << 10),  # errors with many identifiers at fault
+        ("grpc.absolute_max_metadata_size", 128 << 10),
+        ("grpc.keepalive_time_ms", 30_000),  # notices a connection that a firewall dropped
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.use_local_subchannel_pool", 1),  # close() closes
+    ]
+    if settings.loopback:
+        options.append(("grpc.enable_http_proxy", 0))
+    target = f"dns:///{settings.authority}"
+    compression = grpc.Compression.NoCompression if settings.loopback else grpc.Compression.Gzip
+    if not settings.encrypted:
+        return grpc.insecure_channel(target, options, compression)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=_bytes(settings.ca_file),
+        private_key=_bytes(settings.client_key),
+        certificate_chain=_bytes(settings.client_cert),
+    )
+    return grpc.secure_channel(target, credentials, options, compression)
+
+
+def _bytes(file: FilePath | None) -> bytes | None:
+    if file is None:
+        return None
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InputError("cannot be read", file=file, found=error.strerror or str(error)) from None
+
+
+# Failures
+
+
+def _failure(error: grpc.RpcError, settings: RemoteSettings, request: Request) -> AttemptFailed:
+    """The failure of a call, reported by the service or by something before it."""
+    code, details = error.code(), error.details() or ""
+    if (problem := _problem(error)) is not None:
+        return failure_of(problem, code.name, request.request_id)
+    address = settings.address
+    reason = (details.strip().splitlines() or ["no reason given"])[0].rpartition("last error: ")[2]
+    if code is grpc.StatusCode.UNAVAILABLE:
+        if settings.encrypted and any(sign in details for sign in _TLS_SIGNS):
+            return unavailable(address, f"no encrypted connection: {reason}. {TLS_ADVICE}", connection=True)
+        if "http1.x server" in details:
+            return unavailable(address, f"not gRPC: {reason}; perhaps http://{settings.authority}")
+        connection = any(sign in details for sign in _CONNECTION_SIGNS)
+        return unavailable(address, f"cannot be reached: {reason}", retry=True, connection=connection)
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return refusal(address, code.name, f"no answer within {request.timeout:g} s (request {request.request_id})")
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return unavailable(address, f"a server, but not of this version of cuihop: {reason}")
+    if code is grpc.StatusCode.CANCELLED:
+        return unavailable(address, _CLOSED)
+    return refusal(address, code.name, f"{code.name}: {reason} (request {request.request_id})")
+
+
+def _problem(error: grpc.RpcError) -> Problem | None:
+    """The problem that a cuihop service reports; ``None`` for an error from anything else."""
+    try:
+        status = rpc_status.from_call(error)  # type: ignore[arg-type]  # every error of a call is one
+    except (ValueError, DecodeError):
+        return None
+    info, faults, retry_after = error_details_pb2.ErrorInfo(), messages.ConceptFault(), None
+    for detail in () if status is None else status.details:
+        with suppress(DecodeError):
+            detail.Unpack(info)
+            detail.Unpack(faults)
+            if detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
+                delay = error_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+                retry_after = delay.seconds + delay.nanos / 1e9
+    if status is None or info.domain != ERROR_DOMAIN:
+        return None
+    if retry_after is None and (seconds := info.metadata.get("retry_after")):
+        with suppress(ValueError):
+            retry_after = float(seconds)
+    return Problem(
+        reason=info.reason,
+        message=status.message,
+        faults=[FaultyIdentifier(fault.cui, _candidates(fault.candidates)) for fault in faults.faults],
+        parts=dict(info.metadata),
+        retry_after=retry_after,
+    )

@@ -1,4 +1,4 @@
-"""Distance packs as they arrive: checked, and joined where a service packs fewer concepts at once."""
+"""Packed data of requests and responses: CUIs as numbers; distance packs, checked, split and joined."""
 
 from __future__ import annotations
 
@@ -10,16 +10,40 @@ import numpy.typing as npt
 
 from cuihop.graph import DistancePack
 
-__all__ = ["checked_pack", "joined_pack", "parts_of_pack"]
+__all__ = ["checked_pack", "cui_numbers", "joined_pack", "pack_parts"]
 
 Places = npt.NDArray[np.int64]
 
+_LENGTH = 8
+_POWERS = 10 ** np.arange(_LENGTH - 2, -1, -1, dtype=np.uint32)
+
+
+def cui_numbers(cuis: Sequence[str]) -> npt.NDArray[np.uint32] | None:
+    """The number of each CUI, uint32; ``None`` where one of them is not the letter C and seven digits.
+
+    >>> cui_numbers(["C0042449", "C0000000"]).tolist()
+    [42449, 0]
+    >>> cui_numbers(["C0042449", "c0042449"]) is None
+    True
+    """
+    if any(len(cui) != _LENGTH for cui in cuis):
+        return None
+    text = "".join(cuis)
+    if not text.isascii():
+        return None
+    letters = np.frombuffer(text.encode("ascii"), dtype=np.uint8).reshape(-1, _LENGTH)
+    digits = letters[:, 1:] - np.uint8(ord("0"))  # characters before the digits wrap round, beyond 9
+    if (letters[:, 0] != ord("C")).any() or (digits > 9).any():
+        return None
+    numbers: npt.NDArray[np.uint32] = digits.astype(np.uint32) @ _POWERS
+    return numbers
+
 
 def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
-    """The pack, where it is one of so many concepts: compiled code will follow its numbers without a look.
+    """The pack, if it is valid and of this number of concepts. Compiled code relies on its numbers unchecked.
 
     Raises:
-        ValueError: it is not what a pack must be.
+        ValueError: it is not a valid pack.
     """
     indptr, indices, hops = pack.indptr, pack.indices, pack.hops
     if len(pack.cuis) != concepts or len(indptr) != concepts + 1:
@@ -34,19 +58,19 @@ def checked_pack(pack: DistancePack, concepts: int) -> DistancePack:
     return pack
 
 
-def parts_of_pack(concepts: int, limit: int) -> list[Places]:
-    """Which concepts to pack together, so that any two of them are packed together at least once.
+def pack_parts(concepts: int, limit: int) -> list[Places]:
+    """Parts of a list of concepts, such that any two concepts stand together in at least one part.
 
     The concepts are cut into blocks of half the limit, and each part is two of these.
 
     Args:
-        concepts: how many there are; more than the limit.
-        limit: the most in one part, at least 2.
+        concepts: their number; more than the limit.
+        limit: most concepts in one part, at least 2.
 
     Returns:
         int64, shape (concepts of the part,): their places.
 
-    >>> [part.tolist() for part in parts_of_pack(3, 2)]
+    >>> [part.tolist() for part in pack_parts(3, 2)]
     [[0, 1], [0, 2], [1, 2]]
     """
     blocks = np.array_split(np.arange(concepts), -(-concepts // (limit // 2)))
@@ -57,9 +81,9 @@ def joined_pack(parts: Sequence[Places], packs: Sequence[DistancePack], concepts
     """The pack of all concepts.
 
     Args:
-        parts: what `parts_of_pack` gave.
-        packs: the pack of each.
-        concepts: how many there are.
+        parts: the parts, from `pack_parts`.
+        packs: the pack of each part.
+        concepts: the number of all concepts.
     """
     cuis = [""] * concepts
     entries: list[tuple[Places, npt.NDArray[np.uint8]]] = []

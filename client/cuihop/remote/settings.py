@@ -1,4 +1,4 @@
-"""Where a service is, what it is shown, and how patient the client is."""
+"""Settings of a connection to a service: address, key, certificates, timeouts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXPECTED = "scheme://host:port with one of the schemes " + ", ".join(REMOTE_SCH
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """How to reach a service, and how patient to be.
+    """Address, key, certificates and timeouts of a connection to a service.
 
     Attributes:
         address: ``grpc://host:50051`` or ``http://host:8080``; ``grpcs://`` and ``https://`` with TLS. After the host
@@ -38,9 +38,9 @@ class RemoteSettings:
         insecure_key: send the key over an unencrypted connection to another machine too.
         connect_timeout: seconds until a connection must be there.
         timeout: seconds for one answer.
-        retry_time: seconds during which a question that failed for a passing reason is asked again; 0 is never.
-        in_flight: blocks of one batch that are asked for at the same time.
-        connections: the most that are held open at once, over HTTP.
+        retry_time: seconds during which a request is repeated after transient failures; 0 is never.
+        in_flight: most blocks of one batch that are requested at the same time.
+        connections: most connections that are open at the same time, over HTTP.
 
     Raises:
         InputError: no address of a service, user or password in it, a value out of its range, or a key that would
@@ -85,7 +85,7 @@ class RemoteSettings:
 
     @classmethod
     def from_environment(cls, address: str, environment: Mapping[str, str] = os.environ, **others: Any) -> Self:
-        """Settings of which the environment says what the address does not.
+        """Settings from an address and the environment.
 
         ``CUIHOP_API_KEY``, or ``CUIHOP_API_KEY_FILE`` (a file that holds nothing else); ``CUIHOP_CA_FILE``;
         ``CUIHOP_CLIENT_CERT`` and ``CUIHOP_CLIENT_KEY``; ``CUIHOP_INSECURE_KEY=1``; in seconds
@@ -99,23 +99,23 @@ class RemoteSettings:
         Raises:
             InputError: a value is not as expected, or the key's file cannot be read.
         """
-        told: dict[str, Any] = {"key": _key(environment)}
+        settings: dict[str, Any] = {"key": _key(environment)}
         for name, variable in (
             ("ca_file", "CUIHOP_CA_FILE"),
             ("client_cert", "CUIHOP_CLIENT_CERT"),
             ("client_key", "CUIHOP_CLIENT_KEY"),
         ):
             if path := environment.get(variable):
-                told[name] = Path(path)
+                settings[name] = Path(path)
         for name, variable in _SECONDS.items():
             if text := environment.get(variable):
-                told[name] = _seconds(text, variable)
+                settings[name] = _seconds(text, variable)
         insecure = environment.get("CUIHOP_INSECURE_KEY", "")
         if insecure not in {"", "0", "1"}:
             raise InputError(
                 "neither yes nor no", column="CUIHOP_INSECURE_KEY", found=repr(insecure), expected="1 or 0"
             )
-        return cls(address, **(told | {"insecure_key": insecure == "1"} | others))
+        return cls(address, **(settings | {"insecure_key": insecure == "1"} | others))
 
     @property
     def scheme(self) -> str:
@@ -139,17 +139,17 @@ class RemoteSettings:
 
     @property
     def path(self) -> str:
-        """What stands between host and ``/v1``, without a slash at the end."""
+        """The path between host and ``/v1``, without a slash at the end."""
         return _parts(self.address).path.rstrip("/")
 
     @property
     def encrypted(self) -> bool:
-        """Whether the connection is TLS."""
+        """True if the connection uses TLS."""
         return self.scheme in _ENCRYPTED
 
     @property
     def loopback(self) -> bool:
-        """Whether the service is on this machine."""
+        """True if the service is on this machine."""
         if self.host == "localhost":
             return True
         try:
@@ -159,11 +159,11 @@ class RemoteSettings:
 
 
 def _parts(address: str) -> SplitResult:
-    """The parts of an address that can be one of a service. Errors show no part that may hold a password."""
+    """The parts of a service's address, checked. Errors show no part that may hold a password."""
     try:
         parts = urlsplit(address)
         usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:  # brackets that do not match, or a port that is none
+    except ValueError:  # brackets that do not match, or an invalid port
         parts, usable = urlsplit(""), False
     if parts.username is not None or parts.password is not None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The one table of errors and statuses: the service answers by it, and the remote client reads it backwards."""
+"""The one table of errors and statuses, written by the service and read backwards by the remote client."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ERROR_DOMAIN = "cuihop"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How an error is told.
+    """Statuses of an error over HTTP and gRPC.
 
     Attributes:
         error: the type of the error, and of all below it that have no row of their own.
         reason: its stable name: ``reason`` of google.rpc.ErrorInfo and of a problem document.
         http: status code of HTTP.
         grpc: name of the status code of gRPC.
-        retry: whether the same question may succeed later.
+        retry: true if the same request may succeed later.
     """
 
     error: type[errors.CuihopError]
@@ -52,11 +52,11 @@ _BY_REASON = {status.reason: status for status in STATUSES}
 
 
 def status_of(error: errors.CuihopError) -> Status:
-    """How an error is told."""
+    """The row of an error."""
     return next(status for status in STATUSES if isinstance(error, status.error))
 
 
 def error_type(reason: str) -> type[errors.CuihopError]:
-    """The type of the error that a service told by this reason; the root for a reason that this version lacks."""
+    """The error type of a reason; `CuihopError` for a reason unknown to this version."""
     status = _BY_REASON.get(reason)
     return errors.CuihopError if status is None else status.error

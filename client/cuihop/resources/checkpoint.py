@@ -36,7 +36,7 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.errors import InputError, OutputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 
 __all__ = ["Checkpoint", "FinishedBlock", "open_checkpoint"]
 
@@ -217,8 +217,8 @@ class Checkpoint:
                     "the checkpoint belongs to a job of other inputs",
                     file=self.path,
                     column=name,
-                    found=shown(json.dumps(found.get(name), ensure_ascii=False)),
-                    expected=shown(json.dumps(expected.get(name), ensure_ascii=False)),
+                    found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
+                    expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)),
                     advice=_ADVICE,
                 )
 

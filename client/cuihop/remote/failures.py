@@ -1,0 +1,211 @@
+"""Failures of a request: the error that each becomes, and the retries of those that may pass."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TypeVar
+
+from cuihop import errors
+from cuihop.remote.statuses import STATUSES, Status, error_type
+
+__all__ = [
+    "TLS_ADVICE",
+    "AttemptFailed",
+    "FaultyIdentifier",
+    "Problem",
+    "failure_of",
+    "refusal",
+    "unavailable",
+    "with_retries",
+]
+
+T = TypeVar("T")
+
+TLS_ADVICE = (
+    "CUIHOP_CA_FILE names the authority that signed a department's own certificate. "
+    "A port without TLS has an address with grpc:// or http://."
+)
+
+_CALLER_ERRORS = (errors.ConceptError, errors.InputError, errors.LimitExceeded, errors.AccessError)
+_DEFAULT_RETRY_AFTER = 1.0  # seconds, where a service limits rates without a Retry-After
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+
+
+class AttemptFailed(Exception):
+    """Failure of one attempt at a request.
+
+    Attributes:
+        error: raised to the caller if no later attempt succeeds.
+        retry: true if a later attempt may succeed.
+        retry_after: seconds to wait at least before the next attempt.
+        connection: true if no connection to the service was established.
+    """
+
+    def __init__(
+        self,
+        error: errors.CuihopError,
+        *,
+        retry: bool = False,
+        retry_after: float | None = None,
+        connection: bool = False,
+    ) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retry = retry
+        self.retry_after = retry_after
+        self.connection = connection
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyIdentifier:
+    """An identifier at fault, and the release's suggestions in its place: pairs of UMLS relation and concept."""
+
+    cui: str
+    candidates: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error as a cuihop service reports it, the same over both transports.
+
+    Attributes:
+        reason: the stable name of the error.
+        message: for people.
+        faults: the identifiers at fault.
+        parts: of an `InputError`: problem, field, found, expected, advice, file, line.
+        retry_after: seconds.
+    """
+
+    reason: str
+    message: str
+    faults: Sequence[FaultyIdentifier] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+    retry_after: float | None = None
+
+
+def failure_of(problem: Problem, code: int | str, request_id: str) -> AttemptFailed:
+    """The failure for a problem that a service reports.
+
+    The error has the type, the message and the attributes that it had in the service. A reason unknown to this version
+    becomes a `GraphError` if its status is one of those, else a `CuihopError`.
+
+    Args:
+        problem: the service's report.
+        code: the status: a number of HTTP, or a name of gRPC.
+        request_id: part of the message if the service itself is at fault.
+    """
+    kind = error_type(problem.reason)
+    message = problem.message
+    row = next((status for status in STATUSES if status.reason == problem.reason), None)
+    retry = row.retry if row is not None else problem.retry_after is not None
+    if row is None:
+        alike = _of_code(code)
+        kind = errors.GraphError if any(issubclass(s.error, errors.GraphError) for s in alike) else errors.CuihopError
+        retry = retry or (bool(alike) and all(status.retry for status in alike))
+        message = f"{problem.reason}: {message}"
+    # An error that the caller can correct reads as it does offline. One for the service's owner names the request.
+    if not issubclass(kind, _CALLER_ERRORS):
+        message = f"{message} (request {request_id})"
+    error = _error(kind, message, problem)
+    error.add_note(f"request {request_id}")
+    return AttemptFailed(error, retry=retry, retry_after=problem.retry_after)
+
+
+def refusal(address: str, code: int | str, found: str) -> AttemptFailed:
+    """The failure for a status without a cuihop problem, as from a proxy in front of the service.
+
+    Args:
+        address: of the service.
+        code: the status, as in `failure_of`.
+        found: description of the response.
+    """
+    alike = _of_code(code)
+    narrow = next((s.error for s in alike if issubclass(s.error, errors.AccessError | errors.QueryTimedOut)), None)
+    if narrow is not None and code != HTTPStatus.GATEWAY_TIMEOUT:
+        return AttemptFailed(_plain(narrow, f"{address}: {found}"))
+    if code in {HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RESOURCE_EXHAUSTED"}:
+        return AttemptFailed(_plain(errors.LimitExceeded, f"{address}: {found}"))
+    if code == HTTPStatus.TOO_MANY_REQUESTS:
+        return AttemptFailed(errors.RateLimited(f"{address}: {found}", retry_after=_DEFAULT_RETRY_AFTER), retry=True)
+    transient = {
+        HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, "UNAVAILABLE", "ABORTED",
+    }  # fmt: skip
+    return unavailable(address, found, retry=code in transient)
+
+
+def unavailable(address: str, found: str, *, retry: bool = False, connection: bool = False) -> AttemptFailed:
+    """The failure where no cuihop service responded."""
+    return AttemptFailed(errors.GraphUnavailable(f"{address}: {found}"), retry=retry, connection=connection)
+
+
+def _of_code(code: int | str) -> list[Status]:
+    return [status for status in STATUSES if code in {status.http, status.grpc}]
+
+
+def _plain(kind: type[errors.CuihopError], message: str) -> errors.CuihopError:
+    """An error with the service's message as it stands, past the constructor, which would word it anew."""
+    error = kind.__new__(kind)
+    error.args = (message,)
+    return error
+
+
+def _error(kind: type[errors.CuihopError], message: str, problem: Problem) -> errors.CuihopError:
+    """The error of the given type, with the attributes from the problem."""
+    error = _plain(kind, message)
+    if isinstance(error, errors.ConceptError):
+        error.cuis = tuple(fault.cui for fault in problem.faults)
+    if isinstance(error, errors.ConceptRetired):
+        error.candidates = {fault.cui: fault.candidates for fault in problem.faults}
+    if isinstance(error, errors.InputError):
+        line, column = problem.parts.get("line"), problem.parts.get("field")
+        error.problem = problem.parts.get("problem", problem.message)
+        error.file = problem.parts.get("file")
+        error.line = int(line) if line is not None and line.isdecimal() else None
+        error.column = column
+        error.found = problem.parts.get("found")
+        error.expected = problem.parts.get("expected")
+        error.advice = problem.parts.get("advice")
+    if isinstance(error, errors.RateLimited):
+        error.retry_after = _DEFAULT_RETRY_AFTER if problem.retry_after is None else problem.retry_after
+    return error
+
+
+def with_retries(
+    attempt: Callable[[], T],
+    seconds: float,
+    *,
+    opening: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> T:
+    """The result of the attempt, repeated after transient failures.
+
+    Pauses grow and vary, so that clients do not return in step. All requests only read, so a repetition is safe.
+
+    Args:
+        attempt: raises `AttemptFailed`.
+        seconds: no attempt begins later than this after the first.
+        opening: true for the first request to an address; a failure to connect is then final.
+        clock, sleep: of `time`.
+
+    Raises:
+        CuihopError: the error of the last attempt.
+    """
+    ends = clock() + seconds
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return attempt()
+        except AttemptFailed as failed:
+            wait = random.uniform(pause / 2, pause)  # noqa: S311 - no secret
+            if failed.retry_after is not None and failed.retry_after >= 0:  # not for a negative number or NaN
+                wait += failed.retry_after
+            if not failed.retry or (opening and failed.connection) or clock() + wait > ends:
+                raise failed.error from failed.__cause__
+        sleep(wait)
+        pause = min(2 * pause, _LONGEST_PAUSE)
