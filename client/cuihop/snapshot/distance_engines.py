@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import DamageWarning, SnapshotError
+from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
 from cuihop.resources.cores import in_threads
 from cuihop.snapshot.distance_index import DistanceIndex, Tables
@@ -88,6 +88,16 @@ class DistanceEngines:
         if rows is None:
             rows = self._searched_rows[direction] = (*self.rows(direction), *self.rows(_BACKWARDS[direction]))
         return rows
+
+    def use_index(self, index: DistanceIndex, digest: str) -> None:
+        """Read distances from the index of the graph with this digest: see `SnapshotGraph.use_index`."""
+        if index.facts["digest"] != digest:
+            raise ReleaseMismatch(
+                f"the index of another graph; found digest {index.facts['digest'][:12]}, expected {digest[:12]}"
+            )
+        if index.concepts != len(self._cuis):
+            raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
+        self.index = index
 
     def use_landmarks(self, count: int = LANDMARKS) -> None:
         """Build ``count`` landmarks now, rather than when they pay; 0 for none at all."""

@@ -190,16 +190,9 @@ class SnapshotGraph(ConceptGraph):
         """Read distances from this index from now on.
 
         Raises:
-            ReleaseMismatch: it is the index of another graph.
+            ReleaseMismatch, SnapshotError: it is the index of another graph.
         """
-        if index.facts["digest"] != self._release.digest:
-            raise ReleaseMismatch(
-                f"the index of another graph; found digest {index.facts['digest'][:12]}, "
-                f"expected {self._release.digest[:12]}"
-            )
-        if index.concepts != len(self._cuis):
-            raise SnapshotError(f"an index of {index.concepts:,} concepts, and the graph has {len(self._cuis):,}")
-        self._engines.index = index
+        self._engines.use_index(index, self._release.digest)
 
     def use_landmarks(self, count: int = LANDMARKS) -> None:
         """Build ``count`` landmarks now, rather than once many distances have been searched; 0 for none at all.
