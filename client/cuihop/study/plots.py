@@ -1,6 +1,6 @@
 """The figures of a study, as PNG, SVG and PDF: text of 8 points at the width of a page of the paper (LNCS, 122 mm).
 
-Colours are those of Okabe and Ito, and greys for baselines without a model; markers and dashes differ too, for print in grey.
+Colours are those of Okabe and Ito, and greys for baselines; markers and dashes differ too, for print in grey.
 """
 
 from __future__ import annotations
