@@ -7,7 +7,7 @@ back and switched to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -72,16 +72,16 @@ def load_online(
         _write_small_tables(connection, rows, number)
         write = partial(_write_batches, connection, number, progress)
         write(
-            "concepts", begun["concepts_loaded"], len(rows.cuis), concepts_a_batch,
+            "concepts", blocks(begun["concepts_loaded"], len(rows.cuis), concepts_a_batch),
             cypher.CLAIM_CONCEPTS, cypher.CREATE_CONCEPTS, lambda *part: {"rows": rows.concept_rows(*part)},
         )  # fmt: skip
         places = stored_concepts(connection, number).places
         write(
-            "edges", begun["edges_loaded"], len(rows.parents), edges_a_batch,
+            "edges", blocks(begun["edges_loaded"], len(rows.parents), edges_a_batch),
             cypher.CLAIM_EDGES, cypher.CREATE_EDGES, lambda *part: _edge_parameters(rows, places, *part),
         )  # fmt: skip
         write(
-            "retired concepts", begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch,
+            "retired concepts", blocks(begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch),
             cypher.CLAIM_RETIRED, cypher.CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
         )  # fmt: skip
         _write_pages(connection, rows, number)
@@ -142,15 +142,13 @@ def _write_batches(
     number: int,
     progress: StepProgress,
     what: str,
-    done: int,
-    total: int,
-    size: int,
+    batches: Iterable[tuple[int, int]],
     claim: LiteralString,
     create: LiteralString,
     parameters: Callable[[int, int], dict[str, Any]],
 ) -> None:
-    """Write rows ``done`` up to ``total``; the next batch is prepared while the server writes one."""
-    parts = list(blocks(done, total, size))
+    """Write batches of rows; the next batch is prepared while the server writes one."""
+    parts = list(batches)
     with ThreadPoolExecutor(1) as pool:
         coming = [pool.submit(parameters, *part) for part in parts[:1]]
         for following, (first, last) in enumerate(parts, start=1):
@@ -169,7 +167,7 @@ def _write_batches(
                     raise GraphError(f"{what} {first:,} to {last:,}: the server made {created:,} of {last - first:,}")
 
             connection.write(batch, timeout=_BATCH_SECONDS)
-            progress(what, last, total)
+            progress(what, last, parts[-1][1])
 
 
 def _edge_parameters(rows: ReleaseRows, places: npt.NDArray[np.int64], first: int, last: int) -> dict[str, Any]:

@@ -169,7 +169,7 @@ class Comparison:
         """The differences with their intervals, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
 
         Raises:
-            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
         from cuihop.notebooks.picture_file import saved_figure

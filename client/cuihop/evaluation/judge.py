@@ -209,7 +209,7 @@ def _judged_in_blocks(
     head = min(head, len(ranking.corpus))
     each = head * bytes_of_rank(in_checkpoint=saved is not None) + 40 * len(truth.measures)
     ranking.take_results(ranking.memory.copy(), queries * each)
-    # Counts of queries and images do not depend on what was retrieved: an empty ranking has the same.
+    # Counts of queries and images do not depend on the retrieved images: an empty ranking has the same.
     no_images = np.zeros(queries, dtype=np.int64)
     empty = Ranking.from_lists(np.empty(0, dtype=np.int32), no_images, ranking.queries, ranking.corpus, ranking.source)
     counted = judge(empty, truth)

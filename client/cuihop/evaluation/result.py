@@ -52,7 +52,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class IdentifierCount:
-    """Identifiers of one kind: which, and how many times images have one of them."""
+    """Identifiers of one kind, and the number of their occurrences in images."""
 
     identifiers: tuple[str, ...] = ()
     occurrences: int = 0
@@ -165,7 +165,7 @@ class Details:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MeasuredQueries:
-    """Values of each query, their means, and what they depend on.
+    """Values of each query, their means, and everything that they depend on.
 
     Attributes:
         measures: the measures.
@@ -283,7 +283,7 @@ class MeasuredQueries:
         """A figure of the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
 
         Raises:
-            ModuleNotFoundError: matplotlib is not installed; says what to do.
+            ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
         from cuihop.notebooks.picture_file import saved_figure

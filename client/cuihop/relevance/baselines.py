@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_names import own_rows
@@ -14,11 +13,10 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
-from cuihop.relevance.concept_sets import bytes_of
-from cuihop.relevance.concept_tfidf import rows_by_tfidf
+from cuihop.relevance.concept_sets import ConceptSets, bytes_of
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.matching_gains import rows_by_matching
-from cuihop.relevance.rank_by_gain import RankingWork
+from cuihop.relevance.rank_by_gain import Float64, Int32, RankingWork, rank_by_gain
 from cuihop.relevance.relevance_index import RelevanceIndex, Scores
 from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
@@ -73,7 +71,7 @@ def top_k(
     with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
         work = RankingWork(budget, resources.threads, resources.progress, saved)
         if by == "tf-idf":
-            rows = rows_by_tfidf(collection, depth, work)
+            rows = _rows_by_tfidf(collection, depth, work)
         elif by == "bm" and graph is not None:
             rows = rows_by_matching(collection, graph, depth, work, direction=nearness.direction)
         else:
@@ -84,7 +82,7 @@ def top_k(
 
 def _rows_by_overlap(
     images: ImageCollection, index: RelevanceIndex, lam: float, depth: int, work: RankingWork
-) -> npt.NDArray[np.int32]:
+) -> Int32:
     """The images of the largest nn-IoU or IoU for each query: int32, shape (queries, depth)."""
     rows = np.empty((len(images.queries), depth), dtype=np.int32)
 
@@ -109,7 +107,51 @@ def _rows_by_overlap(
     return rows
 
 
-def _ranking_of(rows: npt.NDArray[np.int32], images: ImageCollection, source: str) -> Ranking:
+def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int32:
+    """The images of the largest cosine for each query: see `rank_by_gain`.
+
+    A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
+    ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
+    """
+    numbers = {
+        c: i
+        for i, c in enumerate(
+            sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+        )
+    }
+    corpus = ConceptSets.numbered(images.corpus_sets, numbers)
+    queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
+    owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
+    order = np.argsort(corpus.concepts, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(corpus.concepts, minlength=len(numbers)))])
+    times = np.bincount(corpus.of, minlength=len(corpus))  # images of each set
+    having = np.bincount(corpus.concepts, weights=times[owners], minlength=len(numbers))
+    squares = (np.log((1 + len(images.corpus_names)) / (1 + having)) + 1) ** 2
+    lengths, query_lengths = _vector_lengths(corpus, squares), _vector_lengths(queries, squares)
+
+    def gains(first: int, last: int) -> Float64:
+        found = np.zeros((last - first, len(corpus)), dtype=np.float64)
+        for query in range(first, last):
+            row = found[query - first]
+            for concept in queries.concepts[queries.indptr[query] : queries.indptr[query + 1]]:
+                row[owners[order[ends[concept] : ends[concept + 1]]]] += squares[concept]
+            row /= lengths * query_lengths[query]
+        return found
+
+    return rank_by_gain(
+        images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
+    )
+
+
+def _vector_lengths(sets: ConceptSets, squares: Float64) -> Float64:
+    """Length of each set's vector; 1 for the empty set, which has no direction."""
+    owners = np.repeat(np.arange(len(sets)), sets.sizes)
+    summed = np.bincount(owners, weights=squares[sets.concepts], minlength=len(sets))
+    lengths: Float64 = np.sqrt(np.where(summed > 0, summed, 1.0))
+    return lengths
+
+
+def _ranking_of(rows: Int32, images: ImageCollection, source: str) -> Ranking:
     """From places in the corpus, -1 beyond its end."""
     lengths = (rows >= 0).sum(axis=1)
     return Ranking.from_lists(rows[rows >= 0], lengths, images.query_names, images.corpus_names, source)

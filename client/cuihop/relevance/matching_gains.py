@@ -19,7 +19,7 @@ __all__ = ["rows_by_matching"]
 _FARTHEST = 254
 _NO_PATH = 255
 _BYTES_ON_THE_WAY = 5  # of the distance of two concepts, while all are fetched from the graph
-_BYTES_A_PAIR = 60  # bound and whether it is contested, divisor, gains, and what partitions them
+_BYTES_A_PAIR = 60  # bound and its contested flag, divisor, gains, and their partition
 _FINEST = 2**40  # sums of weights stay below 2**53, where float64 is exact, for sets of up to 8,192 concepts
 
 

@@ -24,7 +24,7 @@ Float64 = npt.NDArray[np.float64]
 UInt8 = npt.NDArray[np.uint8]
 
 _SETS_A_BLOCK = 128  # a compiled call cannot be interrupted: some hundredths of a second on 60,000 images
-_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in what is made from it, and on the way
+_BYTES_A_NEAR_CONCEPT = 16  # of one pair of near concepts: in the pack, in the rows made from it, and in transit
 _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bounds the memory of a block
 
 

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
-from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
+from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation, Interval
 from cuihop.study.inputs import CUT_OFFS, DEPTH, ProgressOf, StudyInputs
-from cuihop.study.intervals import Interval
 from cuihop.study.long_table import LongRow
 
 __all__ = ["EXCHANGES", "NearConcepts", "PrecisionDifference", "differences", "near_concepts"]

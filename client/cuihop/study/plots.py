@@ -1,6 +1,6 @@
 """The figures of a study, as PNG, SVG and PDF: text of 8 points at the width of a page of the paper (LNCS, 122 mm).
 
-Colours are those of Okabe and Ito, and greys for what needs no model; markers and dashes differ too, for print in grey.
+Colours are those of Okabe and Ito, and greys for baselines; markers and dashes differ too, for print in grey.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_plots() -> None:
     """Refuse early where no figure can be drawn.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; says what to do.
+        ModuleNotFoundError: matplotlib is not installed; the message gives the command.
     """
     try:
         import matplotlib  # noqa: F401

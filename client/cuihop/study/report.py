@@ -12,10 +12,9 @@ from cuihop.graph import Release
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
-from cuihop.study.cross_evaluation import CrossEvaluation
+from cuihop.study.cross_evaluation import RESAMPLES, CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
 from cuihop.study.inputs import DEPTH, StudyInputs
-from cuihop.study.intervals import RESAMPLES
 from cuihop.study.plots import time_text
 from cuihop.study.published import COST, SOURCE
 from cuihop.study.rankings import RANDOM, SHUFFLED

@@ -96,7 +96,7 @@ def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Ta
 
 
 def published_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
-    """P@K here, beside what the paper printed for a ranking of the same name."""
+    """P@K here, beside the published P@K of a ranking of the same name."""
     columns = [(labels, k) for labels in PRECISION["IoU"] for k in CUT_OFFS]
     named = {name.lower(): name for name in evaluations}
     rows: list[tuple[str, list[str]]] = []
@@ -150,6 +150,6 @@ def _fraction(value: float | None) -> str:
 
 
 def _points(value: float) -> str:
-    """A difference of shares in hundredths, signed; what is rounded to nothing has no sign."""
+    """A difference of shares in hundredths, signed; a rounded 0 has no sign."""
     text = f"{100 * value:+.2f}"
     return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
