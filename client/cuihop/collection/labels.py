@@ -289,7 +289,7 @@ class _LabelRows:
         if len(names) < 2 or not all(names) or len(set(names)) < len(names) or index:
             raise header_fault(
                 "not a header of labels" if line is not None else "not columns of labels",
-                quoted(delimiter.join(names)), "the image column and one for each label, each name once",
+                quoted((", " if line is None else delimiter).join(names)), "the image column and one for each label, each name once",
                 cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, delimiter),
             )  # fmt: skip
         self.image = 0 if image_column is None else place_of_column(names, image_column, header_fault)
