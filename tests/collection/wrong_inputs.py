@@ -192,7 +192,7 @@ def chosen_columns(images: Mapping[str, str]) -> dict[str, Form]:
         ),
         "JSON Lines, cut": Form(listed.encode()[:-9], "not JSON.*an object of JSON in each line"),
         "JSON Lines, a list": Form(listed.encode() + b"[1]\n", "not an object"),
-        "JSON Lines, a key missing": Form(listed.encode() + b'{"image_id": "x"}\n', "a value is missing.*cui"),
+        "JSON Lines, a key missing": Form(listed.encode() + b'{"image_id": "x"}\n', "not the concepts.*no such key"),
         "JSON Lines, image twice": Form((listed + listed.splitlines()[0]).encode(), "stands twice.*as in line 1"),
         "JSON Lines, image a number": Form(listed.replace('"img6"', "6").encode(), "not the name of an image"),
         "JSON Lines, concepts a number": Form(listed.encode() + b'{"image_id": "x", "cui": 4}\n', "not the concepts"),
@@ -303,13 +303,13 @@ FORMS: dict[str, dict[str, Form]] = {
         "semicolon, no header": Form(CSV_RUN.partition("\n")[2].replace(",", ";").encode(), "wrong number of columns"),
         "semicolon, decimal comma": Form(CSV_RUN.replace(",", ";").replace(";-1", ";-1,5").encode(), "not a score"),
         "JSON Lines": Form(json_lines(CSV_RUN), Right("JSON Lines by score")),
-        "JSON Lines, score a text": Form(json_lines(CSV_RUN).replace(b": -1}", b': "-1"}'), "not a score"),
+        "JSON Lines, score a text": Form(json_lines(CSV_RUN).replace(b": -1}", b': "-1"}'), Right()),
         "JSON Lines, true": Form(json_lines(CSV_RUN).replace(b": -1}", b": true}"), "not a score"),
         "JSON Lines, NaN": Form(json_lines(CSV_RUN).replace(b": -1}", b": NaN}"), "not a score"),
         "JSON Lines, document twice": Form(
             json_lines(CSV_RUN) + json_lines(CSV_RUN).splitlines(keepends=True)[0], "stands twice.*as in line 1"
         ),
-        "JSON Lines, no score": Form(json_lines(CSV_RUN.replace("score", "value")), "not the columns of a ranking"),
+        "JSON Lines, no score": Form(json_lines(CSV_RUN.replace("score", "value")), "not the header of a ranking"),
         "JSON Lines, an image of no name": Form(json_lines(CSV_RUN).replace(b'"img2"', b"null"), "not a name"),
         "pipe": Form(CSV_RUN.replace(",", "|").encode(), r"columns look separated by '\|'"),
         "index column": Form(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 from cuihop.collection.columns import ChosenColumns, Columns
 from cuihop.errors import InputError
@@ -18,7 +17,7 @@ from cuihop.files.text_lines import (
     decoded_lines,
     delimiter_of,
     first_line,
-    json_records,
+    json_rows,
     quoted,
 )
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
@@ -222,18 +221,15 @@ def concepts_of_text(file: InputFile, columns: Columns) -> ConceptRows:
         InputError: names the line and the column.
     """
     first, lines = first_line(decoded_lines(file))
-    if first.lstrip().startswith("{"):
-        return _of_json(file, lines, columns)
-    delimiter = delimiter_of(first)
+    in_json, delimiter = first.lstrip().startswith("{"), delimiter_of(first)
     names = [name.strip().lower() for name in first.split("\t")]
-    if delimiter == "\t" and columns == Columns() and not ({"id", "image_id", "image"} & {*names} and len(names) > 2):
+    hub = len(names) > 2 and not {"id", "image_id", "image"}.isdisjoint(names)
+    if delimiter == "\t" and columns == Columns() and not (hub or in_json):
         form = ", ".join(filter(None, (file.compression, "tabs")))
         return ConceptRows(fault_in_file(file.name), "line", file.name, form).add_all(_tab_rows(lines))
-    return _of_csv(file, lines, delimiter, columns)
-
-
-def _of_csv(file: InputFile, lines: Iterator[str], delimiter: str, columns: Columns) -> ConceptRows:
     records = csv_records(lines, file.name, _EXPECTED, delimiter)
+    if in_json:
+        records = json_rows(enumerate(lines, start=1), file.name)
     line, header = next(records, (0, None))
     if header is None:
         raise InputError("the file is empty", file=file.name, expected=f"a header and {_EXPECTED}")
@@ -244,17 +240,22 @@ def _of_csv(file: InputFile, lines: Iterator[str], delimiter: str, columns: Colu
             problem, file=file.name, line=line, found=found, expected=_EXPECTED if plain else expected, advice=advice
         )
 
-    chosen = columns.choose(header, fault, delimiter=delimiter)
+    chosen = columns.choose(header, fault, delimiter=delimiter, by_name=in_json)
+    form = "JSON Lines" if in_json else DELIMITERS[delimiter]
+    form = ", ".join(filter(None, (file.compression, form, chosen.account)))
+    if in_json:
+        row_fault = fault_in_file(file.name, (header[chosen.image], header[chosen.concepts]))
+        rows = _json_rows(records, chosen, row_fault)
+        return ConceptRows(row_fault, "line", file.name, form).add_all(rows)
     name = header[chosen.concepts].strip()
     if not name or ";" in name or looks_like_identifier(name):
         raise _no_header(header, file.name, line)
-    form = ", ".join(filter(None, (file.compression, DELIMITERS[delimiter], chosen.account)))
-    rows = ConceptRows(
-        fault_in_file(file.name, (chosen.image + 1, chosen.concepts + 1)), "line", file.name, form
-    ).add_all(_csv_rows(records, chosen, file.name, delimiter))  # fmt: skip
-    if any(name in concepts for concepts in rows.sets.values()):
+    row_fault = fault_in_file(file.name, (chosen.image + 1, chosen.concepts + 1))
+    rows = _csv_rows(records, chosen, file.name, delimiter)
+    collected = ConceptRows(row_fault, "line", file.name, form).add_all(rows)
+    if any(name in concepts for concepts in collected.sets.values()):
         raise _no_header(header, file.name, line)
-    return rows
+    return collected
 
 
 def _csv_rows(
@@ -284,38 +285,19 @@ def _tab_rows(lines: Iterator[str]) -> Iterator[tuple[int, str, Sequence[str]]]:
         yield line, image, [part for field in concepts for part in field.split(";")]
 
 
-def _of_json(file: InputFile, lines: Iterator[str], columns: Columns) -> ConceptRows:
-    records = json_records(enumerate(lines, start=1), file.name)
-    first, record = next(records)
-
-    def fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-        return InputError(problem, file=file.name, line=first, found=found, expected=expected, advice=advice)
-
-    chosen = columns.choose(tuple(record), fault, by_name=True)
-    keys = chosen.names[chosen.image], chosen.names[chosen.concepts]
-    row_fault = fault_in_file(file.name, keys)
-
-    def rows() -> Iterator[tuple[int, str, Sequence[str]]]:
-        for line, row in chain([(first, record)], records):
-            for place, key in enumerate(keys):
-                if key not in row:
-                    raise row_fault(
-                        "a value is missing", line, place, "no such key", f"the key {key}, as in the first line"
-                    )
-            image, listed = row[keys[0]], row[keys[1]]
-            if not isinstance(image, str):
-                raise row_fault("not the name of an image", line, 0, quoted(repr(image)), "a text")
-            if isinstance(listed, list) and all(isinstance(concept, str) for concept in listed):
-                yield line, image.strip(), listed
-            elif listed is None or isinstance(listed, str):
-                yield line, image.strip(), separated(listed or "")
-            else:
-                raise row_fault(
-                    "not the concepts of an image", line, 1, quoted(repr(listed)), "'C1;C2', or a list of texts"
-                )
-
-    form = ", ".join(filter(None, (file.compression, "JSON Lines", chosen.account)))
-    return ConceptRows(row_fault, "line", file.name, form).add_all(rows())
+def _json_rows(
+    records: Iterator[tuple[int, list[Any]]], chosen: ChosenColumns, fault: RowFault
+) -> Iterator[tuple[int, str, Sequence[str]]]:
+    for line, values in records:
+        image, listed = values[chosen.image], values[chosen.concepts]
+        if not isinstance(image, str):
+            raise fault("not the name of an image", line, 0, quoted(repr(image)), "a text")
+        if isinstance(listed, list) and all(isinstance(concept, str) for concept in listed):
+            yield line, image.strip(), listed
+        elif listed is None or isinstance(listed, str):
+            yield line, image.strip(), separated(listed or "")
+        else:
+            raise fault("not the concepts of an image", line, 1, quoted(repr(listed)), "'C1;C2', or a list of texts")
 
 
 def _no_header(fields: list[str], file: str, line: int) -> InputError:

@@ -12,6 +12,7 @@ from itertools import chain, groupby, islice, repeat
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.columns import place_of_column
 from cuihop.collection.concept_rows import RowFault, fault_in_file, fault_in_table
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
@@ -19,7 +20,7 @@ from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import columns, counted, decoded, json_column, json_records, line_blocks, quoted
+from cuihop.files.text_lines import columns, counted, decoded, json_rows, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
 
 __all__ = ["LARGEST_GRADE", "Judgements"]
@@ -30,6 +31,7 @@ _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
 LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 _SMALLEST_GRADE = 1 - 10**9
+_COLUMNS = ("query", "document", "grade")
 _EXPECTED_GRADE = f"a whole number up to {LARGEST_GRADE:,}"
 
 
@@ -85,7 +87,7 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         file = opened_input(path)
         if file.form == "table":
             return cls._of_table(file)
-        rows = _JudgementRows("line", file.name, _fault_in_text(file.name))
+        rows = _JudgementRows("line", file.name, fault_in_file(file.name, _COLUMNS))
         form = [file.compression]
         blocks = line_blocks(file)
         head = next(blocks, None)
@@ -100,7 +102,7 @@ class Judgements(Mapping[str, Mapping[str, int]]):
     @classmethod
     def _of_table(cls, given: object) -> Judgements:
         table = ArrowTable.of(given)
-        by_query, by_document, by_grade = places = [table.column(name) for name in ("query", "document", "grade")]
+        by_query, by_document, by_grade = places = [table.column(name) for name in _COLUMNS]
 
         fault = fault_in_table(table, places)
         rows = _JudgementRows("row", table.source, fault)
@@ -243,25 +245,25 @@ class _JudgementRows:
         return self._grades
 
 
-def _fault_in_text(file: str) -> RowFault:
-    return fault_in_file(file, ("query", "document", "grade"))
-
-
 def _add_json(rows: _JudgementRows, file: str, blocks: Iterable[tuple[int, list[bytes]]]) -> None:
     """The rows of JSON Lines: objects with the keys query, document and grade."""
-    fault = _fault_in_text(file)
-    keys: list[str] = []
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
-    lines = ((line, decoded(raw, file, line)) for line, raw in numbered)
-    for line, record in json_records(lines, file):
-        keys = keys or [json_column(tuple(record), name, file, line) for name in ("query", "document", "grade")]
-        query, document, grade = (record.get(key) for key in keys)
+    records = json_rows(((line, decoded(raw, file, line)) for line, raw in numbered), file)
+    first, keys = next(records)
+
+    def header_fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
+        return InputError(problem, file=file, line=first, found=found, expected=expected, advice=advice)
+
+    places = [place_of_column(keys, name, header_fault) for name in _COLUMNS]
+    fault = fault_in_file(file, _COLUMNS)
+    for line, values in records:
+        query, document, grade = (values[place] for place in places)
         for place, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
                 raise fault("a name is missing", line, place, quoted(repr(name)), "a name")
         if not isinstance(grade, int) or isinstance(grade, bool) or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
             raise fault("not a grade", line, 2, quoted(repr(grade)), _EXPECTED_GRADE)
-        rows.add([line], [str(query).strip()], [str(document).strip()], [grade])
+        rows.add([line], [query.strip()], [document.strip()], [grade])
 
 
 def _columns(file: str, first: int, lines: list[bytes]) -> tuple[Sequence[int], list[str], list[str], list[int]]:

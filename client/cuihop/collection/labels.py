@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +26,7 @@ from cuihop.files.text_lines import (
     decoded_lines,
     delimiter_of,
     first_line,
-    json_records,
+    json_rows,
     quoted,
 )
 
@@ -289,7 +289,8 @@ class _LabelRows:
         if len(names) < 2 or not all(names) or len(set(names)) < len(names) or index:
             raise header_fault(
                 "not a header of labels" if line is not None else "not columns of labels",
-                quoted(delimiter.join(names)), "the image column and one for each label, each name once",
+                quoted((", " if line is None else delimiter).join(names)),
+                "the image column and one for each label, each name once",
                 cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, delimiter),
             )  # fmt: skip
         self.image = 0 if image_column is None else place_of_column(names, image_column, header_fault)
@@ -336,50 +337,35 @@ def _fault_in_frame(
 def _labels_of_text(file: InputFile, image_column: str | None) -> _LabelRows:
     """The rows of CSV or JSON Lines."""
     first, lines = first_line(decoded_lines(file))
-    if first.lstrip().startswith("{"):
-        return _labels_of_json(file, lines, image_column)
-    delimiter = delimiter_of(first)
-    rows, width = None, 0
-    for line, record in csv_records(lines, file.name, _EXPECTED, delimiter):
-        fields = [field.strip() for field in record]
+    in_json, delimiter = first.lstrip().startswith("{"), delimiter_of(first)
+    records = csv_records(lines, file.name, _EXPECTED, delimiter)
+    if in_json:
+        records = json_rows(enumerate(lines, start=1), file.name)
+    rows, names = None, list[str]()
+    for line, record in records:
+        wrong = next((place for place, value in enumerate(record) if not isinstance(value, str | None)), None)
+        if wrong is not None:
+            raise InputError(
+                "not a label", file=file.name, line=line, column=names[wrong], found=quoted(repr(record[wrong])),
+                expected="a text or null",
+            )  # fmt: skip
+        fields = [(field or "").strip() for field in record]
         if not any(fields):
             continue
         if rows is None:
-            form = ", ".join(filter(None, (file.compression, DELIMITERS[delimiter])))
-            fault = fault_in_file(file.name)
+            form = ", ".join(filter(None, (file.compression, "JSON Lines" if in_json else DELIMITERS[delimiter])))
+            fault, names = fault_in_file(file.name), fields
             rows = _LabelRows(
                 fields, image_column, file.name, "line", fault, line=line, delimiter=delimiter, form=form
             )  # fmt: skip
-            width = len(fields)
-        elif len(fields) != width:
+        elif len(fields) != len(names):
             raise InputError(
                 "wrong number of columns", file=file.name, line=line,
-                found=f"{len(fields)} in {quoted(delimiter.join(fields))}", expected=f"{width}, as in the header",
-                advice=cause_of_columns(fields, width, delimiter),
+                found=f"{len(fields)} in {quoted(delimiter.join(fields))}", expected=f"{len(names)}, as in the header",
+                advice=cause_of_columns(fields, len(names), delimiter),
             )  # fmt: skip
         else:
             rows.add(line, fields)
-    if rows is None:
-        raise InputError("the file holds no image", file=file.name, expected=_EXPECTED)
-    return rows
-
-
-def _labels_of_json(file: InputFile, lines: Iterator[str], image_column: str | None) -> _LabelRows:
-    rows, names = None, list[str]()
-    for line, record in json_records(enumerate(lines, start=1), file.name):
-        if rows is None:
-            names = list(record)
-            form = ", ".join(filter(None, (file.compression, "JSON Lines")))
-            columns = [image_column or next(iter(names), "")]
-            fault = fault_in_file(file.name, columns)
-            rows = _LabelRows(names, image_column, file.name, "line", fault, line=line, form=form)
-        wrong = next((name for name in names if not isinstance(record.get(name, 0), str | None)), None)
-        if wrong is not None:
-            found = quoted(repr(record[wrong])) if wrong in record else "no such key"
-            raise InputError(
-                "not a label", file=file.name, line=line, column=wrong, found=found, expected="a text or null"
-            )
-        rows.add(line, [str(record[name] or "") for name in names])
     if rows is None:
         raise InputError("the file holds no image", file=file.name, expected=_EXPECTED)
     return rows

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from cuihop.errors import InputError
 from cuihop.files.input_file import Readable, opened_input
@@ -22,8 +23,7 @@ __all__ = [
     "decoded_lines",
     "delimiter_of",
     "first_line",
-    "json_column",
-    "json_records",
+    "json_rows",
     "line_blocks",
     "quoted",
     "raw_lines",
@@ -170,15 +170,28 @@ def csv_records(
         raise InputError(f"not CSV: {error}", file=file, line=line, expected=expected) from None
 
 
-def json_records(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """Objects of JSON Lines with the line of each; empty lines left out.
+class _Absent:
+    """The value of a key that an object lacks."""
+
+    def __repr__(self) -> str:
+        return "no such key"
+
+
+_ABSENT = _Absent()
+
+
+def json_rows(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[int, list[Any]]]:
+    """The keys of the first object of JSON Lines, then the values of each object, all with their line.
 
     Args:
-        numbered: number and text of each line. file: its name.
+        numbered: number and text of each line; empty ones are passed over. file: its name.
+
+    A value is ``no such key``, of a type of its own, where the object lacks a key of the first one.
 
     Raises:
         InputError: a line holds no object of JSON.
     """
+    keys: list[str] = []
     for line, text in numbered:
         if not text.strip():
             continue
@@ -188,22 +201,10 @@ def json_records(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tup
             raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
         if not isinstance(found, dict):
             raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
-        yield line, found
-
-
-def json_column(names: Sequence[str], wanted: str, file: str, line: int) -> str:
-    """The key with this name, in upper or lower case.
-
-    Raises:
-        InputError: there is none, or more than one.
-    """
-    found = [name for name in names if name.strip().lower() == wanted]
-    if len(found) != 1:
-        raise InputError(
-            "no such column" if not found else "a column stands twice", file=file, line=line, column=wanted,
-            found=quoted(", ".join(names)), expected=f"one key named {wanted}",
-        )  # fmt: skip
-    return found[0]
+        if not keys:
+            keys = list(found)
+            yield line, keys
+        yield line, [found.get(key, _ABSENT) for key in keys]
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:

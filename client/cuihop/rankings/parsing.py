@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,7 @@ from cuihop.files.text_lines import (
     columns,
     csv_records,
     decoded,
-    json_column,
-    json_records,
+    json_rows,
     line_blocks,
     quoted,
 )
@@ -67,8 +67,15 @@ def ranking_of_file(
         account = "TREC run"
     else:
         every = ((number, text) for first, lines in whole for number, text in enumerate(lines, start=first))
-        numbered = itertools.dropwhile(lambda each: each[0] < line, every)
-        account = _read_json(numbered, entries) if form == "{" else _read_csv(numbered, line, entries, form)
+        texts = (
+            (n, decoded(text, file.name, n)) for n, text in itertools.dropwhile(lambda each: each[0] < line, every)
+        )
+        if form == "{":
+            account = f"JSON Lines by {_read_records(json_rows(texts, file.name), entries)}"
+        else:
+            records = csv_records((text for _, text in texts), file.name, _CSV_EXPECTED, form, line)
+            name = f"CSV with {DELIMITERS[form]}" if DELIMITERS[form] else "CSV"
+            account = f"{name} by {_read_records(records, entries, form)}"
     return entries.ranking(depth, ties, ", ".join(filter(None, (file.compression, account))))
 
 
@@ -144,10 +151,8 @@ def _rank(text: bytes, entries: RankedRows, line: int) -> float:
     return float(text)
 
 
-def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: RankedRows, delimiter: str) -> str:
-    """Rows of a CSV file, its columns found by the names in its header; returns the form, for the account."""
-    lines = (decoded(raw, entries.path, line) for line, raw in numbered)
-    records = csv_records(lines, str(entries.path), _CSV_EXPECTED, delimiter, first_line)
+def _read_records(records: Iterator[tuple[int, list[Any]]], entries: RankedRows, delimiter: str = ",") -> str:
+    """Rows of CSV or JSON Lines, their columns found by the names in the header; returns the one that orders them."""
     line, header = next(records)
     columns = _columns(header, entries.path, line, delimiter)
     key = "score" if "score" in columns else "rank"
@@ -164,46 +169,26 @@ def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: R
                     expected=f"{len(header)}, as in the header",
                     advice=cause_of_columns(fields, len(header), delimiter),
                 )
-            query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
-            value = fields[key_at].strip().encode()
+            try:
+                query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
+                value = fields[key_at].strip().encode()
+            except AttributeError:  # a value of JSON that is no text
+                values = [fields[at] for at in (query_at, document_at, key_at)]
+                query, document, value = _json_fields(values, entries, line)
             sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
             table.append((entries.query(query, line), entries.document(document, line), sort_key))
         owners, rows, keys = zip(*table, strict=True)
         entries.add(owners, rows, keys, [line for line, _ in block])
-    with_delimiter = f" with {DELIMITERS[delimiter]}" if DELIMITERS[delimiter] else ""
-    return f"CSV{with_delimiter} by {key}"
+    return key
 
 
-def _read_json(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> str:
-    """Rows of JSON Lines: objects with the keys query, document, and score or rank; returns the form."""
-    keys: list[str] = []
-    key = "score"
-    records = json_records(((line, decoded(raw, entries.path, line)) for line, raw in numbered), str(entries.path))
-    while block := list(itertools.islice(records, _LINES_A_BLOCK)):
-        table: list[tuple[int, int, float, int]] = []
-        for line, record in block:
-            if not keys:
-                named = {name.strip().lower() for name in record}
-                if ("score" in named) == ("rank" in named):
-                    raise InputError(
-                        "not the columns of a ranking", file=entries.path, line=line,
-                        found=quoted(", ".join(record)), expected=_CSV_EXPECTED,
-                    )  # fmt: skip
-                key = "score" if "score" in named else "rank"
-                wanted = ("query", "document", key)
-                keys = [json_column(tuple(record), name, str(entries.path), line) for name in wanted]
-            query, document, value = (record.get(name) for name in keys)
-            for column, name in (("query", query), ("document", document)):
-                if not isinstance(name, str):
-                    raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            number_text = repr(value).encode() if plain else b"no number"
-            sort_key = -_score(number_text, entries, line) if key == "score" else _rank(number_text, entries, line)
-            names = str(query).strip().encode(), str(document).strip().encode()
-            table.append((entries.query(names[0], line), entries.document(names[1], line), sort_key, line))
-        owners, rows, sort_keys, places = zip(*table, strict=True)
-        entries.add(owners, rows, sort_keys, places)
-    return f"JSON Lines by {key}"
+def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> tuple[bytes, bytes, bytes]:
+    """The values of an object as the fields of CSV: names are texts, scores and ranks numbers."""
+    query, document, value = values
+    for column, name in (("query", query), ("document", document)):
+        if not isinstance(name, str):
+            raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
+    return str(query).strip().encode(), str(document).strip().encode(), repr(value).encode()
 
 
 def _columns(header: Sequence[str], path: Path | str, line: int, delimiter: str) -> Mapping[str, int]:
