@@ -29,9 +29,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
-def test_both_ports_answer_and_a_signal_stops_them(
-    store: Path, tmp_path: Path, workers: str, explorer: str
-) -> None:
+def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
     with program(store, tmp_path, "--workers", workers, explorer) as running:
         assert running.hops() == 3
         with grpc.insecure_channel(running.grpc) as channel:

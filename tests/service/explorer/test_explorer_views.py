@@ -237,9 +237,7 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
 
 
-def test_a_release_exchanged_meanwhile_is_announced(
-    browser: Browser, graph: SnapshotGraph, tmp_path: Path
-) -> None:
+def test_a_release_exchanged_meanwhile_is_announced(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
     with (
         running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
