@@ -43,7 +43,7 @@ class ServiceSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
     store: str = Field(
-        description="Where the release comes from: snapshot:PATH, or a Neo4j server such as bolt://localhost:7687 "
+        description="The store of the release: snapshot:PATH, or a Neo4j server such as bolt://localhost:7687 "
         "(user and password: NEO4J_USER, and NEO4J_PASSWORD or NEO4J_PASSWORD_FILE)."
     )
     index: Literal["on", "off"] = Field(
@@ -51,7 +51,7 @@ class ServiceSettings(BaseSettings):
     )
     index_folder: Path = Field(
         Path("~/.cache/cuihop/index"),
-        description="Where index files of Neo4j releases lie, and the copy of a snapshot.",
+        description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
     host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
@@ -61,7 +61,7 @@ class ServiceSettings(BaseSettings):
         1, description="Processes that answer. They share the memory of the release."
     )
     watch_seconds: Annotated[float, Gt(0)] = Field(
-        1.0, description="Seconds between two looks at the store: is there a new release, and is it there at all?"
+        1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
     )
     drain_seconds: Annotated[float, Ge(0)] = Field(
         20.0, description="Seconds that answers under way are given when the service stops."
@@ -72,9 +72,9 @@ class ServiceSettings(BaseSettings):
     tls_certificate: Path | None = Field(None, description="PEM file of the service's certificate, for both ports.")
     tls_key: Path | None = Field(None, description="PEM file of its key.")
     tls_client_ca: Path | None = Field(
-        None, description="PEM file of who signs callers' certificates. Callers then must show one."
+        None, description="PEM file of the authority that signs callers' certificates. Callers then must show one."
     )
-    hide_names: bool = Field(False, description="Show no names to anybody: UMLS names are licensed.")
+    hide_names: bool = Field(False, description="Hide names from every caller: UMLS names are licensed.")
     cache_entries: Annotated[int, Ge(0)] = Field(
         200_000, description="Distances kept in each worker, for answers by Cypher. 0: none."
     )
@@ -82,26 +82,26 @@ class ServiceSettings(BaseSettings):
         None, description="Address of a Redis that replicas share, such as redis://:PASSWORD@host:6379/0."
     )
     log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="How log lines look. auto: text on a terminal, JSON elsewhere."
+        "auto", description="Format of log lines. auto: text on a terminal, JSON elsewhere."
     )
     log_requests: bool = Field(
-        False, description="Log every question, not only slow ones and faults. Concepts are never logged."
+        False, description="Log every request, not only slow ones and faults. Concepts are never logged."
     )
     slow_seconds: Annotated[float, Gt(0)] = Field(1.0, description="An answer that takes longer is logged.")
     traces: bool = Field(
-        False, description="Send traces by OTLP to where OTEL_EXPORTER_OTLP_ENDPOINT says. Needs the extra traces."
+        False, description="Send traces by OTLP to the address in OTEL_EXPORTER_OTLP_ENDPOINT. Needs the extra traces."
     )
     keys_file: Path | None = Field(None, description="The file of the API keys, made with: cuihop keys create.")
-    issuer: str | None = Field(None, description="Who signs tokens: the claim iss. Needs audience and jwks.")
+    issuer: str | None = Field(None, description="The issuer of tokens: the claim iss. Needs audience and jwks.")
     audience: list[str] = Field([], description="Names of this service; the claim aud must hold one of them.")
     jwks: str | None = Field(None, description="The issuer's public keys: an https:// address, or a file.")
-    scope_claim: str = Field("scope", description="The claim that says what a token opens, as in realm_access.roles.")
+    scope_claim: str = Field("scope", description="The claim with a token's scopes, as in realm_access.roles.")
     token_scopes: dict[str, tuple[str, ...]] = Field(
-        {}, description="From values of that claim to scopes, as JSON. Empty: cuihop:read opens read, and so on."
+        {}, description="From values of that claim to scopes, as JSON. Empty: cuihop:read grants read, and so on."
     )
     leeway: Annotated[float, Ge(0)] = Field(30.0, description="Seconds that the issuer's clock may differ.")
     certificate_scopes: list[str] = Field(
-        [], description="Scopes of whoever shows a certificate that the callers' authority signed."
+        [], description="Scopes of any certificate that the callers' authority signed."
     )
     certificate_callers: dict[str, tuple[str, ...]] = Field(
         {}, description="Scopes by the name in a caller's certificate, as JSON."
@@ -112,10 +112,10 @@ class ServiceSettings(BaseSettings):
         None, description="Pairs, concepts or sets a minute of one caller. With Redis, replicas count together."
     )
     audit: str | None = Field(
-        None, description="A file that gets one JSON line for each question; - for standard output."
+        None, description="A file that gets one JSON line for each request; - for standard output."
     )
     audit_concepts: bool = Field(
-        False, description="Write the questions' content into the audit too: it may be patients' findings."
+        False, description="Write the content of requests into the audit too: it may be patients' findings."
     )
     cypher: bool = Field(
         False, description="Answer curators' read-only Cypher at /v1/cypher, for keys with the scopes cypher and names."
@@ -176,7 +176,7 @@ class ServiceSettings(BaseSettings):
         _DEFAULTS.pack_concepts, description="Concepts in one distance pack."
     )
     limit_hops: Annotated[int, Ge(0)] | None = Field(
-        _DEFAULTS.hops, description="The largest bound on hops; questions without a bound are refused then."
+        _DEFAULTS.hops, description="The largest bound on hops; requests without a bound are refused then."
     )
     limit_text: Annotated[int, Ge(64)] = Field(_DEFAULTS.text, description="Characters of a search or an identifier.")
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
@@ -184,10 +184,10 @@ class ServiceSettings(BaseSettings):
     )
     limit_seconds: Annotated[float, Gt(0)] = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
     limit_running: Annotated[int, Ge(1)] = Field(
-        _DEFAULTS.running, description="Questions that a worker answers at a time."
+        _DEFAULTS.running, description="Requests that a worker answers at a time."
     )
     limit_waiting: Annotated[int, Ge(0)] = Field(
-        _DEFAULTS.waiting, description="Questions that wait for their turn in a worker; more are refused."
+        _DEFAULTS.waiting, description="Requests that wait for their turn in a worker; more are refused."
     )
 
     @property

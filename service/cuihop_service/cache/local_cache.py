@@ -63,7 +63,7 @@ def within(entry: Entry, bound: int | None) -> int | None:
 
 
 def better_entry(one: Entry, other: Entry) -> Entry:
-    """The entry that answers more questions, of two that are both true."""
+    """The entry that answers more requests, of two that are both true."""
     return max(one, other) if one >= NO_PATH or other >= NO_PATH else min(one, other)
 
 

@@ -166,22 +166,22 @@ def cypher_routes(
             }
         ),
     )
-    async def cypher(request: Request, question: CypherRequest) -> Response:
+    async def cypher(request: Request, body: CypherRequest) -> Response:
         """Run Cypher that only reads, on the graph of record."""
-        limit = rows if question.limit is None else min(question.limit, rows)
+        limit = rows if body.limit is None else min(body.limit, rows)
 
         def work(context: RequestContext) -> bytes:
             if not names:
                 raise NotAllowed("this service shows no names, so that it takes no queries")
             context.caller.check("names")
             context.check()
-            _check_parameters(question.parameters)
+            _check_parameters(body.parameters)
             time_left = max(0.001, min(seconds, context.remaining))
             leave = room.take(context.caller.name, time_left)
             answer = curator_query(
                 connection,
-                question.query,
-                question.parameters,
+                body.query,
+                body.parameters,
                 limit=limit,
                 timeout=time_left,
                 abandoned=lambda: context.cancelled,
@@ -196,10 +196,10 @@ def cypher_routes(
             }
             return orjson.dumps(fields, default=str, option=orjson.OPT_NON_STR_KEYS)
 
-        info = responder.request_info(request, "cypher", scope="cypher", question=question.model_dump)
-        body = await until_gone(request, responder.admission.answer(info, work))
+        info = responder.request_info(request, "cypher", scope="cypher", question=body.model_dump)
+        answer = await until_gone(request, responder.admission.answer(info, work))
         headers = {"Cache-Control": "no-store", "X-Request-Id": info.request_id}
-        return Response(body, headers=headers, media_type="application/json")
+        return Response(answer, headers=headers, media_type="application/json")
 
     return list(router.routes)
 

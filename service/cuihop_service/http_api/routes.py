@@ -96,17 +96,17 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
-    async def distances(request: Request, question: DistancesRequest) -> Response:
+    async def distances(request: Request, body: DistancesRequest) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
         return await responder.answer(
             request,
             "distances",
             lambda context: core.distances(
-                question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
+                body.pairs, direction=body.direction, max_hops=body.max_hops, context=context
             ),
             response_models.distances_fields,
-            size=len(question.pairs),
-            quick=core.is_quick(len(question.pairs)),
+            size=len(body.pairs),
+            quick=core.is_quick(len(body.pairs)),
         )
 
     @router.post(
@@ -178,53 +178,53 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
-    async def neighbourhoods(request: Request, question: NeighbourhoodsRequest) -> Response:
+    async def neighbourhoods(request: Request, body: NeighbourhoodsRequest) -> Response:
         """The concepts around each of many."""
         return await responder.answer(
             request,
             "neighbourhood",
             lambda context: core.neighbourhoods(
-                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, context=context
+                body.cuis, hops=body.hops, direction=body.direction, limit=body.limit, context=context
             ),
             lambda answer: {
                 "neighbourhoods": [answer_fields.neighbourhood_fields(found) for found in answer.value],
-                "hops": question.hops,
-                "direction": question.direction,
+                "hops": body.hops,
+                "direction": body.direction,
             },
-            size=len(question.cuis),
+            size=len(body.cuis),
         )
 
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
-    async def pack(request: Request, question: PackRequest) -> Response:
+    async def pack(request: Request, body: PackRequest) -> Response:
         """All distances up to a bound among distinct concepts, all that an evaluation needs of a graph."""
         return await responder.answer(
             request,
             "pack",
-            lambda context: core.pack(question.cuis, hops=question.hops, direction=question.direction, context=context),
+            lambda context: core.pack(body.cuis, hops=body.hops, direction=body.direction, context=context),
             lambda answer: response_models.pack_fields(answer.value),
-            size=len(question.cuis),
+            size=len(body.cuis),
         )
 
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
-    async def relevance(request: Request, question: RelevanceRequest) -> Response:
+    async def relevance(request: Request, body: RelevanceRequest) -> Response:
         """IoU and nn-IoU of two concept sets, with the witnesses of each near concept."""
         return await responder.answer(
             request,
             "set_relevance",
-            lambda context: core.set_relevance(question.a, question.b, **question.rule, context=context),
+            lambda context: core.set_relevance(body.a, body.b, **body.rule, context=context),
             lambda answer: answer_fields.relevance_fields(answer.value),
-            size=len(question.a) + len(question.b),
+            size=len(body.a) + len(body.b),
         )
 
     @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
-    async def relevances(request: Request, question: RelevancesRequest) -> Response:
+    async def relevances(request: Request, body: RelevancesRequest) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
         return await responder.answer(
             request,
             "relevances",
-            lambda context: core.relevances(question.query, question.corpus, **question.rule, context=context),
+            lambda context: core.relevances(body.query, body.corpus, **body.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
-            size=len(question.corpus),
+            size=len(body.corpus),
         )
 
     @router.get("/search", response_model=response_models.SearchBody, tags=["concepts"])
@@ -259,28 +259,28 @@ def routes(responder: Responder) -> APIRouter:
         )
 
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
-    async def concepts(request: Request, question: ConceptsRequest) -> Response:
+    async def concepts(request: Request, body: ConceptsRequest) -> Response:
         """Concepts as the release describes them."""
         return await responder.answer(
             request,
             "get_concept",
-            lambda context: core.concepts(question.cuis, names_only=question.names_only, context=context),
+            lambda context: core.concepts(body.cuis, names_only=body.names_only, context=context),
             lambda answer: {
                 "concepts": [answer_fields.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
             },
-            size=len(question.cuis),
+            size=len(body.cuis),
         )
 
     @router.post("/resolutions", response_model=response_models.ResolutionsBody, tags=["concepts"])
-    async def resolutions(request: Request, question: ResolutionsRequest) -> Response:
+    async def resolutions(request: Request, body: ResolutionsRequest) -> Response:
         """Resolution of each identifier. Never fails because of one."""
         return await responder.answer(
             request,
             "resolve",
-            lambda context: core.resolve(question.cuis, context=context),
+            lambda context: core.resolve(body.cuis, context=context),
             lambda answer: {"resolutions": [answer_fields.resolution_fields(found) for found in answer.value]},
-            size=len(question.cuis),
+            size=len(body.cuis),
         )
 
     @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
@@ -368,7 +368,7 @@ async def _written(
 async def _streamed_answer(responder: Responder, request: Request, line: bytes, number: int) -> bytes:
     core = responder.core
     try:
-        question = StreamedRequest.model_validate_json(line)
+        batch = StreamedRequest.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(
@@ -378,14 +378,14 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
             found=repr(first.get("input"))[:100],
             expected=first["msg"],
         ) from None
-    size = len(question.pairs)
+    size = len(batch.pairs)
 
     def work(context: RequestContext) -> bytes:
         answer = context.answer = core.distances(
-            question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
+            batch.pairs, direction=batch.direction, max_hops=batch.max_hops, context=context
         )
         return (
-            response_models.written(answer, {"sequence": question.sequence, **response_models.distances_fields(answer)})
+            response_models.written(answer, {"sequence": batch.sequence, **response_models.distances_fields(answer)})
             + b"\n"
         )
 

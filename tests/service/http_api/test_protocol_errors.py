@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
@@ -230,7 +231,13 @@ def test_an_answer_begins_within_a_second_where_no_line_comes(guarded: tuple[Run
 
 def test_uvicorn_has_the_private_attributes_that_the_protocol_uses() -> None:
     config = uvicorn.Config(FastAPI(), http="httptools", ws="none", lifespan="off", log_config=None)
-    protocol = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
+
+    async def uvicorns_own() -> HttpToolsProtocol:
+        own = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
+        own.on_message_begin()
+        return own
+
+    protocol = asyncio.run(uvicorns_own())
     for name in ("loop", "parser", "flow", "transport", "client", "scope", "headers", "url", "cycle", "server_state"):
         assert hasattr(protocol, name), name
     for name in ("_unset_keepalive_if_required", "on_response_complete", "pause_writing", "resume_writing"):
