@@ -25,7 +25,7 @@ __all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma"]
 _EXPECTED = "the image and its code, separated by a comma, a tab or a space"
 _SHOWN = 5
 _POSITIONS = re.compile(r"[0-9a-z*]+")
-_NOT_A_NAME = re.compile(r"[0-9*]")  # what every code holds, and no name of a column
+_NOT_A_NAME = re.compile(r"[0-9*]")  # in every code, and in no name of a column
 _FOUR_AXES = re.compile(r"[0-9a-z*]{4}(-[0-9a-z*]{3}){3}")  # of IRMA: technique, direction, anatomy, system
 
 
@@ -131,7 +131,7 @@ def _axes(text: str, shape: Sequence[int], path: str, line: int, column: int | N
 def read_code_book(texts: Iterable[str], name: str) -> list[tuple[str, ...]]:
     """For each axis all its codes, from the lines of a file: one code in each.
 
-    Text behind a code, such as its meaning, is not used.
+    Text after a code, such as its meaning, is ignored.
 
     Raises:
         InputError: the file is empty, or a code is malformed, or has other axes than the first one.

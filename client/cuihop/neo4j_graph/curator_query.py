@@ -148,7 +148,7 @@ def check_plan(summary: neo4j.ResultSummary) -> None:
         summary: of the query after ``EXPLAIN``.
 
     Raises:
-        InputError: it would write, load a file, look at the server, or call a procedure that is not allowed.
+        InputError: it would write, load a file, inspect the server, or call a procedure that is not allowed.
     """
     if summary.plan is None:
         raise InputError("the query has no plan", expected="one statement that reads, without EXPLAIN or PROFILE")

@@ -1,7 +1,7 @@
 """Every Cypher text of this package. Values are parameters; no user input becomes part of a text.
 
 Cypher takes no parameter for the bound of a path. Texts that need one are built here, once, for a ladder of fixed
-bounds: `rung` gives the next bound, and the caller leaves out what lies beyond its own.
+bounds: `rung` gives the next bound, and the caller discards results beyond its own.
 """
 
 from __future__ import annotations

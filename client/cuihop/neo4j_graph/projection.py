@@ -35,7 +35,7 @@ def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
     """The sections of a stored release, checked against its stored digest.
 
     Raises:
-        ReleaseMismatch: no such release, not complete, or what was read has another digest.
+        ReleaseMismatch: no such release, not complete, or another digest after reading.
     """
     row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
     if row is None or row["release"]["state"] != "complete":

@@ -33,7 +33,7 @@ ALLOWED_PROCEDURES = frozenset(
         "db.schema.visualization",
     }
 )
-"""Procedures that only look at the graph. Others could write, read files, or reach other machines."""
+"""Procedures that only read the graph. Others could write, read files, or reach other machines."""
 
 # Planning takes time and stack of the server before any transaction can be ended. Measured with 5.26: 320 nested
 # brackets or 400 NOT overflow the stack of the thread, which then never answers; XOR doubles the work with each one
@@ -101,7 +101,7 @@ def check_text(text: str, parameters: Mapping[str, Any] | None = None) -> None:
         parameters: values for its ``$names``.
 
     Raises:
-        InputError: it would write, load a file, leave the database, look at the server, call a procedure or function
+        InputError: it would write, load a file, leave the database, inspect the server, call a procedure or function
             that is not allowed, or match a regular expression that may never end; with line and column.
         LimitExceeded: it is longer or deeper than `LONGEST`, `LARGEST_EXPRESSION`, `DEEPEST_SUBQUERY`, `MOST_XOR`.
     """

@@ -37,7 +37,7 @@ class StoredRelease:
 
     Attributes:
         number: its own in this database, in the order of loading.
-        release: what it holds.
+        release: its description.
         state: ``loading`` (a load is at work or was interrupted), ``complete``, or ``removing``.
         active: true for the release that readers get.
         loaded: the share of its concepts and edges that is stored, 0 to 1.
@@ -97,7 +97,7 @@ def switch_to(connection: Neo4jConnection, number: int, *, most_at_once: int = C
 
     Raises:
         InputError: there is no such release.
-        ReleaseMismatch: it is not complete, or somebody else switches to another one meanwhile.
+        ReleaseMismatch: it is not complete, or readers are switched to another one meanwhile.
     """
     if stored_release(connection, number).state != "complete":
         raise ReleaseMismatch(f"release {number} is not complete; load it again, and the load goes on where it stopped")

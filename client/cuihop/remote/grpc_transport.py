@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path as FilePath
-from typing import TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import grpc
 import numpy as np
@@ -68,7 +68,10 @@ _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "up": messages.DIRECTION_UP,
     "down": messages.DIRECTION_DOWN,
 }
-_RELATIONS = {messages.RELATION_PARENT: "parent", messages.RELATION_CHILD: "child"}
+_RELATIONS: dict[messages.Relation.ValueType, Literal["parent", "child"]] = {
+    messages.RELATION_PARENT: "parent",
+    messages.RELATION_CHILD: "child",
+}
 _STATUSES = {
     messages.RESOLUTION_STATUS_CURRENT: "current",
     messages.RESOLUTION_STATUS_MERGED: "merged",
@@ -153,10 +156,7 @@ class GrpcTransport:
         def parse(reply: messages.PathResponse) -> Response[Path | None]:
             merged, path = dict(reply.merged), None
             if reply.HasField("path"):
-                steps = tuple(
-                    Step(step.cui, "parent" if _RELATIONS[step.relation] == "parent" else "child", tuple(step.sabs))
-                    for step in reply.path.steps
-                )
+                steps = tuple(Step(s.cui, _RELATIONS[s.relation], tuple(s.sabs)) for s in reply.path.steps)
                 path = Path(reply.path.start, steps, direction, merged)
             return Response(path, reply.provenance.release_digest, merged)
 

@@ -9,7 +9,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 import urllib3
@@ -26,6 +26,7 @@ from cuihop.remote.transport import CentreNeighbours, PairBlock, PairDistances, 
 __all__ = ["HttpTransport"]
 
 T = TypeVar("T")
+_Parser: TypeAlias = Callable[[json_responses.Body], Response[T]]
 
 _LARGEST_RESPONSE = 1 << 30  # bytes, decompressed
 _PART = 1 << 18
@@ -114,33 +115,14 @@ class HttpTransport:
 
     # Calls
 
-    def _get(
-        self,
-        route: str,
-        fields: Mapping[str, object],
-        request: Request,
-        parse: Callable[[json_responses.Body], Response[T]],
-    ) -> Response[T]:
+    def _get(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
         query = urlencode({name: value for name, value in fields.items() if value is not None})
         return self._send("GET", f"{route}?{query}" if query else route, None, request, parse)
 
-    def _post(
-        self,
-        route: str,
-        fields: Mapping[str, object],
-        request: Request,
-        parse: Callable[[json_responses.Body], Response[T]],
-    ) -> Response[T]:
+    def _post(self, route: str, fields: Mapping[str, object], request: Request, parse: _Parser[T]) -> Response[T]:
         return self._send("POST", route, json.dumps(fields, separators=(",", ":")).encode(), request, parse)
 
-    def _send(
-        self,
-        method: str,
-        route: str,
-        body: bytes | None,
-        request: Request,
-        parse: Callable[[json_responses.Body], Response[T]],
-    ) -> Response[T]:
+    def _send(self, method: str, route: str, body: bytes | None, request: Request, parse: _Parser[T]) -> Response[T]:
         """The parsed response of a route."""
         address, url, suffix = self._settings.address, self._settings.path + _BASE + route, _suffix(request)
         headers = request.headers(self._settings.key) | {"accept": "application/json, application/problem+json"}

@@ -89,7 +89,7 @@ class RemoteSettings:
 
         ``CUIHOP_API_KEY``, or ``CUIHOP_API_KEY_FILE`` (a file that holds nothing else); ``CUIHOP_CA_FILE``;
         ``CUIHOP_CLIENT_CERT`` and ``CUIHOP_CLIENT_KEY``; ``CUIHOP_INSECURE_KEY=1``; in seconds
-        ``CUIHOP_CONNECT_TIMEOUT``, ``CUIHOP_TIMEOUT`` and ``CUIHOP_RETRY_TIME``. What is empty counts as not set.
+        ``CUIHOP_CONNECT_TIMEOUT``, ``CUIHOP_TIMEOUT`` and ``CUIHOP_RETRY_TIME``. An empty variable counts as not set.
 
         Args:
             address: see `RemoteSettings`.
