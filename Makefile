@@ -1,6 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run every test
-# make check   lint, formatting, types, import rules
+# make check   lint, formatting, types, import rules, plain language
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
 # make docs     the documentation as web pages, in build/docs; works without a network
@@ -35,6 +35,7 @@ check: $(READY)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m cuihop_tools.plain_language client service graph_loader tools docs README.md CONTRIBUTING.md
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY))

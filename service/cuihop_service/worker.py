@@ -21,8 +21,6 @@ from starlette.routing import BaseRoute
 from cuihop.addresses import is_neo4j_address
 from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
-from cuihop.neo4j_graph.connection import Neo4jSettings
-from cuihop.neo4j_graph.login import share_refusals
 from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
@@ -32,7 +30,6 @@ from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
-from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
@@ -87,7 +84,10 @@ async def _answer(
     on_ready: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
-    if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder and is_neo4j_address(settings.store):  # the folder of the metrics is the one that all workers have
+        from cuihop.neo4j_graph.login import share_refusals
+
         share_refusals(Path(folder))
     holder = GraphHolder()
     counts = PairCounts()
@@ -227,6 +227,9 @@ def curators_routes(settings: ServiceSettings, core: ConceptService, admission: 
         raise InputError(
             "curators' Cypher needs a way to know curators", column="cypher", expected="keys, tokens or certificates"
         )
+    from cuihop.neo4j_graph.connection import Neo4jSettings  # with the driver, which takes half a second
+    from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
+
     guard = settings.guard
     return cypher_routes(
         Responder(core, admission),
