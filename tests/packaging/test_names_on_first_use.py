@@ -56,3 +56,13 @@ def test_a_distance_imports_nothing_that_evaluates(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_service_on_a_snapshot_imports_no_database_driver() -> None:
+    program = (
+        "import sys, cuihop_service.worker\n"
+        "heavy = ('neo4j', 'pandas', 'pyarrow', 'matplotlib')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
