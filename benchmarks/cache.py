@@ -24,8 +24,8 @@ import numpy as np
 import redis
 
 from cuihop import SnapshotGraph
-from cuihop_service.cache import CachedGraph, SharedPairs
-from cuihop_service.cache.local_cache import PairMemory
+from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache.local_cache import LocalCache
 from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of, require, resident_megabytes
 
@@ -66,8 +66,8 @@ def micros(call: Callable[[], object], count: int, repeats: int = 5) -> float:
 def memory_of_an_entry() -> float:
     """Bytes, measured at the process while its heap is fresh; with the key, and after twice as many were evicted."""
     before = resident_megabytes()
-    memory = PairMemory(FILLED)
-    memory.keep((f"C{i:07d}|C{i * 7 % 9_999_991:07d}", i % 12) for i in range(3 * FILLED))
+    memory = LocalCache(FILLED)
+    memory.store((f"C{i:07d}|C{i * 7 % 9_999_991:07d}", i % 12) for i in range(3 * FILLED))
     return (resident_megabytes() - before) * 1e6 / len(memory)
 
 
@@ -160,7 +160,7 @@ def through_redis(
     graph: SnapshotGraph, pairs: Pairs, address: str, place: str, row: Callable[[str, float, str], None]
 ) -> None:
     """What the shared level takes."""
-    shared = SharedPairs(address, timeout=1.0)
+    shared = RedisCache(address, timeout=1.0)
     client = redis.Redis.from_url(address)
     unit = "µs a pair"
     same = CachedGraph(graph, shared=shared).distances(pairs) == graph.distances(pairs)
@@ -173,23 +173,23 @@ def through_redis(
         unit,
     )
     answers = {f"{a}|{b}" if a <= b else f"{b}|{a}": 5 for a, b in pairs}
-    row(f"Redis by {place}, writing a batch of 1,000", micros(lambda: shared.keep("f" * 64, answers), BATCH), unit)
-    expiring = SharedPairs(address, timeout=1.0, lifetime=3600)
+    row(f"Redis by {place}, writing a batch of 1,000", micros(lambda: shared.store("f" * 64, answers), BATCH), unit)
+    expiring = RedisCache(address, timeout=1.0, lifetime=3600)
     row(
         f"Redis by {place}, the same with a lifetime",
-        micros(lambda: expiring.keep("f" * 64, answers), BATCH),
+        micros(lambda: expiring.store("f" * 64, answers), BATCH),
         unit,
     )
     client.flushall()
     before = client.info("memory")["used_memory"]
     for first in range(0, FILLED, BATCH):
-        shared.keep("f" * 64, {f"C{i:07d}|C{i * 7 % 9_999_991:07d}": 5 for i in range(first, first + BATCH)})
+        shared.store("f" * 64, {f"C{i:07d}|C{i * 7 % 9_999_991:07d}": 5 for i in range(first, first + BATCH)})
     row(f"memory of an entry in Redis ({place})", (client.info("memory")["used_memory"] - before) / FILLED, "bytes")
     require(not shared.statistics.errors, "Redis answered throughout")
     shared.close()
     expiring.close()
     client.close()
-    gone = SharedPairs("redis://127.0.0.1:1", timeout=1.0)
+    gone = RedisCache("redis://127.0.0.1:1", timeout=1.0)
     gone.entries("f" * 64, ["C1|C2"])  # fails, and opens the breaker
     row(
         "Redis that is down, one look",

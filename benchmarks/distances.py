@@ -22,8 +22,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuihop import SnapshotGraph
+from cuihop.snapshot.distance_engines import LANDMARKS
 from cuihop.snapshot.index_builder import build_index, check_index
-from cuihop.snapshot.landmarks import LANDMARKS
 from cuihop.snapshot.writer import GraphTables, sections_of
 from distance_peers import PEERS, measured_alone
 from made_hierarchy import edges_of, made_hierarchy, shape

@@ -38,8 +38,10 @@ import numpy.typing as npt
 from cuihop import SnapshotGraph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.resources.cores import cores
+from cuihop.resources.resources import Resources
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
@@ -84,22 +86,24 @@ def random_lists(images: Mapping[str, frozenset[str]]) -> Ranking:
     names, total = tuple(images), len(images)
     steps = np.random.default_rng(1).integers(1, total // DEPTH, (total, DEPTH)).cumsum(axis=1)
     rows = (np.arange(total)[:, np.newaxis] + steps) % total
-    return Ranking.made(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
+    return Ranking.from_lists(rows.astype(np.int32).ravel(), np.full(total, DEPTH), names, names, "random")
 
 
 def by_cuihop(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int, threads: int) -> Float64:
     """Shape (queries, cut-offs)."""
     measures = f"nn-CUI@{','.join(map(str, CUT_OFFS))}"
-    options: dict[str, Any] = {"measures": measures, "n": hops, "lam": LAM, "unknown": "isolated", "threads": threads}
-    values: Float64 = evaluate(images, random_lists(images), graph, **options).values
-    return values
+    nearness = Nearness(hops, LAM, unknown="isolated")
+    found = evaluate(
+        images, random_lists(images), graph, measures=measures, nearness=nearness, resources=Resources(threads)
+    )
+    return found.values
 
 
 def neighbourhoods(images: Mapping[str, frozenset[str]], graph: SnapshotGraph, hops: int) -> dict[str, set[str]]:
     """Concept → concepts within n hops that occur, itself included."""
     concepts = sorted(set().union(*images.values()))
     near = {concept: {concept} for concept in concepts}
-    known = [answer.asked for answer in graph.resolve(concepts) if answer.cui]
+    known = [answer.requested for answer in graph.resolve(concepts) if answer.cui]
     pack = graph.pack(known, hops=hops)
     for row, concept in enumerate(known):
         near[concept].update(known[place] for place in pack.indices[pack.indptr[row] : pack.indptr[row + 1]].tolist())

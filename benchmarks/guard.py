@@ -20,7 +20,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.callers import Rate
 from cuihop_service.guard.api_keys import new_key
 from cuihop_service.guard.audit import AuditLog
@@ -70,12 +70,14 @@ def main() -> None:
             return ConfiguredGuard(KeyFile(folder / "keys.json"), tokens, rates=rates)
 
         usual = guard()
-        by_key = Asked("distance", "http", credentials=f"Bearer {pairs[KEYS // 2][0]}", peer="10.0.0.1")
-        by_token = Asked("distance", "http", credentials=f"Bearer {token(rsa_key, 'RS256', 'rsa')}", peer="10.0.0.1")
+        by_key = RequestInfo("distance", "http", credentials=f"Bearer {pairs[KEYS // 2][0]}", peer="10.0.0.1")
+        by_token = RequestInfo(
+            "distance", "http", credentials=f"Bearer {token(rsa_key, 'RS256', 'rsa')}", peer="10.0.0.1"
+        )
         caller = usual.caller(by_key)
         usual.caller(by_token)
         audit = AuditLog(str(folder / "audit.jsonl"))
-        finished = Finished(by_key, None, 0.001, "OK", "index", "0" * 64)
+        finished = RequestOutcome(by_key, None, 0.001, "OK", "index", "0" * 64)
         told = {
             "a key": best(lambda: usual.caller(by_key), calls),
             "a token that was verified before": best(lambda: usual.caller(by_token), calls),

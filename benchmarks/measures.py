@@ -35,8 +35,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import Ranking, SnapshotGraph, evaluate
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
+from cuihop.resources.resources import Resources
 from cuihop.study.paper_algorithms import gain
 from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
@@ -96,7 +99,9 @@ def cost_of_a_query(data: Path, scale: str, most: int | None, results: Measureme
 
 def by_cuihop(images: Images, ranking: Ranking, graph: SnapshotGraph, measure: str) -> tuple[Float64, float]:
     """The values of all queries, and seconds for all."""
-    options: dict[str, Any] = {"measures": measure, "n": 1, "lam": LAM, "unknown": "isolated", "threads": 1}
+    options: dict[str, Any] = {
+        "measures": measure, "nearness": Nearness(1, LAM, unknown="isolated"), "resources": Resources(1),
+    }  # fmt: skip
     values: Float64 = evaluate(images, ranking, graph, **options).values[:, 0]
     return values, timed(lambda: evaluate(images, ranking, graph, **options))
 
@@ -133,11 +138,11 @@ def by_formula(grades: Grades, scores: Scores) -> Float64:
 
 
 def _cuihop(grades: Grades, scores: Scores) -> Callable[[], Any]:
-    from cuihop.evaluation.judged import evaluate_judged
+    from cuihop.evaluation.evaluate import evaluate
 
-    qrels = Qrels.of(grades)
+    qrels = Judgements.of(grades)
     ranking = scored_ranking(scores, qrels=grades)
-    return lambda: evaluate_judged(ranking, [f"nDCG@{k}" for k in CUT_OFFS], qrels=qrels).values
+    return lambda: evaluate(Dataset(qrels=qrels), ranking, measures=[f"nDCG@{k}" for k in CUT_OFFS]).values
 
 
 def _pytrec_eval(grades: Grades, scores: Scores) -> Callable[[], Any]:

@@ -24,9 +24,11 @@ from cuihop import SnapshotGraph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.baselines import random_ranking, top_k
 from cuihop.resources.cores import cores
+from cuihop.resources.resources import Resources
 from cuihop_loader import load
 from measurement import Measurement, arguments_of, peak_megabytes, require
 
@@ -92,14 +94,14 @@ def main() -> None:
     images, seconds = timed(lambda: ImageConcepts.read(concepts))
     pairs = len(images) * (len(images) - 1)
     print(f"{seconds:7.2f} s  images read: {len(images):,} with {images.occurrences:,} concepts; {pairs:,} pairs")
-    asked: dict[str, Any] = {"n": arguments.hops, "unknown": "isolated"}
+    asked: dict[str, Any] = {"nearness": Nearness(arguments.hops, unknown="isolated")}
     print(f"{timed(lambda: compiled(graph, images, asked))[1]:7.2f} s  first job: compiled code made or loaded")
 
     measurement.add("graph loaded", "cuihop", loading, "s")
     results: dict[str, Evaluation] = {}
     for threads in sorted({1, cores()}):
         told = f"{threads} thread{'s' if threads > 1 else ''}"
-        options = {**asked, "threads": threads}
+        options = {**asked, "resources": Resources(threads)}
         for by in ("iou", "nn-iou", "random"):
             ranking, ranked = timed(partial(ranking_by, by, images, graph, options))
             result, evaluated = timed(

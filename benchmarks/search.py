@@ -31,8 +31,7 @@ import numpy as np
 from cuihop import ConceptGraph, SnapshotGraph
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index import NameIndex, name_index_sections
-from cuihop.snapshot.name_search import EveryName
+from cuihop.snapshot.name_index import EveryName, NameIndex, name_index_sections
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.writer import GraphTables, sections_of
 from measurement import Measurement, arguments_of

@@ -65,7 +65,7 @@ Load = Callable[[], Told]
 
 def service_application() -> Any:
     """The service's own HTTP application, for another server. Its graph is named by the environment."""
-    from cuihop_service.admission import Front
+    from cuihop_service.admission import Admission
     from cuihop_service.core import ConceptService
     from cuihop_service.graph_holder import GraphHolder, ServedGraph
     from cuihop_service.http_api.application import application
@@ -76,7 +76,7 @@ def service_application() -> Any:
     holder = GraphHolder()
     holder.serve(ServedGraph(graph.release, index=graph))
     limits = Limits()
-    return application(ConceptService(holder, limits), Front(limits))
+    return application(ConceptService(holder, limits), Admission(limits))
 
 
 # Servers

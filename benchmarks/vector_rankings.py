@@ -29,7 +29,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop import SnapshotGraph
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.collection.dataset import Dataset
+from cuihop.evaluation.evaluate import evaluate
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, top_k
@@ -149,20 +151,20 @@ def job(arguments: argparse.Namespace) -> None:
         graph = SnapshotGraph.open(folder / "graph.cuihop")
         collection = images_of(arguments.scales[0], arguments.data, images)
         few = dict(list(collection.items())[:200])
-        top_k(few, graph, 5, by=by, unknown="isolated")
+        top_k(few, graph, 5, by=by, nearness=Nearness(unknown="isolated"))
         before = time.perf_counter()
-        top_k(collection, graph, k, by=by, unknown="isolated")
+        top_k(collection, graph, k, by=by, nearness=Nearness(unknown="isolated"))
     elif subject == "cuihop":
         np.save(folder / "few.npy", np.load(path, mmap_mode="r")[:300])
         read_ranking(folder / "few.npy", names[:300], depth=5, similarity=similarity)
         labels = {"cluster": {name: str(number % 100) for number, name in enumerate(names)}}
         made = read_ranking_in_blocks(folder / "few.npy", names[:300], similarity=similarity)
         some = {"cluster": dict(list(labels["cluster"].items())[:300])}
-        evaluate_judged(made, "AP(cluster)", labels=some)
+        evaluate(Dataset(labels=some), made, measures="AP(cluster)")
         before = time.perf_counter()
         if k == WHOLE:
             made = read_ranking_in_blocks(path, names, similarity=similarity)
-            evaluate_judged(made, "AP(cluster)", labels=labels)
+            evaluate(Dataset(labels=labels), made, measures="AP(cluster)")
         else:
             ranking = read_ranking(path, names, depth=k, similarity=similarity)
             rows = ranking.top(k, np.arange(min(PART, images))).astype(np.int64)

@@ -15,7 +15,7 @@ _REFUSALS = (b"Neo.ClientError.Security.Unauthorized", b"Neo.ClientError.Securit
 
 
 class BoltProxy:
-    """Where clients go, and what they were refused so far."""
+    """A proxy for clients, with its refusals so far."""
 
     def __init__(self, server: str) -> None:
         parts = urlsplit(server)

@@ -70,7 +70,7 @@ class Explorer:
         page.on("console", self._heard)
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # The browser itself tells of answers that are errors and of a service that is gone: tested on purpose.
+        # The browser itself logs answers that are errors, and a service that is gone: tested on purpose.
         if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.faults.append(message.text)
 
@@ -80,7 +80,7 @@ class Explorer:
         self.page.goto(self.base + address)
 
     def go(self, address: str) -> None:
-        """Show what an address names, as by a link within the page. What was shown before is gone then."""
+        """Navigate to an address, as by a link within the page, away from the view before."""
         self.page.evaluate(_GO, address)
 
     def __getitem__(self, selector: str) -> Locator:
@@ -102,7 +102,7 @@ class Explorer:
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
 
     def saved(self, button: str, folder: Path) -> bytes:
-        """What a button under "Save as" gives."""
+        """The file of a button under "Save as"."""
         with self.page.expect_download() as download:
             self.page.get_by_role("group", name="Save").get_by_role("button", name=button, exact=True).click()
         file = folder / download.value.suggested_filename
@@ -110,7 +110,7 @@ class Explorer:
         return file.read_bytes()
 
     def check(self) -> None:
-        """Nothing was said on the console, nothing was kept from running by the content security policy."""
+        """Assert an empty console, and no script blocked by the content security policy."""
         assert self.faults == []
         assert self.page.evaluate("window.noticed ?? []") == []
 

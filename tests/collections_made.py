@@ -1,4 +1,4 @@
-"""Small collections of images over small graphs, made by Hypothesis; and where their distances come from."""
+"""Small collections of images over small graphs, drawn by Hypothesis, with their distances."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Case:
 
 def networkx_distance(nodes: list[str], edges: list[tuple[str, str]], direction: Direction) -> Distance:
     """Hops by NetworkX; a concept outside the graph is near nothing but itself."""
-    known = distances_by_networkx(edges, nodes, direction)
-    return lambda a, b: 0 if a == b else known.get(a, {}).get(b)
+    hops = distances_by_networkx(edges, nodes, direction)
+    return lambda a, b: 0 if a == b else hops.get(a, {}).get(b)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What every `ConceptGraph` must do, as a class of tests that each adapter's test module subclasses.
+"""Contract of every `ConceptGraph`, as a class of tests that each adapter's test module subclasses.
 
 An adapter says how it serves the content of a snapshot; everything else is the same for all. Oracles are NetworkX,
 distances published by others, and graphs that can be checked by eye.
@@ -60,7 +60,7 @@ class ConceptGraphContract:
     @pytest.fixture(scope="class")
     @classmethod
     def adapt(cls) -> Adapt:
-        """How the adapter serves the content of a snapshot."""
+        """The adapter for the content of a snapshot."""
         raise NotImplementedError
 
     @pytest.fixture(scope="class")
@@ -182,9 +182,9 @@ class ConceptGraphContract:
             example.distance("C0006121", cui)
 
     def test_resolutions(self, example: ConceptGraph) -> None:
-        asked = ["C0006121", "C9000901", "C9000902", "C9000903", "C9000906", UNKNOWN, "x"]
-        answers = example.resolve(asked)
-        assert [r.asked for r in answers] == asked
+        requested = ["C0006121", "C9000901", "C9000902", "C9000903", "C9000906", UNKNOWN, "x"]
+        answers = example.resolve(requested)
+        assert [r.requested for r in answers] == requested
         assert [r.status for r in answers] == [
             "current", "merged", "retired", "retired", "unknown", "unknown", "invalid",
         ]  # fmt: skip
@@ -208,8 +208,8 @@ class ConceptGraphContract:
             assert path.cuis == (a, "C9000012", b)
 
     def test_a_cycle_of_two_is_told_as_parent_unless_only_down_is_allowed(self, example: ConceptGraph) -> None:
-        told = [example.path("C9000001", "C9000002", direction=direction) for direction in DIRECTIONS]
-        assert [path.steps[0].relation for path in told if path is not None] == ["parent", "parent", "child"]
+        found = [example.path("C9000001", "C9000002", direction=direction) for direction in DIRECTIONS]
+        assert [path.steps[0].relation for path in found if path is not None] == ["parent", "parent", "child"]
 
     def test_no_path(self, example: ConceptGraph) -> None:
         assert example.path("C0006121", "C0003483") is None
@@ -250,8 +250,8 @@ class ConceptGraphContract:
         assert [(n.cui, n.hops) for n in example.ancestors("C9000001")] == [("C9000002", 1)]
 
     def test_common_ancestors_are_nearest_first_and_a_concept_counts_as_its_own(self, example: ConceptGraph) -> None:
-        told = [(c.cui, c.hops_a, c.hops_b) for c in example.common_ancestors("C0042449", "C0003483")]
-        assert told == [("C0005847", 1, 2), ("C0007226", 2, 3)]
+        found = [(c.cui, c.hops_a, c.hops_b) for c in example.common_ancestors("C0042449", "C0003483")]
+        assert found == [("C0005847", 1, 2), ("C0007226", 2, 3)]
         assert example.common_ancestors("C0003483", "C0005847")[0].cui == "C0005847"
         assert example.common_ancestors("C0003483", "C0006121") == []
 
@@ -315,9 +315,9 @@ class ConceptGraphContract:
 
     def test_a_concept_tells_the_vocabularies_of_its_edges(self, adapt: Adapt) -> None:
         with adapt(asserted_graph()) as graph:
-            told = graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])
+            found = graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])
         msh, others = ("MSH",), ("NCI", "SNOMEDCT_US")
-        assert [concept.sabs for concept in told] == [msh, (*msh, *others), others, ()]
+        assert [concept.sabs for concept in found] == [msh, (*msh, *others), others, ()]
 
     def test_search_finds_identifiers_retired_ones_too(self, example: ConceptGraph) -> None:
         assert [hit.cui for hit in example.search("C0006121")] == ["C0006121"]

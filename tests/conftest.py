@@ -1,4 +1,4 @@
-"""What holds for every test: shared test classes explain their assertions, and CI accepts no skipped test."""
+"""Rules for every test: shared test classes explain their assertions, and CI accepts no skipped test."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop_service.addresses import listening_socket
-from cuihop_service.admission import Front, Guard, Observer
+from cuihop_service.admission import Admission, Guard, Observer
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
@@ -25,12 +25,12 @@ from cuihop_service.servers import Servers
 
 @dataclass
 class RunningService:
-    """Where the service answers, and its parts for a look inside."""
+    """Addresses of the service, and its parts for inspection."""
 
     http_port: int
     grpc_port: int
     core: ConceptService
-    front: Front
+    admission: Admission
     holder: GraphHolder
 
     @property
@@ -52,7 +52,7 @@ def running_service(
     names: bool = True,
     tls: TlsFiles | None = None,
     address_limits: AddressLimits | None = None,
-    routes: Callable[[ConceptService, Front], Sequence[BaseRoute]] | None = None,
+    routes: Callable[[ConceptService, Admission], Sequence[BaseRoute]] | None = None,
     **options: Any,
 ) -> Iterator[RunningService]:
     """Both servers over a graph, until the block ends."""
@@ -61,30 +61,30 @@ def running_service(
     if isinstance(served, SnapshotGraph):
         served = ServedGraph(served.release, index=served)
     holder.serve(served)
-    holder.settle("ready")
+    holder.set_state("ready")
     core = ConceptService(holder, limits, names=names)
     http = listening_socket("127.0.0.1", 0)
     loop = uvloop.new_event_loop()  # as in the program
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
-    async def begin() -> tuple[Front, Servers]:
-        front = Front(limits, guard, observer)
+    async def begin() -> tuple[Admission, Servers]:
+        admission = Admission(limits, guard, observer)
         if routes is not None:
-            options["more_routes"] = routes(core, front)
+            options["more_routes"] = routes(core, admission)
         servers = Servers(
-            core, front, http=http, grpc_address=("127.0.0.1", 0), tls=tls, limits=address_limits, **options
+            core, admission, http=http, grpc_address=("127.0.0.1", 0), tls=tls, limits=address_limits, **options
         )
         await servers.start()
-        return front, servers
+        return admission, servers
 
-    front, servers = asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
+    admission, servers = asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
     try:
-        yield RunningService(http.getsockname()[1], servers.grpc_port, core, front, holder)
+        yield RunningService(http.getsockname()[1], servers.grpc_port, core, admission, holder)
     finally:
         asyncio.run_coroutine_threadsafe(servers.stop(5), loop).result(30)
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(30)  # failed handshakes close their sockets
-        front.close()
+        admission.close()
         holder.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)

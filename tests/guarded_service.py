@@ -1,4 +1,4 @@
-"""What the tests of the guard share: a service with keys, and plain clients of both transports."""
+"""Common parts of the guard's tests: a service with keys, and plain clients of both transports."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ A, B = "C0006121", "C0018670"
 
 
 def new_key_in(file: Path, name: str, *scopes: str, rate: Rate | None = None, days: float | None = None) -> str:
-    """A new key, kept in the file."""
-    text, kept = new_key(name, scopes or ("read",), now=datetime.now(UTC), days=days, rate=rate)
+    """A new key, stored in the file."""
+    text, stored = new_key(name, scopes or ("read",), now=datetime.now(UTC), days=days, rate=rate)
     with changed_keys(file) as keys:
-        keys.append(kept)
+        keys.append(stored)
     return text
 
 
@@ -68,8 +68,8 @@ def http(
 def stub(service: Any, credentials: grpc.ChannelCredentials | None = None) -> Iterator[pb_grpc.ConceptGraphServiceStub]:
     """The contract's client."""
     address = f"localhost:{service.grpc_port}"
-    made = grpc.insecure_channel(address) if credentials is None else grpc.secure_channel(address, credentials)
-    with made as channel:
+    opened = grpc.insecure_channel(address) if credentials is None else grpc.secure_channel(address, credentials)
+    with opened as channel:
         yield pb_grpc.ConceptGraphServiceStub(channel)
 
 
@@ -99,7 +99,7 @@ DISTANCE = pb.DistanceRequest(a=A, b=B)
 
 
 def raw(service: Any, sent: bytes, *, seconds: float = 20.0, context: ssl.SSLContext | None = None) -> bytes:
-    """What comes back on a plain connection, until it ends."""
+    """Bytes received on a plain connection, until it ends."""
     with socket.create_connection(("127.0.0.1", service.http_port), timeout=seconds) as plain:
         connection = plain if context is None else context.wrap_socket(plain, server_hostname="localhost")
         connection.sendall(sent)

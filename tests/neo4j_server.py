@@ -100,8 +100,8 @@ def open_release(*, next_one: bool = False) -> SnapshotGraph:
     if not next_one:
         return SnapshotGraph(load(files, LoadOptions(release="rrf_open")).sections)
     with TemporaryDirectory() as folder:
-        kept = {file.name.partition(".")[0]: [row for row in rows(file) if MERGED not in row] for file in files}
-        lines = {role: ["|".join(row) for row in table] for role, table in kept.items()}
+        remaining = {file.name.partition(".")[0]: [row for row in rows(file) if MERGED not in row] for file in files}
+        lines = {role: ["|".join(row) for row in table] for role, table in remaining.items()}
         lines["MRREL"].append(isa("C0018787", NEW_AND_UNNAMED, sab="MSH"))
         lines["MRCUI"] = [retired(MERGED, "SY", SUCCESSOR)]
         return SnapshotGraph(load([written(Path(folder), lines)], LoadOptions(release="rrf_open, next")).sections)

@@ -15,7 +15,7 @@ __all__ = ["Done", "Run", "program"]
 
 @dataclass
 class Done:
-    """How the program ended, and what it printed."""
+    """Exit code and output of a program."""
 
     code: int
     out: str

@@ -36,10 +36,10 @@ class Program:
         return answer
 
     def ready_workers(self) -> int:
-        """How many workers have told that they are ready."""
+        """Number of workers that report to be ready."""
         pool = urllib3.PoolManager(retries=False, timeout=20)
-        told = pool.request("GET", f"http://{self.http}/metrics").data.decode()
-        found = re.search(r'^cuihop_workers\{state="ready"\} (\d+)', told, re.MULTILINE)
+        metrics = pool.request("GET", f"http://{self.http}/metrics").data.decode()
+        found = re.search(r'^cuihop_workers\{state="ready"\} (\d+)', metrics, re.MULTILINE)
         return 0 if found is None else int(found[1])
 
     def stop(self, number: int = signal.SIGTERM) -> int:

@@ -18,7 +18,7 @@ from cuihop.remote.statuses import status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 
 TIERS = {pb.TIER_CACHE: "cache", pb.TIER_INDEX: "index", pb.TIER_CYPHER: "cypher"}
 DIRECTIONS = {"any": pb.DIRECTION_ANY, "up": pb.DIRECTION_UP, "down": pb.DIRECTION_DOWN}
@@ -33,7 +33,7 @@ STATUSES = {
 
 
 class Refused(Exception):
-    """The service told an error."""
+    """The service answered with an error."""
 
     def __init__(self, reason: str, status: str, message: str, details: Mapping[str, Any]) -> None:
         super().__init__(f"{reason}: {message}")
@@ -94,9 +94,9 @@ class CoreAsker(Asker):
     def close(self) -> None:
         pass
 
-    def _told(self, make: Any, fields: Any) -> dict[str, Any]:
+    def _fields(self, make: Any, fields: Any) -> dict[str, Any]:
         try:
-            answer = make(Call())
+            answer = make(RequestContext())
         except CuihopError as error:
             status = status_of(error)
             details: dict[str, Any] = {}
@@ -110,16 +110,16 @@ class CoreAsker(Asker):
         return {**fields(answer.value), "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier}
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
+        return self._fields(
+            lambda context: self._core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda hops: {"hops": hops},
         )
 
     def distances(
         self, pairs: Sequence[tuple[str, str]], direction: str = "any", max_hops: int | None = None
     ) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.distances(pairs, direction=direction, max_hops=max_hops, call=call),
+        return self._fields(
+            lambda context: self._core.distances(pairs, direction=direction, max_hops=max_hops, context=context),
             lambda found: {"hops": found.to_list()},
         )
 
@@ -131,19 +131,23 @@ class CoreAsker(Asker):
             relations = [None, *(step.relation for step in path.steps)]
             return {"path": list(zip(path.cuis, names, relations, strict=True))}
 
-        return self._told(lambda call: self._core.path(a, b, direction=direction, max_hops=max_hops, call=call), fields)
+        return self._fields(
+            lambda context: self._core.path(a, b, direction=direction, max_hops=max_hops, context=context), fields
+        )
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
     ) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.neighbourhoods(cuis, hops=hops, direction=direction, limit=limit, call=call),
+        return self._fields(
+            lambda context: self._core.neighbourhoods(
+                cuis, hops=hops, direction=direction, limit=limit, context=context
+            ),
             lambda found: {"around": [(f.cui, [(n.cui, n.hops) for n in f], f.total) for f in found]},
         )
 
     def relevance(self, a: Sequence[str], b: Sequence[str], **rule: Any) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.set_relevance(a, b, call=call, **rule),
+        return self._fields(
+            lambda context: self._core.set_relevance(a, b, context=context, **rule),
             lambda o: {
                 "iou": o.iou,
                 "nn_iou": o.nn_iou,
@@ -155,34 +159,34 @@ class CoreAsker(Asker):
         )
 
     def relevances(self, query: Sequence[str], corpus: Sequence[Sequence[str]], **rule: Any) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.relevances(query, corpus, call=call, **rule),
+        return self._fields(
+            lambda context: self._core.relevances(query, corpus, context=context, **rule),
             lambda row: {"iou": list(row.iou), "nn_iou": list(row.nn_iou), "isolated": list(row.isolated)},
         )
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.search(text, limit=limit, call=call),
+        return self._fields(
+            lambda context: self._core.search(text, limit=limit, context=context),
             lambda hits: {"hits": [(h.cui, h.name, h.matched) for h in hits]},
         )
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.concepts(cuis, names_only=names_only, call=call),
+        return self._fields(
+            lambda context: self._core.concepts(cuis, names_only=names_only, context=context),
             lambda known: {
                 "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in known.concepts]
             },
         )
 
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.resolve(cuis, call=call),
+        return self._fields(
+            lambda context: self._core.resolve(cuis, context=context),
             lambda found: {"resolutions": [(r.asked, r.status, r.cui, list(r.candidates)) for r in found]},
         )
 
     def pack(self, cuis: Sequence[str], hops: int, direction: str = "any") -> dict[str, Any]:
-        return self._told(
-            lambda call: self._core.pack(cuis, hops=hops, direction=direction, call=call),
+        return self._fields(
+            lambda context: self._core.pack(cuis, hops=hops, direction=direction, context=context),
             lambda p: {"cuis": list(p.cuis), "lengths": (p.indptr[1:] - p.indptr[:-1]).tolist(),
                        "columns": p.indices.tolist(), "hops": p.hops.tolist()},
         )  # fmt: skip
@@ -206,7 +210,7 @@ class GrpcAsker(Asker):
             raise refusal(error) from None
 
     @staticmethod
-    def _told(answer: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    def _fields(answer: Any, fields: dict[str, Any]) -> dict[str, Any]:
         provenance = answer.provenance
         merged = dict(getattr(answer, "merged", {}))
         return {**fields, "merged": merged, "release": provenance.release_digest, "tier": TIERS[provenance.tier]}
@@ -221,34 +225,34 @@ class GrpcAsker(Asker):
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
         answer = self._call("Distance", pb.DistanceRequest(a=a, b=b, bounds=self._bounds(direction, max_hops)))
-        return self._told(answer, {"hops": answer.hops if answer.HasField("hops") else None})
+        return self._fields(answer, {"hops": answer.hops if answer.HasField("hops") else None})
 
     def distances(
         self, pairs: Sequence[tuple[str, str]], direction: str = "any", max_hops: int | None = None
     ) -> dict[str, Any]:
-        asked = [pb.ConceptPair(a=a, b=b) for a, b in pairs]
-        answer = self._call("Distances", pb.DistancesRequest(pairs=asked, bounds=self._bounds(direction, max_hops)))
+        requested = [pb.ConceptPair(a=a, b=b) for a, b in pairs]
+        answer = self._call("Distances", pb.DistancesRequest(pairs=requested, bounds=self._bounds(direction, max_hops)))
         hops: list[int | None] = list(answer.hops)
         for place in answer.unreached:
             hops[place] = None
-        return self._told(answer, {"hops": hops})
+        return self._fields(answer, {"hops": hops})
 
     def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
         answer = self._call("Path", pb.PathRequest(a=a, b=b, bounds=self._bounds(direction, max_hops)))
         if not answer.HasField("path"):
-            return self._told(answer, {"path": None})
+            return self._fields(answer, {"path": None})
         relations = {pb.RELATION_PARENT: "parent", pb.RELATION_CHILD: "child"}
         path = answer.path
-        told: list[Any] = [(path.start, path.start_name if path.HasField("start_name") else None, None)]
-        told += [(s.cui, s.name if s.HasField("name") else None, relations[s.relation]) for s in path.steps]
-        return self._told(answer, {"path": told})
+        concepts: list[Any] = [(path.start, path.start_name if path.HasField("start_name") else None, None)]
+        concepts += [(s.cui, s.name if s.HasField("name") else None, relations[s.relation]) for s in path.steps]
+        return self._fields(answer, {"path": concepts})
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
     ) -> dict[str, Any]:
         request = pb.NeighbourhoodRequest(cuis=cuis, hops=hops, direction=DIRECTIONS[direction], limit=limit)
         answer = self._call("Neighbourhood", request)
-        return self._told(
+        return self._fields(
             answer,
             {"around": [(f.cui, list(zip(f.neighbours, f.hops, strict=True)), f.total) for f in answer.neighbourhoods]},
         )
@@ -257,7 +261,7 @@ class GrpcAsker(Asker):
         request = pb.SetRelevanceRequest(a=pb.ConceptSet(cuis=a), b=pb.ConceptSet(cuis=b), rule=self._rule(**rule))
         answer = self._call("SetRelevance", request)
         sides = {pb.RelatedConcept.SIDE_A: "A", pb.RelatedConcept.SIDE_B: "B"}
-        return self._told(
+        return self._fields(
             answer,
             {
                 "iou": answer.iou,
@@ -278,19 +282,19 @@ class GrpcAsker(Asker):
             rule=self._rule(**rule),
         )
         answer = self._call("Relevances", request)
-        return self._told(
+        return self._fields(
             answer, {"iou": list(answer.iou), "nn_iou": list(answer.nn_iou), "isolated": list(answer.isolated)}
         )
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         answer = self._call("Search", pb.SearchRequest(text=text, limit=limit))
-        return self._told(
+        return self._fields(
             answer, {"hits": [(h.cui, h.name if h.HasField("name") else None, h.matched) for h in answer.hits]}
         )
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
         answer = self._call("GetConcept", pb.GetConceptRequest(cuis=cuis, names_only=names_only))
-        return self._told(
+        return self._fields(
             answer,
             {
                 "concepts": [
@@ -304,22 +308,22 @@ class GrpcAsker(Asker):
         answer = self._call("Resolve", pb.ResolveRequest(cuis=cuis))
         found = [
             (
-                r.asked,
+                r.requested,
                 STATUSES[r.status],
                 r.cui if r.HasField("cui") else None,
                 [(c.relation, c.cui) for c in r.candidates],
             )
             for r in answer.resolutions
         ]
-        told = self._told(answer, {"resolutions": found})
-        told["merged"] = {asked: cui for asked, status, cui, _ in found if status == "merged"}
-        return told
+        answer = self._fields(answer, {"resolutions": found})
+        answer["merged"] = {requested: cui for requested, status, cui, _ in found if status == "merged"}
+        return answer
 
     def pack(self, cuis: Sequence[str], hops: int, direction: str = "any") -> dict[str, Any]:
         request = pb.GetDistancePackRequest(cuis=cuis, hops=hops, direction=DIRECTIONS[direction])
         parts = self._call("GetDistancePack", request)
         first = parts[0]
-        told = self._told(
+        answer = self._fields(
             first,
             {
                 "cuis": list(first.cuis),
@@ -328,12 +332,12 @@ class GrpcAsker(Asker):
                 "hops": [h for part in parts for h in part.hops],
             },
         )
-        told["merged"] = {a: b for a, b in zip(cuis, first.cuis, strict=True) if a != b}
-        return told
+        answer["merged"] = {a: b for a, b in zip(cuis, first.cuis, strict=True) if a != b}
+        return answer
 
 
 def refusal(error: grpc.RpcError) -> Refused:
-    """What a status and its details tell."""
+    """Content of a status and its details."""
     call: Any = error
     reason, details = "", {}
     status = rpc_status.from_call(call)
@@ -377,85 +381,86 @@ class HttpAsker(Asker):
 
     @staticmethod
     def _read(response: urllib3.BaseHTTPResponse) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(response.data)
+        answer: dict[str, Any] = json.loads(response.data)
         if response.status != 200:
             assert response.headers["content-type"] == "application/problem+json"
-            assert told["status"] == response.status
+            assert answer["status"] == response.status
             details: dict[str, Any] = {}
-            if "faults" in told:
-                details["cuis"] = [fault["cui"] for fault in told["faults"]]
-            if "field" in told:
-                details["field"] = told["field"]
-            if "retry_after" in told:
-                details["retry_after"] = told["retry_after"]
-            raise Refused(told["reason"], str(response.status), told["detail"], details)
-        return told
+            if "faults" in answer:
+                details["cuis"] = [fault["cui"] for fault in answer["faults"]]
+            if "field" in answer:
+                details["field"] = answer["field"]
+            if "retry_after" in answer:
+                details["retry_after"] = answer["retry_after"]
+            raise Refused(answer["reason"], str(response.status), answer["detail"], details)
+        return answer
 
     @staticmethod
-    def _only(told: dict[str, Any], **fields: Any) -> dict[str, Any]:
-        return {**fields, **{name: told[name] for name in ("merged", "release", "tier")}}
+    def _only(answer: dict[str, Any], **fields: Any) -> dict[str, Any]:
+        return {**fields, **{name: answer[name] for name in ("merged", "release", "tier")}}
 
     def distance(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
-        told = self.get("/v1/distance", a=a, b=b, direction=direction, max_hops=max_hops)
-        return self._only(told, hops=told["hops"])
+        answer = self.get("/v1/distance", a=a, b=b, direction=direction, max_hops=max_hops)
+        return self._only(answer, hops=answer["hops"])
 
     def distances(
         self, pairs: Sequence[tuple[str, str]], direction: str = "any", max_hops: int | None = None
     ) -> dict[str, Any]:
-        told = self.post("/v1/distances", {"pairs": list(pairs), "direction": direction, "max_hops": max_hops})
-        return self._only(told, hops=told["hops"])
+        answer = self.post("/v1/distances", {"pairs": list(pairs), "direction": direction, "max_hops": max_hops})
+        return self._only(answer, hops=answer["hops"])
 
     def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
-        told = self.get("/v1/path", a=a, b=b, direction=direction, max_hops=max_hops)
-        path = told["path"]
-        return self._only(told, path=None if path is None else [(c["cui"], c["name"], c.get("relation")) for c in path])
+        answer = self.get("/v1/path", a=a, b=b, direction=direction, max_hops=max_hops)
+        path = answer["path"]
+        concepts = None if path is None else [(c["cui"], c["name"], c.get("relation")) for c in path]
+        return self._only(answer, path=concepts)
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
     ) -> dict[str, Any]:
         body = {"cuis": list(cuis), "hops": hops, "direction": direction, "limit": limit}
-        told = self.post("/v1/neighbourhoods", body)
+        answer = self.post("/v1/neighbourhoods", body)
         around = [
-            (f["cui"], [(n["cui"], n["hops"]) for n in f["neighbours"]], f["total"]) for f in told["neighbourhoods"]
+            (f["cui"], [(n["cui"], n["hops"]) for n in f["neighbours"]], f["total"]) for f in answer["neighbourhoods"]
         ]
-        return self._only(told, around=around)
+        return self._only(answer, around=around)
 
     @staticmethod
     def _rule(rule: dict[str, Any]) -> dict[str, Any]:
         return {"lambda" if name == "lam" else name: value for name, value in rule.items()}
 
     def relevance(self, a: Sequence[str], b: Sequence[str], **rule: Any) -> dict[str, Any]:
-        told = self.post("/v1/relevance", {"a": list(a), "b": list(b), **self._rule(rule)})
-        related = [(r["cui"], r["side"], [(w["cui"], w["hops"]) for w in r["witnesses"]]) for r in told["related"]]
-        fields = {name: told[name] for name in ("iou", "nn_iou", "shared", "union", "isolated")}
-        return self._only(told, related=related, **fields)
+        answer = self.post("/v1/relevance", {"a": list(a), "b": list(b), **self._rule(rule)})
+        related = [(r["cui"], r["side"], [(w["cui"], w["hops"]) for w in r["witnesses"]]) for r in answer["related"]]
+        fields = {name: answer[name] for name in ("iou", "nn_iou", "shared", "union", "isolated")}
+        return self._only(answer, related=related, **fields)
 
     def relevances(self, query: Sequence[str], corpus: Sequence[Sequence[str]], **rule: Any) -> dict[str, Any]:
         body = {"query": list(query), "corpus": [list(concepts) for concepts in corpus], **self._rule(rule)}
-        told = self.post("/v1/relevances", body)
-        return self._only(told, **{name: told[name] for name in ("iou", "nn_iou", "isolated")})
+        answer = self.post("/v1/relevances", body)
+        return self._only(answer, **{name: answer[name] for name in ("iou", "nn_iou", "isolated")})
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
-        told = self.get("/v1/search", text=text, limit=limit)
-        return self._only(told, hits=[(h["cui"], h["name"], h["matched"]) for h in told["hits"]])
+        answer = self.get("/v1/search", text=text, limit=limit)
+        return self._only(answer, hits=[(h["cui"], h["name"], h["matched"]) for h in answer["hits"]])
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
-        told = self.post("/v1/concepts", {"cuis": list(cuis), "names_only": names_only})
-        rows = [(c["cui"], c["name"], c["synonyms"], c["parents"], c["children"]) for c in told["concepts"]]
-        return self._only(told, concepts=rows)
+        answer = self.post("/v1/concepts", {"cuis": list(cuis), "names_only": names_only})
+        rows = [(c["cui"], c["name"], c["synonyms"], c["parents"], c["children"]) for c in answer["concepts"]]
+        return self._only(answer, concepts=rows)
 
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
-        told = self.post("/v1/resolutions", {"cuis": list(cuis)})
+        answer = self.post("/v1/resolutions", {"cuis": list(cuis)})
         rows = [
             (r["asked"], r["status"], r["cui"], [(c["relation"], c["cui"]) for c in r["candidates"]])
-            for r in told["resolutions"]
+            for r in answer["resolutions"]
         ]
-        return self._only(told, resolutions=rows)
+        return self._only(answer, resolutions=rows)
 
     def pack(self, cuis: Sequence[str], hops: int, direction: str = "any") -> dict[str, Any]:
-        told = self.post("/v1/pack", {"cuis": list(cuis), "hops": hops, "direction": direction})
-        lengths = [b - a for a, b in zip(told["indptr"][:-1], told["indptr"][1:], strict=True)]
-        return self._only(told, cuis=told["cuis"], lengths=lengths, columns=told["indices"], hops=told["hops"])
+        answer = self.post("/v1/pack", {"cuis": list(cuis), "hops": hops, "direction": direction})
+        lengths = [b - a for a, b in zip(answer["indptr"][:-1], answer["indptr"][1:], strict=True)]
+        return self._only(answer, cuis=answer["cuis"], lengths=lengths, columns=answer["indices"], hops=answer["hops"])
 
 
 ASKERS: dict[str, type[Asker]] = {"core": CoreAsker, "grpc": GrpcAsker, "http": HttpAsker}

@@ -46,9 +46,9 @@ def test_many_cuis_are_found_by_compiled_code_as_by_numpy(held: list[int], count
 
     table = IdentifierTable.packed(identifier_array([f"C{n:07d}" for n in sorted(held)]))
     draw = np.random.default_rng(seed)
-    asked = [*draw.choice(held, count).tolist(), *draw.integers(0, 9_999_999, count).tolist()]
+    requested = [*draw.choice(held, count).tolist(), *draw.integers(0, 9_999_999, count).tolist()]
     place = {number: i for i, number in enumerate(sorted(held))}
-    assert table.positions([f"C{n:07d}" for n in asked]).tolist() == [place.get(n, -1) for n in asked]
+    assert table.positions([f"C{n:07d}" for n in requested]).tolist() == [place.get(n, -1) for n in requested]
 
 
 @pytest.mark.parametrize("odd", ["C000000\0", "C00000\u00e9", "C00000011", "C000001", "", "c0000001"])

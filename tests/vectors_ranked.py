@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.rankings.arrays import vectors_in_blocks
+from cuihop.rankings.arrays import VectorOptions, vectors_in_blocks
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Similarity
-from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.resources import Resources
 
 
 def ranked_blocks(
@@ -27,7 +27,12 @@ def ranked_blocks(
     """The ranking of images by their vectors."""
     other, held = (table, names) if corpus is None else corpus
     return vectors_in_blocks(
-        ("queries", table), ("corpus", other), names, held, k, similarity, MemoryBudget.of(memory), threads
+        ("queries", table),
+        ("corpus", other),
+        names,
+        held,
+        VectorOptions(k, similarity),
+        Resources(threads, memory),
     )
 
 

@@ -7,27 +7,27 @@ import re
 __all__ = ["NEO4J_SCHEMES", "REMOTE_SCHEMES", "is_neo4j_address", "is_remote_address", "scheme_of"]
 
 NEO4J_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
-"""How the address of a Neo4j server begins: ``neo4j`` routes in a cluster, ``bolt`` asks one server, ``+s`` is TLS."""
+"""Schemes of a Neo4j server: ``neo4j`` routes in a cluster, ``bolt`` connects to one server, ``+s`` is TLS."""
 
 REMOTE_SCHEMES = ("grpc", "grpcs", "http", "https")
-"""How the address of a cuihop service begins; ``grpcs`` and ``https`` are TLS."""
+"""Schemes of a cuihop service; ``grpcs`` and ``https`` are TLS."""
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
 
 def scheme_of(address: str) -> str | None:
-    """The scheme of a URL, as it is written; ``None`` for a path."""
+    """The scheme of a URL, as written; ``None`` for a path."""
     scheme = _SCHEME.match(address)
     return None if scheme is None else scheme[1]
 
 
 def is_neo4j_address(address: str) -> bool:
-    """Whether the address is one of a Neo4j server."""
+    """Recognise the address of a Neo4j server."""
     return _begins_with(address, NEO4J_SCHEMES)
 
 
 def is_remote_address(address: str) -> bool:
-    """Whether the address is one of a cuihop service."""
+    """Recognise the address of a cuihop service."""
     return _begins_with(address, REMOTE_SCHEMES)
 
 

@@ -1,4 +1,4 @@
-"""From an address to a graph."""
+"""Connection to a graph by its address."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def connect(address: str) -> ConceptGraph:
             `cuihop.remote.settings.RemoteSettings.from_environment`).
 
     Raises:
-        InputError: an address of a kind that this version does not know, no password, or a key that would travel
+        InputError: an address of an unsupported kind, a missing password, or a key that would travel
             unencrypted.
-        SnapshotError: no usable snapshot lies there.
+        SnapshotError: no usable snapshot at that path.
         GraphUnavailable, SchemaMismatch: the server cannot be used.
         NotAuthenticated, NotAllowed: the service does not accept the key.
         ModuleNotFoundError: the extra that the address needs is not installed; the message names it.

@@ -8,21 +8,21 @@
     │   ├── ConceptNotFound       a well-formed identifier that the graph does not hold
     │   └── ConceptRetired        retired by UMLS without one exact successor in the graph
     ├── InputError                a file or value from the user is not as expected
-    ├── OutputError               a result could not be written; nothing was left half-written
-    ├── GraphError                the graph itself is the trouble
+    ├── OutputError               a result could not be written; no partial file is left
+    ├── GraphError                the graph itself is at fault
     │   ├── SnapshotError         the file is not a snapshot, is truncated, or fails a checksum
     │   │   └── SnapshotTooNew    written by a later format than this version reads
     │   ├── GraphUnavailable      a server cannot be reached
     │   ├── QueryTimedOut         the answer took longer than allowed
     │   ├── SchemaMismatch        a database that another schema wrote, or that lacks a part of it
     │   └── ReleaseMismatch       two things that must come from one release do not
-    ├── LimitExceeded             the question is larger than the graph's owner allows
-    │   └── RateLimited           too many questions in too short a time: ask again later
+    ├── LimitExceeded             the request is larger than the graph's owner allows
+    │   └── RateLimited           too many requests in too short a time: retry later
     └── AccessError               the graph's owner does not allow it
         ├── NotAuthenticated      no key or token, or one that is not valid
         └── NotAllowed            the key lacks a scope
 
-"No path" is an answer (``None``), not an error. One warning stands beside the errors: `ManyUnknownConcepts`.
+"No path" is an answer (``None``), not an error. Warnings: `ManyUnknownConcepts`, `DamageWarning`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _SHOWN = 5
 
 
 def _some(items: Sequence[str]) -> str:
-    """The first few items, and how many more there are."""
-    shown = ", ".join(items[:_SHOWN])
-    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN:,} more"
+    """The first few items, and the number of the others."""
+    first = ", ".join(items[:_SHOWN])
+    return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN:,} more"
 
 
 class CuihopError(Exception):
@@ -72,10 +72,10 @@ class ManyUnknownConcepts(UserWarning):
 
 
 class ConceptError(CuihopError):
-    """One or more concepts stand in the way of an answer.
+    """One or more concepts make an answer impossible.
 
     Attributes:
-        cuis: the identifiers at fault, in the order asked, without repeats.
+        cuis: the identifiers at fault, in the order of the request, without repeats.
     """
 
     def __init__(self, message: str, cuis: Iterable[str]) -> None:
@@ -99,8 +99,8 @@ class ConceptNotFound(ConceptError):
 
     def __init__(self, cuis: Iterable[str], *, release: str, merged: dict[str, str] | None = None) -> None:
         found = list(dict.fromkeys(cuis))
-        told = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in found]
-        super().__init__(f"unknown in release {release}: {_some(told)}", found)
+        labels = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in found]
+        super().__init__(f"unknown in release {release}: {_some(labels)}", found)
 
 
 class ConceptRetired(ConceptError):
@@ -111,11 +111,11 @@ class ConceptRetired(ConceptError):
     """
 
     def __init__(self, candidates: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-        told = []
+        labels = []
         for cui, options in candidates.items():
             hint = ", ".join(f"{relation} {successor}" for relation, successor in options)
-            told.append(f"{cui} (UMLS suggests {hint})" if hint else f"{cui} (deleted, no successor)")
-        super().__init__(f"retired concept: {_some(told)}", candidates)
+            labels.append(f"{cui} (UMLS suggests {hint})" if hint else f"{cui} (deleted, no successor)")
+        super().__init__(f"retired concept: {_some(labels)}", candidates)
         self.candidates = {cui: tuple(options) for cui, options in candidates.items()}
 
 
@@ -123,8 +123,8 @@ class InputError(CuihopError):
     """Input is not as expected.
 
     Attributes:
-        file, line, column: where; line counts from 1, column is a field's name or its number from 1.
-        found, expected: what stood there, and what should have.
+        file, line, column: position; lines count from 1, column is a field's name or its number from 1.
+        found, expected: the faulty content, and the expected content.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class OutputError(CuihopError):
 
 
 class GraphError(CuihopError):
-    """The graph, not the question, is the trouble."""
+    """The graph, not the request, is at fault."""
 
 
 class SnapshotError(GraphError):
@@ -201,14 +201,14 @@ class ReleaseMismatch(GraphError):
 
 
 class LimitExceeded(CuihopError):
-    """The question is larger than allowed; the message names the limit."""
+    """The request is larger than allowed; the message names the limit."""
 
 
 class RateLimited(LimitExceeded):
-    """Too many questions in too short a time.
+    """Too many requests in too short a time.
 
     Attributes:
-        retry_after: seconds until the question may be asked again.
+        retry_after: seconds until the request may be repeated.
     """
 
     def __init__(self, message: str, *, retry_after: float) -> None:
@@ -221,8 +221,8 @@ class AccessError(CuihopError):
 
 
 class NotAuthenticated(AccessError):
-    """No key or token came with the question, or one that is not, or no longer, valid."""
+    """The request has no key or token, or one that is not, or no longer, valid."""
 
 
 class NotAllowed(AccessError):
-    """The key or token lacks the scope that the question needs; the message names it."""
+    """The key or token lacks the scope that the request needs; the message names it."""

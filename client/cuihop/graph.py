@@ -1,7 +1,7 @@
-"""The one port: what every graph of concepts answers, and the values it answers with.
+"""The port: the operations of every graph of concepts, and the values of their answers.
 
-Three adapters are meant to stand behind it: an embedded snapshot, a Neo4j database and a remote service. The
-measures and the command line take a `ConceptGraph` and never know which one it is.
+Its adapters are an embedded snapshot, a Neo4j database and a remote service; a cache wraps any of them. The
+measures and the command line take a `ConceptGraph`, whichever it is.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ __all__ = [
 ]
 
 Direction: TypeAlias = Literal["any", "up", "down"]
-"""Which way a hop may go. ``up``: from child to parent. ``down``: from parent to child. ``any``: either way."""
+"""Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: either way."""
 
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down")
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What was loaded. Two graphs with one digest give the same distances, paths and neighbourhoods.
+    """A loaded release. Two graphs with the same digest give the same distances, paths and neighbourhoods.
 
     Attributes:
-        name: what the user calls it, e.g. ``2025AB``.
+        name: the user's name for it, e.g. ``2025AB``.
         digest: SHA-256 over the concepts, the is_a edges and the retired concepts, 64 hexadecimal digits.
         relations: the relation filter, e.g. ``("isa",)``.
         sabs: the source vocabularies (SAB) that assert at least one edge.
         identifiers: the kind of identifiers it holds.
-        concepts, edges: how many; an edge is one distinct (child, parent) pair, self-loops left out.
-        source: what it was read from, for people.
+        concepts, edges: counts; an edge is one distinct (child, parent) pair, self-loops left out.
+        source: description of the source files, for people.
     """
 
     name: str
@@ -72,10 +72,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What became of an identifier that somebody asked for.
+    """Resolution of a requested identifier.
 
     Attributes:
-        asked: the identifier as given.
+        requested: the identifier as given.
         status: ``current`` (the graph holds it); ``merged`` (retired, and `cui` is its one exact successor in the
             graph); ``retired`` (retired without such a successor); ``unknown`` (the graph does not hold it);
             ``invalid`` (the text cannot be an identifier of this graph).
@@ -85,7 +85,7 @@ class Resolution:
             graph does not hold.
     """
 
-    asked: str
+    requested: str
     status: Literal["current", "merged", "retired", "unknown", "invalid"]
     cui: str | None = None
     candidates: tuple[tuple[str, str], ...] = ()
@@ -93,13 +93,13 @@ class Resolution:
 
 @dataclass(frozen=True, eq=False)
 class Distances(Sequence[int | None]):
-    """The distances of a batch of pairs, in the order asked. A sequence of ``int | None``.
+    """Distances of a batch of pairs, in the order of the request. A sequence of ``int | None``.
 
     Attributes:
         hops: int32, shape (pairs,); edges on a shortest path. Meaningless where `reached` is false.
         reached: bool, shape (pairs,); false where no path exists within the bound.
-        direction, max_hops: what was asked; ``max_hops=None`` is no bound.
-        merged: retired identifiers among the pairs, and the successor that each was taken for.
+        direction, max_hops: as requested; ``max_hops=None`` is no bound.
+        merged: retired identifier → the successor used in its place.
     """
 
     hops: npt.NDArray[np.int32]
@@ -137,8 +137,11 @@ class Distances(Sequence[int | None]):
         return [h if r else None for h, r in zip(self.hops.tolist(), self.reached.tolist(), strict=True)]
 
     def to_pandas(self) -> pd.Series[int]:
-        """The distances as a nullable ``Int32`` series; no path is ``<NA>``."""
-        import pandas as pd
+        """The distances as a nullable ``Int32`` series; no path is ``<NA>``. Needs the extra ``frames``."""
+        from cuihop.resources.optional_packages import installed_by
+
+        with installed_by("cuihop[frames]"):
+            import pandas as pd
 
         return pd.Series(pd.arrays.IntegerArray(self.hops.copy(), ~self.reached), name="hops")
 
@@ -153,9 +156,9 @@ class Step:
     """One hop of a path: from the concept before to `cui`.
 
     Attributes:
-        cui: where the hop ends.
+        cui: the end of the hop.
         relation: ``parent`` if `cui` is a parent of the concept before, ``child`` if it is a child. Where both
-            hold (a cycle of two) the hop is told as ``parent``, unless only ``down`` was allowed.
+            hold (a cycle of two) the relation is ``parent``, unless only ``down`` was allowed.
         sabs: the source vocabularies that assert the edge, sorted.
     """
 
@@ -171,8 +174,8 @@ class Path:
     Attributes:
         start: the first concept.
         steps: the hops; empty for the path from a concept to itself.
-        direction: which way hops were allowed to go.
-        merged: retired identifiers that were asked for, and the successor that each was taken for.
+        direction: permitted direction of the hops.
+        merged: retired identifier → the successor used in its place.
     """
 
     start: str
@@ -212,10 +215,10 @@ class Neighbourhood(Sequence[Neighbour]):
     Attributes:
         cui: the centre.
         neighbours: nearest first, then by identifier.
-        total: how many there are; more than ``len(neighbours)`` only where `limit` cut the list.
+        total: size of the neighbourhood; above ``len(neighbours)`` only where `limit` truncated the list.
         hops: the bound; ``None`` is no bound.
-        direction: which way hops went from the centre.
-        merged: the retired identifier that was asked for, and the centre it was taken for.
+        direction: direction of the hops from the centre.
+        merged: retired identifier → the centre used in its place.
     """
 
     cui: str
@@ -227,7 +230,7 @@ class Neighbourhood(Sequence[Neighbour]):
 
     @property
     def truncated(self) -> bool:
-        """Whether a limit cut the list."""
+        """True where a limit truncated the list."""
         return self.total > len(self.neighbours)
 
     def __len__(self) -> int:
@@ -261,7 +264,7 @@ class CommonAncestor:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a source vocabulary (SAB) says that a concept means."""
+    """Definition of a concept by a source vocabulary (SAB)."""
 
     sab: str
     text: str
@@ -269,14 +272,14 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """What the graph knows of one concept.
+    """Record of one concept.
 
     Attributes:
         cui: the identifier.
         name: the preferred name; ``None`` if the release gives none.
         synonyms: other names, in the order of the release's ranking.
         semantic_types: pairs of type identifier and name, e.g. ``("T023", "Body Part, Organ, or Organ Component")``.
-        parents, children: how many.
+        parents, children: counts.
         definitions: by vocabulary; empty if the release gives none.
         sabs: the source vocabularies that assert an is_a edge of it, to a parent or from a child, sorted.
     """
@@ -299,7 +302,7 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A concept found by name: the concept, its preferred name, and the name that matched."""
+    """A search result: the concept, its preferred name, and the name that matched."""
 
     cui: str
     name: str | None
@@ -308,9 +311,9 @@ class SearchHit:
 
 @dataclass(frozen=True, eq=False)
 class DistancePack:
-    """All distances up to a bound among a list of concepts: what an evaluation needs of a graph, and no more.
+    """All distances up to a bound among a list of concepts: the part of a graph that an evaluation needs.
 
-    It lives in memory and has no file; what works without a service or database is a snapshot.
+    It lives in memory and has no file format; a snapshot is the form that works without a service or database.
 
     A square sparse matrix in compressed rows: row i holds the concepts ``indices[indptr[i]:indptr[i+1]]`` that lie
     within `bound` hops of concept i (itself included, at 0), in ascending order, with their `hops`.
@@ -321,7 +324,7 @@ class DistancePack:
         indices: int32, shape (entries,).
         hops: uint8, shape (entries,).
         bound: the largest distance held.
-        direction: hops go this way from the row's concept to the column's.
+        direction: direction of the hops from the row's concept to the column's.
         digest: the release that the distances belong to.
     """
 
@@ -335,7 +338,7 @@ class DistancePack:
 
 
 def checked_direction(direction: str) -> Direction:
-    """The direction, or an `InputError` that names the three there are."""
+    """The direction, or an `InputError` that lists the three."""
     if direction not in DIRECTIONS:
         raise InputError(
             "unknown direction", column="direction", found=repr(direction), expected=" or ".join(DIRECTIONS)
@@ -367,14 +370,14 @@ def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
             usable.append(resolution.cui)
     if not bad:
         return usable
-    if invalid := [r.asked for r in bad if r.status == "invalid"]:
+    if invalid := [r.requested for r in bad if r.status == "invalid"]:
         raise InvalidCui(invalid, expected=EXPECTED[release.identifiers])
-    if retired := {r.asked: r.candidates for r in bad if r.status == "retired"}:
+    if retired := {r.requested: r.candidates for r in bad if r.status == "retired"}:
         raise ConceptRetired(retired)
     raise ConceptNotFound(
-        [r.asked for r in bad],
+        [r.requested for r in bad],
         release=release.name,
-        merged={r.asked: r.candidates[0][1] for r in bad if r.candidates},
+        merged={r.requested: r.candidates[0][1] for r in bad if r.candidates},
     )
 
 
@@ -385,7 +388,7 @@ class ConceptGraph(Protocol):
 
     - A distance counts edges on a shortest path. A concept is 0 hops from itself. Self-loops and cycles do not matter.
     - No path, or none within the bound, is ``None``. An identifier that the graph does not hold is `ConceptNotFound`.
-    - A retired identifier with one exact successor is taken for that successor, and the answer says so in ``merged``.
+    - A retired identifier with one exact successor is replaced by it, and the answer reports that in ``merged``.
       Any other retired identifier is `ConceptRetired`.
     - Answers are exact and deterministic, and every method may be called from several threads at once.
     """
@@ -393,11 +396,11 @@ class ConceptGraph(Protocol):
     @property
     @abstractmethod
     def release(self) -> Release:
-        """What was loaded."""
+        """The loaded release."""
 
     @abstractmethod
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
-        """What became of each identifier. Never raises for a concept."""
+        """Resolve each identifier. Never raises for a concept."""
 
     @abstractmethod
     def distances(
@@ -406,10 +409,10 @@ class ConceptGraph(Protocol):
         """The distance of each pair (a, b), in hops from a to b.
 
         Args:
-            pairs: identifiers two by two.
+            pairs: pairs of identifiers.
             direction: ``any``; ``up`` counts hops from a up to its ancestor b, ``down`` from a down to its
                 descendant b.
-            max_hops: the search stops there; a longer distance is ``None``.
+            max_hops: bound of the search; a longer distance is ``None``.
 
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault; no distance is returned.
@@ -441,7 +444,7 @@ class ConceptGraph(Protocol):
 
     @abstractmethod
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
-        """What the graph knows of each concept."""
+        """The record of each concept."""
 
     @abstractmethod
     def names(self, cuis: Sequence[str]) -> list[str | None]:
@@ -461,15 +464,15 @@ class ConceptGraph(Protocol):
         return self.distances([(a, b)], direction=direction, max_hops=max_hops)[0]
 
     def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """The concepts above, with their upward distance; the concept itself left out."""
+        """Concepts above, with their upward distance; the concept itself is left out."""
         return self.neighbours([cui], hops=hops, direction="up", limit=limit)[0]
 
     def descendants(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
-        """The concepts below, with their downward distance; the concept itself left out."""
+        """Concepts below, with their downward distance; the concept itself is left out."""
         return self.neighbours([cui], hops=hops, direction="down", limit=limit)[0]
 
     def common_ancestors(self, a: str, b: str) -> list[CommonAncestor]:
-        """The concepts above both, nearest first: by the sum of the two distances, then by identifier.
+        """Concepts above both, nearest first: by the sum of the two distances, then by identifier.
 
         Each concept counts as its own ancestor at 0 hops, so the list for a concept and its parent starts with
         the parent. Empty where they share none.
@@ -482,7 +485,7 @@ class ConceptGraph(Protocol):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what the graph holds open. Harmless twice."""
+        """Release the resources of the graph. Calling it twice is harmless."""
 
     def __enter__(self) -> Self:
         return self

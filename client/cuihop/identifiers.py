@@ -1,7 +1,7 @@
-"""What an identifier is: a CUI, or another vocabulary's identifier kept as an opaque string.
+"""Identifiers: CUIs, and other vocabularies' identifiers as opaque strings.
 
 A CUI is the letter C and seven digits (`seeds` paper, section 3.1; UMLS Reference Manual). NCI Metathesaurus
-adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``). A graph says which kind it holds.
+adds ``CL`` identifiers of its own, and ontologies have theirs (``HP:0001250``). A graph states its kind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cuihop.errors import InputError
 __all__ = [
     "EXPECTED",
     "MAX_LENGTH",
-    "Fault",
+    "IdentifierFault",
     "Identifiers",
     "concept_set",
     "identifier_fault",
@@ -48,7 +48,7 @@ EXPECTED: dict[Identifiers, str] = {
 
 
 def is_identifier(text: str, identifiers: Identifiers = "cui") -> bool:
-    """Whether ``text`` can be an identifier of that kind.
+    """Match ``text`` against the form of an identifier.
 
     >>> is_identifier("C0006121"), is_identifier("c0006121"), is_identifier("CL319935")
     (True, False, False)
@@ -58,7 +58,7 @@ def is_identifier(text: str, identifiers: Identifiers = "cui") -> bool:
     return (_CUI if identifiers == "cui" else _OPAQUE).fullmatch(text) is not None
 
 
-class Fault(NamedTuple):
+class IdentifierFault(NamedTuple):
     """The reason for refusing a text: the problem, and the form that was expected."""
 
     problem: str
@@ -83,10 +83,10 @@ def in_upper_case(text: str) -> str:
     return text.upper() if _CUI_IN_ANY_CASE.fullmatch(text) else text
 
 
-def identifier_fault(text: str, identifiers: Identifiers = "any") -> Fault | None:
-    """The reason why a text is malformed: no identifier of that kind, in upper or lower case. ``None`` for one that is.
+def identifier_fault(text: str, identifiers: Identifiers = "any") -> IdentifierFault | None:
+    """The reason why ``text`` is no identifier, in upper or lower case; ``None`` for one that is well formed.
 
-    The one definition for every reader and every graph. A malformed identifier is an error, never an unknown concept.
+    The single definition for all readers and graphs. A malformed identifier is an error, never an unknown concept.
 
     >>> identifier_fault("c0006121", "cui")
     >>> identifier_fault("C0006121,C0018670").problem
@@ -97,17 +97,19 @@ def identifier_fault(text: str, identifiers: Identifiers = "any") -> Fault | Non
     if _CUI_IN_ANY_CASE.fullmatch(text) and is_identifier(text.upper(), identifiers):
         return None
     if not text:
-        return Fault("an identifier is missing", "identifiers between ';'")
+        return IdentifierFault("an identifier is missing", "identifiers between ';'")
     if text[0] in _QUOTES or text[-1] in _QUOTES:
-        return Fault("a list as Python writes it in place of identifiers", _SEVERAL)
+        return IdentifierFault("a list as Python writes it in place of identifiers", _SEVERAL)
     parts = [part for part in _SEPARATOR.split(text.strip()) if part]
     separator = _SEPARATOR.search(text.strip())
     if separator is not None and all(map(looks_like_identifier, parts)):
         mark = separator.group().strip(" ")[:1]
-        return Fault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
+        return IdentifierFault(f"identifiers separated by {_SEPARATORS.get(mark, 'a blank')}", _SEVERAL)
     if text.lower() in _MISSING:
-        return Fault("a missing value in place of identifiers", "an empty field for an image without concepts")
-    return None if is_identifier(text, identifiers) else Fault("not an identifier", EXPECTED[identifiers])
+        return IdentifierFault(
+            "a missing value in place of identifiers", "an empty field for an image without concepts"
+        )
+    return None if is_identifier(text, identifiers) else IdentifierFault("not an identifier", EXPECTED[identifiers])
 
 
 def concept_set(text: str | Iterable[str]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""What became of an identifier that a graph does not hold: the one rule for every adapter."""
+"""Resolution of identifiers that a graph does not hold: the same rule for every adapter."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from cuihop.identifiers import Identifiers, is_identifier
 __all__ = ["LONGEST_CHAIN", "absent_resolution"]
 
 LONGEST_CHAIN = 32
-"""The most mergers that are followed; a longer chain is a circle."""
+"""The most mergers followed; a longer chain is a cycle."""
 
 
 def absent_resolution(
-    asked: str,
+    requested: str,
     identifiers: Identifiers,
     statements_on: Callable[[str], tuple[tuple[str, str], ...]],
     holds: Callable[[str], bool],
 ) -> Resolution:
-    """What became of ``asked``, which the graph does not hold.
+    """Resolve an identifier that the graph does not hold.
 
     Args:
-        asked: the identifier.
+        requested: the identifier.
         identifiers: the kind that the graph holds.
-        statements_on: pairs of UMLS relation and successor that the release tells of a retired identifier.
-        holds: whether the graph holds an identifier.
+        statements_on: pairs of UMLS relation and successor of a retired identifier in the release.
+        holds: membership test of the graph.
     """
-    if not is_identifier(asked, identifiers):
-        return Resolution(asked, "invalid")
-    statements = statements_on(asked)
+    if not is_identifier(requested, identifiers):
+        return Resolution(requested, "invalid")
+    statements = statements_on(requested)
     if not statements:
-        return Resolution(asked, "unknown")
-    cui = asked
+        return Resolution(requested, "unknown")
+    cui = requested
     for _ in range(LONGEST_CHAIN):
         merged = [successor for relation, successor in statements_on(cui) if relation == "SY"]
         if len(merged) != 1:
             break
         cui = merged[0]
         if holds(cui):
-            return Resolution(asked, "merged", cui)
+            return Resolution(requested, "merged", cui)
     if [relation for relation, _ in statements] == ["SY"]:
-        return Resolution(asked, "unknown", candidates=statements)
-    return Resolution(asked, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
+        return Resolution(requested, "unknown", candidates=statements)
+    return Resolution(requested, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.cypher_route import cypher_routes
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_service.limits import Limits
 from markdown_cells import cell, table
 
@@ -39,10 +39,10 @@ def openapi_document() -> Schema:
     """What ``/openapi.json`` of a service answers, one that takes curators' Cypher."""
     sent: list[Any] = []
     limits = Limits()
-    front = Front(limits)
+    admission = Admission(limits)
     core = ConceptService(GraphHolder(), limits)
     database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))  # nothing is asked of it
-    app = application(core, front, more_routes=cypher_routes(Exchange(core, front), database, names=True))
+    app = application(core, admission, more_routes=cypher_routes(Responder(core, admission), database, names=True))
     scope = {
         "type": "http", "method": "GET", "path": "/openapi.json", "raw_path": b"/openapi.json", "query_string": b"",
         "headers": [(b"host", b"localhost")], "http_version": "1.1", "scheme": "http", "root_path": "",
@@ -59,7 +59,7 @@ def openapi_document() -> Schema:
         await app(scope, receive, send)
 
     asyncio.run(ask())
-    front.close()
+    admission.close()
     database.close()
     document: Schema = json.loads(b"".join(message.get("body", b"") for message in sent))
     return document

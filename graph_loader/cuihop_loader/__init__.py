@@ -1,4 +1,4 @@
-"""From UMLS RRF files, and from OBO ontologies, to a snapshot.
+"""Loader of UMLS RRF files and OBO ontologies into snapshots and Neo4j.
 
 >>> from cuihop_loader import load
 >>> loaded = load(["umls/"])  # doctest: +SKIP
@@ -7,7 +7,7 @@
 """
 
 from cuihop_loader.loading import Loaded, load
-from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.options import LoadOptions
 from cuihop_loader.report import LoadReport
 
-__all__ = ["LoadOptions", "LoadReport", "Loaded", "Progress", "load"]
+__all__ = ["LoadOptions", "LoadReport", "Loaded", "load"]

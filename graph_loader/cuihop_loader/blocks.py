@@ -1,4 +1,4 @@
-"""A stream of bytes cut into blocks of whole lines."""
+"""Division of a byte stream into blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from cuihop_loader.streams import BrokenStream, ByteStream
 __all__ = ["BLOCK_BYTES", "Block", "BlockReader"]
 
 BLOCK_BYTES = 1 << 20
-"""How much is read and scanned at a time: a block and its offsets stay in the cache of one core."""
+"""Bytes read and scanned at a time: a block and its offsets fit into the cache of one core."""
 
 _LONGEST_LINE = 64 << 20
 _WINDOW = 1 << 16
 _LINE_FEED = 10
 _ZEROS = 64
 _SPARE = 72  # a line feed, and zeros
-_MARK = b"\xef\xbb\xbf"  # the byte order mark with which some editors begin a file
+_MARK = b"\xef\xbb\xbf"  # the byte order mark that some editors put first
 
 
 class Block:
-    """Memory for some lines, used again and again.
+    """Reusable memory for some lines.
 
     Attributes:
         buffer: uint8; the lines are ``buffer[:size]``, and zeros follow up to a multiple of 64.
         size: bytes in use; the last of them is a line feed.
-        unterminated: whether that line feed was missing in the file.
-        spans, rows: room for what `cuihop_loader._kernels.splitting.split` finds.
+        unterminated: true where that line feed is missing in the file.
+        spans, rows: output arrays of `cuihop_loader._kernels.splitting.split`.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -39,11 +39,11 @@ class Block:
 
     @property
     def capacity(self) -> int:
-        """The bytes that fit, with a line feed and zeros to spare."""
+        """Bytes that fit, besides a line feed and zeros."""
         return self.buffer.size - _SPARE
 
     def grow(self, capacity: int) -> None:
-        """Make room for at least that many bytes; those in use stay."""
+        """Enlarge the memory to at least that many bytes; those in use remain."""
         if self.capacity < capacity:
             larger = np.empty(_padded(capacity), dtype=np.uint8)
             larger[: self.buffer.size] = self.buffer
@@ -55,19 +55,19 @@ class Block:
         return self.buffer.view("<u8")
 
     def room(self, rows: int, places: int) -> None:
-        """Make room for that many rows. Memory that is not used is never touched."""
+        """Enlarge the output arrays to that many rows. Unused memory is never touched."""
         if self.spans.shape[1] != places or self.spans.shape[0] < rows:
             self.spans = np.empty((rows, places), dtype=np.int32)
             self.rows = np.empty(rows, dtype=np.int32)
 
 
 class BlockReader:
-    """Fills blocks from a stream, one after the other."""
+    """Reader that fills blocks from a stream, one after the other."""
 
     def __init__(self, stream: ByteStream, file: str) -> None:
         self._stream = stream
         self._file = file
-        self._carried = b""  # the beginning of a line whose end is still to come
+        self._carried = b""  # the beginning of a line that continues in the next block
         self._begun = False
         self._ended = False
         self._broken: BrokenStream | None = None
@@ -76,7 +76,7 @@ class BlockReader:
         """Fill the block with whole lines; false at the end of the file.
 
         Raises:
-            BrokenStream: after all whole lines before the break have been given.
+            BrokenStream: after all whole lines before the break have been returned.
         """
         size = len(self._carried)
         block.grow(size + 1)
@@ -113,7 +113,7 @@ class BlockReader:
         return True
 
     def _read(self, block: Block, size: int) -> int:
-        """Read until the block is full or the stream ends. Returns the bytes then in the block."""
+        """Read until the block is full or the stream ends; return the bytes in the block."""
         view = block.buffer.data[: block.capacity]
         while size < len(view) and not self._ended:
             try:
@@ -136,7 +136,7 @@ def _padded(capacity: int) -> int:
 
 
 def _after_last_line_feed(buffer: npt.NDArray[np.uint8], size: int) -> int:
-    """The place after the last line feed in ``buffer[:size]``; 0 where there is none."""
+    """The position after the last line feed in ``buffer[:size]``; 0 where there is none."""
     while size > 0:
         begin = max(0, size - _WINDOW)
         found = np.flatnonzero(buffer[begin:size] == _LINE_FEED)

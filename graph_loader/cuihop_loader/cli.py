@@ -1,4 +1,4 @@
-"""``cuihop load``: from files to a snapshot, or into a Neo4j server, with a report on what became of them."""
+"""``cuihop load``: files into a snapshot or a Neo4j server, with a report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from cuihop.cli.output import JsonOption, console, note, print_json
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers
-from cuihop_loader.options import LoadOptions, OnBadRow, Progress
+from cuihop.resources.progress import StepProgress
+from cuihop_loader.options import LoadOptions, OnBadRow
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -30,7 +31,7 @@ _SERVER = "Neo4j"
 
 
 class _Relation(StrEnum):
-    """`RelationFilter` as the command line takes a list of it."""
+    """`RelationFilter` as an enumeration for a list option of the command line."""
 
     ISA = "isa"
     PAR_CHD = "par-chd"
@@ -47,7 +48,7 @@ def load(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where the snapshot goes.", rich_help_panel=_FILES, show_default=False),
+        typer.Option("--output", "-o", help="The snapshot to write.", rich_help_panel=_FILES, show_default=False),
         FileUse.WRITES,
     ] = None,
     to: Annotated[
@@ -62,7 +63,7 @@ def load(
         ),
     ] = None,
     switch: Annotated[
-        bool, typer.Option("--switch/--no-switch", help="Let readers have it at the end.", rich_help_panel=_SERVER)
+        bool, typer.Option("--switch/--no-switch", help="Switch readers to it at the end.", rich_help_panel=_SERVER)
     ] = True,
     changes: Annotated[
         Path | None,
@@ -122,7 +123,7 @@ def load(
     ] = True,
     release: Annotated[
         str | None,
-        typer.Option("--release", help="The release's name; the files are asked if not given.", rich_help_panel=_NAMES),
+        typer.Option("--release", help="The release's name; by default the one in the files.", rich_help_panel=_NAMES),
     ] = None,
     on_bad_row: Annotated[
         OnBadRow,
@@ -142,8 +143,8 @@ def load(
 ) -> None:
     """Load UMLS RRF files, or OBO ontologies, into a snapshot, a Neo4j server, or both.
 
-    A server keeps serving what it has until the new release is complete and has been read back. To fill a new database
-    from files with the server stopped, which is faster, write a snapshot and give it to `cuihop store --csv`.
+    A server keeps serving its release until the new one is complete and has been read back. To fill a new database from
+    files with the server stopped, which is faster, write a snapshot and run `cuihop store --csv` on it.
     """
     if output is None and to is None:
         raise typer.BadParameter("say where the graph goes", param_hint="'--output' or '--to'")
@@ -167,13 +168,13 @@ def load(
     from cuihop_loader.loading import load_to
     from cuihop_loader.neo4j_command import store_online
 
-    if to is not None:  # reading the files may take minutes: what is wrong with the server is told before
+    if to is not None:  # faults of the server are reported before files are read for minutes
         from cuihop.neo4j_graph.connection import Neo4jSettings
         from cuihop.neo4j_graph.schema import check_server
 
         check_server(Neo4jSettings.from_environment(to))
-    with _progress() as told:
-        loaded = load_files(sources, options, told) if output is None else load_to(output, sources, options, told)
+    with _progress() as show:
+        loaded = load_files(sources, options, show) if output is None else load_to(output, sources, options, show)
     outcome = None if to is None else store_online(loaded.sections, to, switch=switch, changes=changes)
     facts = loaded.report
     values = facts.to_json()
@@ -187,13 +188,13 @@ def load(
 
         console().print(report_table(facts))
         if outcome is not None:
-            outcome.tell()
+            outcome.print_summary()
     for warning in facts.warnings:
         note(f"warning: {warning}")
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Progress | None]:
+def _progress() -> Iterator[StepProgress | None]:
     """A progress bar on standard error where that is a terminal."""
     screen = console(error=True)
     if not screen.is_terminal:
@@ -213,7 +214,7 @@ def _progress() -> Iterator[Progress | None]:
     with bar:
         task = bar.add_task("reading", total=None)
 
-        def told(step: str, done: int, total: int) -> None:
+        def show(step: str, done: int, total: int) -> None:
             bar.update(task, description=Path(step).name, completed=done, total=total)
 
-        yield told
+        yield show

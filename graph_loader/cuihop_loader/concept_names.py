@@ -1,4 +1,4 @@
-"""MRCONSO: which concepts there are, and their names, best first."""
+"""MRCONSO: the concepts of a release, and their names, best first."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
-from cuihop_loader.concepts import ConceptPlaces, ConceptSet
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.identifier_codes import (
+    ConceptPlaces,
+    ConceptSet,
+    IdentifierCodes,
+    IdentifierColumn,
+    identifier_column,
+    interned,
+)
+from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -20,7 +27,7 @@ from cuihop_loader.sources import SourceFile
 __all__ = ["ConceptNames", "NameRows", "Ranks", "names_of", "read_names"]
 
 Ranks = Mapping[tuple[bytes, bytes], int]
-"""The rank of ``b"SAB|TTY"`` and SUPPRESS; the highest names the concept."""
+"""Rank of ``b"SAB|TTY"`` and SUPPRESS; the highest rank gives the preferred name."""
 
 _WANTED = ("CUI", "LAT", "TS", "STT", "ISPREF", "SAB", "TTY", "STR", "SUPPRESS")
 _CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
@@ -28,15 +35,15 @@ _CUI, _LAT, _TS, _STT, _ISPREF, _SAB, _TTY, _STR, _SUPPRESS = range(9)
 
 @dataclass(eq=False)
 class NameRows:
-    """The rows whose name may be kept.
+    """Rows whose name may be used.
 
     Attributes:
         codes: int32, of the concept.
-        grades: uint32, how good the name is: see `cuihop_loader._kernels.names`.
+        grades: uint32, quality of the name: see `cuihop_loader._kernels.names`.
         lengths: int32, bytes of its text.
         blob: the texts, one after the other.
-        suppressed: rows of the file that are suppressed, in the languages asked for.
-        active: rows that are not.
+        suppressed: number of suppressed rows of the file, in the chosen languages.
+        active: number of the others.
         scanner: for the report.
     """
 
@@ -51,7 +58,7 @@ class NameRows:
 
 @dataclass(frozen=True, eq=False)
 class ConceptNames:
-    """The names of each concept; as in `cuihop.snapshot.writer.GraphTables`."""
+    """Names of each concept, as in `cuihop.snapshot.writer.GraphTables`."""
 
     names: StringTable
     indptr: npt.NDArray[np.int32]
@@ -60,7 +67,7 @@ class ConceptNames:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """What a block has to offer: the concepts of its rows, and the rows whose name may be kept."""
+    """Result of a block: the concepts of its rows, and the rows whose name may be used."""
 
     concepts: IdentifierColumn
     chosen: npt.NDArray[np.int32]
@@ -75,7 +82,7 @@ class _Candidates:
 
 
 class _Naming:
-    """What to do with a block of MRCONSO. Shared by threads: it changes nothing of its own."""
+    """Processing of a block of MRCONSO. Shared by threads, so it has no state that changes."""
 
     def __init__(self, options: LoadOptions, ranks: Ranks, *, only_cuis: bool) -> None:
         self._languages = {language.encode(): place for place, language in enumerate(options.languages)}
@@ -105,7 +112,7 @@ class _Naming:
             chosen = rows.all
 
         languages, language_names = interned(rows, 2 * _LAT, 2 * _LAT + 1, chosen)
-        # SAB and TTY stand side by side: one text "SAB|TTY".
+        # SAB and TTY are adjacent: one text "SAB|TTY".
         term_types, term_type_names = interned(rows, 2 * _SAB, 2 * _TTY + 1, chosen)
         grades = np.empty(len(rows), dtype=np.uint32)
         left_out = np.zeros(2, dtype=np.int64)
@@ -122,14 +129,14 @@ class _Naming:
             left_out,
         )
         suppressed = np.zeros(1, dtype=np.int64)
-        kept = np.empty(len(rows), dtype=np.int32)
-        count = names.candidates(concepts.codes, grades, self._all_names, kept, suppressed)
-        kept = kept[:count]
+        chosen_rows = np.empty(len(rows), dtype=np.int32)
+        count = names.candidates(concepts.codes, grades, self._all_names, chosen_rows, suppressed)
+        chosen_rows = chosen_rows[:count]
         lengths = np.empty(count, dtype=np.int32)
-        blob = np.empty(names.lengths(rows.spans, 2 * _STR, kept, lengths), dtype=np.uint8)
-        names.copy(rows.buffer, rows.spans, 2 * _STR, kept, blob)
+        blob = np.empty(names.lengths(rows.spans, 2 * _STR, chosen_rows, lengths), dtype=np.uint8)
+        names.copy(rows.buffer, rows.spans, 2 * _STR, chosen_rows, blob)
         return _Candidates(
-            concepts, kept, grades[kept], lengths, blob,
+            concepts, chosen_rows, grades[chosen_rows], lengths, blob,
             int(left_out[0]), int(left_out[1]), int(suppressed[0]), not_cui, not_cuis,
         )  # fmt: skip
 
@@ -150,14 +157,14 @@ def read_names(
     codes: IdentifierCodes,
     concepts: ConceptSet,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
     *,
     only_cuis: bool,
 ) -> NameRows:
-    """Read MRCONSO. Every concept in it is added to ``concepts``, whatever its names are.
+    """Read MRCONSO. Every concept in it is added to ``concepts``, with or without a usable name.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
     naming = _Naming(options, ranks, only_cuis=only_cuis)
     scanner = RowScanner(file, _WANTED, naming, rejected, progress)
@@ -188,7 +195,7 @@ def read_names(
 
 
 def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> ConceptNames:
-    """Choose the names of each concept and put them into order. Takes the memory of ``rows`` away."""
+    """Choose and sort the names of each concept. Frees the memory of ``rows``."""
     from cuihop_loader._kernels import names
 
     places = concepts.of(rows.codes)
@@ -196,15 +203,15 @@ def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> Con
     np.cumsum(rows.lengths, out=offsets[1:])
     order = np.argsort(places.astype(np.int64) << 32 | rows.grades, kind="stable")
     blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
-    kept = np.empty(len(places), dtype=np.int64)
+    chosen_rows = np.empty(len(places), dtype=np.int64)
     counts = np.zeros(len(concepts), dtype=np.int32)
-    count, suppressed = names.choose(order, places, rows.grades, offsets, blob, all_names, kept, counts)
-    kept = kept[:count]
+    count, suppressed = names.choose(order, places, rows.grades, offsets, blob, all_names, chosen_rows, counts)
+    chosen_rows = chosen_rows[:count]
     del order, places
     new_offsets = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(rows.lengths[kept], out=new_offsets[1:])
+    np.cumsum(rows.lengths[chosen_rows], out=new_offsets[1:])
     new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
-    names.gather(offsets, blob, kept, new_offsets, new_blob)
+    names.gather(offsets, blob, chosen_rows, new_offsets, new_blob)
     del blob
     rows.blob = bytearray()
     indptr = np.zeros(len(concepts) + 1, dtype=np.int32)

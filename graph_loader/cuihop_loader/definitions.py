@@ -1,4 +1,4 @@
-"""MRDEF: what the vocabularies say that concepts mean."""
+"""MRDEF: definitions of concepts by vocabularies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
-from cuihop_loader.concepts import ConceptPlaces
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import LoadOptions, Progress
+from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
+from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -26,11 +26,11 @@ _REASONS = ("suppressed", "other language", "no text")
 
 @dataclass(frozen=True, eq=False)
 class DefinitionRows:
-    """The rows that count.
+    """The usable rows.
 
     Attributes:
         codes: int32, of the concept.
-        texts: of each row its vocabulary, a bar, and the definition, as they stand side by side in the file.
+        texts: of each row its vocabulary, a bar, and the definition, adjacent as in the file.
         scanner: for the report.
     """
 
@@ -41,7 +41,7 @@ class DefinitionRows:
 
 @dataclass(frozen=True, eq=False)
 class Definitions:
-    """The definitions of each concept; as in `cuihop.snapshot.writer.GraphTables`."""
+    """Definitions of each concept, as in `cuihop.snapshot.writer.GraphTables`."""
 
     texts: StringTable
     indptr: npt.NDArray[np.int32]
@@ -58,7 +58,7 @@ class _Found:
 
 
 class _Selection:
-    """What to do with a block of MRDEF. Shared by threads: it changes nothing of its own."""
+    """Processing of a block of MRDEF. Shared by threads, so it has no state that changes."""
 
     def __init__(self, options: LoadOptions, languages: Mapping[str, str], *, only_cuis: bool) -> None:
         self._with_suppressed = options.include_suppressed
@@ -90,11 +90,11 @@ class _Selection:
         ):
             left_out.append(int(np.count_nonzero(usable & reason)))
             usable &= ~reason
-        kept = np.flatnonzero(usable)
-        # SAB and DEF stand side by side: one text "SAB|DEF".
-        spans = rows.spans[kept][:, [2 * _SAB, 2 * _DEF + 1]].tolist()
+        usable_rows = np.flatnonzero(usable)
+        # SAB and DEF are adjacent: one text "SAB|DEF".
+        spans = rows.spans[usable_rows][:, [2 * _SAB, 2 * _DEF + 1]].tolist()
         texts = [rows.buffer[begin:end].tobytes() for begin, end in spans]
-        return _Found(concepts.at(kept), texts, tuple(left_out), not_cui, not_cuis)
+        return _Found(concepts.at(usable_rows), texts, tuple(left_out), not_cui, not_cuis)
 
 
 def read_definitions(
@@ -103,7 +103,7 @@ def read_definitions(
     languages: Mapping[str, str],
     codes: IdentifierCodes,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
     *,
     only_cuis: bool,
 ) -> DefinitionRows:
@@ -111,11 +111,11 @@ def read_definitions(
 
     Args:
         file, codes, rejected, progress, only_cuis: as for the other files.
-        options: which languages count, and whether suppressed rows do.
-        languages: the language of each vocabulary, as MRSAB tells; the others count as asked for.
+        options: the languages, and the treatment of suppressed rows.
+        languages: the language of each vocabulary, from MRSAB; vocabularies without one are used.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
     selection = _Selection(options, languages, only_cuis=only_cuis)
     scanner = RowScanner(file, _WANTED, selection, rejected, progress)
@@ -132,12 +132,12 @@ def read_definitions(
 
 
 def definitions_of(rows: DefinitionRows, concepts: ConceptPlaces) -> Definitions:
-    """The definitions of each concept, by vocabulary and text, each once."""
+    """Distinct definitions of each concept, by vocabulary and text."""
     placed = list(zip(concepts.of(rows.codes).tolist(), rows.texts, strict=True))
-    known = [row for row in placed if row[0] >= 0]
-    distinct = sorted(set(known), key=lambda row: (row[0], *row[1].split(b"|", 1)))
-    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(placed) - len(known))
-    rows.scanner.skip("same definition again", len(known) - len(distinct))
+    of_concepts = [row for row in placed if row[0] >= 0]
+    distinct = sorted(set(of_concepts), key=lambda row: (row[0], *row[1].split(b"|", 1)))
+    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(placed) - len(of_concepts))
+    rows.scanner.skip("same definition again", len(of_concepts) - len(distinct))
     counts = np.bincount(np.array([place for place, _ in distinct], dtype=np.int64), minlength=len(concepts))
     indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
     np.cumsum(counts, out=indptr[1:])

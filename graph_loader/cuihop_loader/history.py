@@ -1,4 +1,4 @@
-"""MRCUI, MERGEDCUI and DELETEDCUI: what became of concepts that the release no longer has."""
+"""MRCUI, MERGEDCUI and DELETEDCUI: retired concepts and their successors."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable
-from cuihop_loader.concepts import ConceptPlaces
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import Progress
+from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sorted_numbers import ascending
@@ -23,16 +22,16 @@ _COLUMNS = {"MRCUI": ("CUI1", "CUI2", "REL"), "MERGEDCUI": ("PCUI", "CUI"), "DEL
 _RELATION = {"MERGEDCUI": "SY", "DELETEDCUI": "DEL"}
 _WITHOUT_SUCCESSOR = RETIRED_RELATIONS.index("DEL")
 _NOT_IN_SUBSET = "SUBX"
-"""MRCUI's word for a concept that UMLS has and this subset has not: nothing became of it."""
+"""MRCUI's word for a concept of UMLS that is missing from this subset only; it is not retired."""
 
 
 @dataclass(frozen=True, eq=False)
 class HistoryRows:
-    """What one file says.
+    """Statements of one file.
 
     Attributes:
-        retired, successors: int32, codes; successor 0 is none.
-        relations: int64, places in `RETIRED_RELATIONS`.
+        retired, successors: int32, codes; 0 for no successor.
+        relations: int64, positions in `RETIRED_RELATIONS`.
         scanner: for the report.
     """
 
@@ -52,7 +51,7 @@ class _Found:
 
 
 class _Reading:
-    """What to do with a block of such a file. Shared by threads: it changes nothing of its own."""
+    """Processing of a block of such a file. Shared by threads, so it has no state that changes."""
 
     def __init__(self, role: str, *, only_cuis: bool) -> None:
         self._role = role
@@ -64,10 +63,10 @@ class _Reading:
         left_out: dict[str, int] = {}
         if self._role == "MRCUI":
             numbers, names = interned(rows, 4, 5, chosen)
-            known = [RETIRED_RELATIONS.index(n.decode()) if n.decode() in RETIRED_RELATIONS else -1 for n in names]
-            relations = np.array(known, dtype=np.int64)[numbers]
+            indices = [RETIRED_RELATIONS.index(n.decode()) if n.decode() in RETIRED_RELATIONS else -1 for n in names]
+            relations = np.array(indices, dtype=np.int64)[numbers]
             for number, name in enumerate(names):
-                if known[number] < 0:
+                if indices[number] < 0:
                     why = "not in this subset" if name.decode() == _NOT_IN_SUBSET else "other relation"
                     left_out[why] = left_out.get(why, 0) + int(np.count_nonzero(numbers == number))
             chosen = np.flatnonzero(relations >= 0).astype(np.int32)
@@ -86,15 +85,15 @@ class _Reading:
                     rows.refuse(
                         int(chosen[i]), self._names[1], f"no successor for {relation}", "nothing", "an identifier"
                     )
-        kept = ~(retired.is_invalid() | successors.is_invalid())
-        kept &= (successors.codes != 0) | (relations == _WITHOUT_SUCCESSOR)
+        usable = ~(retired.is_invalid() | successors.is_invalid())
+        usable &= (successors.codes != 0) | (relations == _WITHOUT_SUCCESSOR)
         not_cuis: tuple[bytes, ...] = ()
         if self._only_cuis and retired.others:
-            not_cui = kept & (retired.codes < 0)
+            not_cui = usable & (retired.codes < 0)
             left_out["identifier is not a CUI"] = int(np.count_nonzero(not_cui))
             not_cuis = tuple(o for o, no in zip(retired.others, retired.invalid.tolist(), strict=True) if not no)
-            kept &= ~not_cui
-        rest = np.flatnonzero(kept)
+            usable &= ~not_cui
+        rest = np.flatnonzero(usable)
         retired = retired.at(rest)
         if self._only_cuis:
             retired = IdentifierColumn(retired.codes, (), np.empty(0, dtype=np.bool_))
@@ -105,17 +104,16 @@ def read_history(
     file: SourceFile,
     codes: IdentifierCodes,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
     *,
     only_cuis: bool,
 ) -> HistoryRows:
     """Read one of the three files.
 
-    Successors of any kind are kept: that a concept was merged into one which the graph does not hold is worth
-    telling.
+    Successors that the graph does not hold are included, so that a message can name them.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
     scanner = RowScanner(file, _COLUMNS[file.role], _Reading(file.role, only_cuis=only_cuis), rejected, progress)
     retired = [np.empty(0, dtype=np.int32)]
@@ -132,17 +130,17 @@ def read_history(
 
 
 def retired_concepts(files: Sequence[HistoryRows], concepts: ConceptPlaces, codes: IdentifierCodes) -> RetiredTable:
-    """The retired concepts, each statement once. A concept that the release has is not retired."""
+    """The retired concepts, each statement once. Concepts of the release are left out."""
     triples = []
     for rows in files:
         retired = np.flatnonzero(concepts.of(rows.retired) < 0)
         rows.scanner.skip("concept is current", len(rows.retired) - len(retired))
         triples.append(np.stack([rows.retired[retired], rows.relations[retired], rows.successors[retired]]))
     old, relation, new = np.concatenate([np.empty((3, 0), dtype=np.int64), *triples], axis=1)
-    known = ascending(np.concatenate([old, new]))
-    identifiers, places = codes.in_order(known)
-    key = places[np.searchsorted(known, old)].astype(np.int64) << 32 | relation << 29
-    key |= places[np.searchsorted(known, new)]
+    distinct = ascending(np.concatenate([old, new]))
+    identifiers, places = codes.in_order(distinct)
+    key = places[np.searchsorted(distinct, old)].astype(np.int64) << 32 | relation << 29
+    key |= places[np.searchsorted(distinct, new)]
     key = ascending(key)
     relations = ((key >> 29) & 7).astype(np.uint8)
     return RetiredTable(identifiers[key >> 32], relations, identifiers[key & ((1 << 29) - 1)])

@@ -1,4 +1,7 @@
-"""Identifiers as small numbers while files are read: the digits of a CUI, and a number for each other identifier."""
+"""Codes of identifiers while files are read, and the concepts of the graph by their codes.
+
+The code of a CUI is made of its digits; each other identifier gets a number.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from cuihop.errors import LimitExceeded
 from cuihop.identifiers import EXPECTED, is_identifier
 from cuihop_loader.row_scanner import Rows
 
-__all__ = ["CODE_BITS", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned"]
+__all__ = [
+    "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned",
+]  # fmt: skip
 
 CODE_BITS = 26
 """Codes are below 2 to the power of this."""
@@ -23,12 +28,12 @@ _SHOWN = 80
 
 @dataclass(frozen=True, eq=False)
 class IdentifierColumn:
-    """The identifiers of one column in some rows of a block.
+    """Identifiers of one column in some rows of a block.
 
     Attributes:
         codes: int32; 1 + the digits of a CUI, 0 for an empty field, ``-1 - k`` for the other identifier number k.
         others: the other identifiers.
-        invalid: for each of them, whether no graph can hold it.
+        invalid: mask of the malformed ones among them.
     """
 
     codes: npt.NDArray[np.int32]
@@ -36,7 +41,7 @@ class IdentifierColumn:
     invalid: npt.NDArray[np.bool_]
 
     def is_invalid(self) -> npt.NDArray[np.bool_]:
-        """For each row, whether no graph can hold its identifier."""
+        """Mask of the rows with a malformed identifier."""
         if not self.others:
             return np.zeros(len(self.codes), dtype=np.bool_)
         answer: npt.NDArray[np.bool_] = np.r_[self.invalid, False][np.where(self.codes < 0, -1 - self.codes, -1)]
@@ -47,18 +52,18 @@ class IdentifierColumn:
         return IdentifierColumn(self.codes[rows], self.others, self.invalid)
 
     def usable_others(self) -> tuple[bytes, ...]:
-        """Those of the other identifiers that a graph can hold."""
+        """The well-formed ones of the other identifiers."""
         return tuple(other for other, invalid in zip(self.others, self.invalid.tolist(), strict=True) if not invalid)
 
     def without_others(self) -> IdentifierColumn:
-        """The same column, for a load of which no row with another identifier is kept."""
+        """The same column, for a load that leaves out rows with other identifiers."""
         return IdentifierColumn(self.codes, (), np.empty(0, dtype=np.bool_))
 
 
 def interned(
     rows: Rows, begin: int, end: int, chosen: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], tuple[bytes, ...]]:
-    """Number the texts from span ``begin`` to span ``end`` of the chosen rows. Returns the numbers and the texts."""
+    """Number the texts from span ``begin`` to span ``end`` of the chosen rows; return the numbers and the texts."""
     from cuihop_loader._kernels import interning
 
     if not len(chosen):
@@ -76,8 +81,7 @@ def identifier_column(
 ) -> IdentifierColumn:
     """Read identifiers. ``column`` counts the wanted columns, ``name`` is for messages.
 
-    A row with text that no graph can hold as an identifier becomes one of the block's faults; its code is that of
-    an invalid identifier.
+    A row with a malformed identifier becomes one of the block's faults; its code is that of an invalid identifier.
     """
     from cuihop_loader._kernels import interning
 
@@ -96,12 +100,12 @@ def identifier_column(
         invalid[empty] = False
     answer = IdentifierColumn(codes, others, invalid)
     if invalid.any():
-        known = {fault.row for fault in rows.faults}
+        refused = {fault.row for fault in rows.faults}
         for i in np.flatnonzero(answer.is_invalid()).tolist():
-            if int(rows.places[chosen[i]]) not in known:
+            if int(rows.places[chosen[i]]) not in refused:
                 found = rows.raw(int(chosen[i]), column).decode()
-                shown = repr(found if len(found) <= _SHOWN else found[:_SHOWN] + "…")
-                rows.refuse(int(chosen[i]), name, "not an identifier", shown if found else "nothing", EXPECTED["any"])
+                text = repr(found if len(found) <= _SHOWN else found[:_SHOWN] + "…")
+                rows.refuse(int(chosen[i]), name, "not an identifier", text if found else "nothing", EXPECTED["any"])
     return answer
 
 
@@ -110,9 +114,9 @@ def _valid(raw: bytes) -> bool:
 
 
 class IdentifierCodes:
-    """Gives codes: 0 is no identifier, 1 + the digits is a CUI, and larger codes are other identifiers.
+    """Register of codes: 0 is no identifier, 1 + the digits is a CUI, and larger codes are other identifiers.
 
-    The codes of CUIs ascend as the CUIs do. One thread only.
+    Codes of CUIs sort as the CUIs do. For one thread only.
 
     Attributes:
         skipped: rows left out because an identifier is not a CUI, by role of the file.
@@ -126,7 +130,7 @@ class IdentifierCodes:
 
     @property
     def count(self) -> int:
-        """All codes are below it."""
+        """Exclusive upper bound of the codes."""
         return 1 + _CUIS + len(self._others)
 
     def codes(self, column: IdentifierColumn) -> npt.NDArray[np.int32]:
@@ -170,7 +174,7 @@ class IdentifierCodes:
         return wide
 
     def in_order(self, codes: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.bytes_], npt.NDArray[np.int32]]:
-        """Distinct ascending codes as identifiers in the order of their bytes, and the place of each code in it."""
+        """Distinct ascending codes as identifiers in the order of their bytes, and the position of each code in it."""
         identifiers = self.identifiers(codes)
         places = np.arange(len(codes), dtype=np.int32)
         if not len(codes) or codes[-1] <= _CUIS:
@@ -185,3 +189,46 @@ class IdentifierCodes:
         if code >= 1 << CODE_BITS:
             raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS:,} identifiers that are not CUIs")
         return code
+
+
+class ConceptSet:
+    """Codes of the concepts found so far."""
+
+    def __init__(self) -> None:
+        self._present = np.zeros(1 << 24, dtype=np.bool_)
+
+    def add(self, codes: npt.NDArray[np.integer]) -> None:
+        """Add concepts."""
+        if len(codes):
+            largest = int(codes.max())
+            if largest >= len(self._present):
+                wider = np.zeros(2 * largest, dtype=np.bool_)
+                wider[: len(self._present)] = self._present
+                self._present = wider
+            self._present[codes] = True
+
+    def codes(self) -> npt.NDArray[np.int32]:
+        """The codes in ascending order."""
+        return np.flatnonzero(self._present).astype(np.int32)
+
+
+class ConceptPlaces:
+    """The concepts of the graph in the order of their identifiers.
+
+    Attributes:
+        identifiers: dtype ``S``, ascending.
+    """
+
+    def __init__(self, concepts: ConceptSet, codes: IdentifierCodes) -> None:
+        present = concepts.codes()
+        self.identifiers, places = codes.in_order(present)
+        self._places = np.full(codes.count, -1, dtype=np.int32)
+        self._places[present] = places
+
+    def __len__(self) -> int:
+        return len(self.identifiers)
+
+    def of(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """The number of each code's concept; -1 for a code without a concept in the graph."""
+        places: npt.NDArray[np.int32] = self._places[codes]
+        return places

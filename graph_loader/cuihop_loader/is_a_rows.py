@@ -1,6 +1,6 @@
-"""MRREL: its rows to the distinct is_a edges, and which vocabularies assert each.
+"""MRREL: the distinct is_a edges of its rows, and the vocabularies that assert each.
 
-A row reads from right to left (UMLS Reference Manual, MRREL: REL and RELA tell what the second concept is to the
+A row reads from right to left (UMLS Reference Manual, MRREL: REL and RELA state what the second concept is to the
 first): ``C1|…|CHD|C2|…|isa`` says that C2 is a child of C1, and C2 isa C1. So:
 
 ========================  =========================
@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
+from cuihop.resources.progress import StepProgress
 from cuihop_loader.edge_table import EdgeRows, EdgeTable, edge_table
 from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import LoadOptions, Progress, RelationFilter
+from cuihop_loader.options import LoadOptions, RelationFilter
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -38,14 +39,14 @@ _BITS: dict[RelationFilter, int] = {"isa": 0b11, "par-chd": 0b1100, "rb-rn": 0b1
 
 @dataclass(frozen=True, eq=False)
 class IsARows:
-    """What MRREL says.
+    """Content of MRREL.
 
     Attributes:
         edges: the distinct edges.
-        sab_rows: how many rows each vocabulary gave; 0 for one that was not asked for.
-        loops: int32, codes of the concepts that are called their own parent, ascending, distinct.
-        relation_rows: rows kept by what they say.
-        offered: how many rows each relation filter would find (suppressed rows and vocabularies as asked).
+        sab_rows: number of rows of each vocabulary; 0 for one that is excluded.
+        loops: int32, codes of the concepts asserted as their own parent, ascending, distinct.
+        relation_rows: number of rows used, by relation.
+        offered: number of rows for each relation filter, with the requested vocabularies and suppression.
         report: of the file.
     """
 
@@ -59,7 +60,7 @@ class IsARows:
 
 @dataclass(frozen=True, eq=False)
 class _Selected:
-    """The rows of a block that count, and how many do not."""
+    """The usable rows of a block, and the number of the others."""
 
     first: IdentifierColumn
     second: IdentifierColumn
@@ -75,7 +76,7 @@ class _Selected:
 
 
 class _Selection:
-    """What to do with a block of MRREL. Shared by threads: it changes nothing of its own."""
+    """Processing of a block of MRREL. Shared by threads, so it has no state that changes."""
 
     def __init__(self, options: LoadOptions, *, only_cuis: bool) -> None:
         self._wanted = sum(_BITS[relation] for relation in set(options.relations))
@@ -103,8 +104,8 @@ class _Selection:
                 [(not self._include or sab in self._include) and sab not in self._exclude for sab in sab_names],
                 dtype=np.bool_,
             )
-            kept = np.flatnonzero(allowed[sabs]) if len(sabs) else np.empty(0, dtype=np.int64)
-            chosen, kinds, sabs = chosen[kept], kinds[kept], sabs[kept]
+            usable = np.flatnonzero(allowed[sabs]) if len(sabs) else np.empty(0, dtype=np.int64)
+            chosen, kinds, sabs = chosen[usable], kinds[usable], sabs[usable]
         other_sab = count - len(chosen)
 
         first = identifier_column(rows, _CUI1, "CUI1", chosen)
@@ -118,8 +119,8 @@ class _Selection:
                 not_cui = int(np.count_nonzero(opaque))
                 bad |= opaque
                 not_cuis = first.usable_others() + second.usable_others()
-            kept = np.flatnonzero(~bad)
-            first, second, kinds, sabs = first.at(kept), second.at(kept), kinds[kept], sabs[kept]
+            usable = np.flatnonzero(~bad)
+            first, second, kinds, sabs = first.at(usable), second.at(usable), kinds[usable], sabs[usable]
             if self._only_cuis:
                 first, second = first.without_others(), second.without_others()
         return _Selected(
@@ -133,14 +134,14 @@ def read_is_a_rows(
     options: LoadOptions,
     codes: IdentifierCodes,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
     *,
     only_cuis: bool,
 ) -> IsARows:
     """Read MRREL.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
         LimitExceeded: more than 2,048 vocabularies.
     """
     from cuihop_loader._kernels import edges
@@ -151,17 +152,17 @@ def read_is_a_rows(
     found = EdgeRows()
     loops: list[npt.NDArray[np.int32]] = []
     offered = np.zeros(6, dtype=np.int64)
-    kept = np.zeros(6, dtype=np.int64)
+    by_relation = np.zeros(6, dtype=np.int64)
     for block in scanner:
-        known = _sab_codes(block.sab_names, sab_codes, sab_rows)
+        codes_of_block = _sab_codes(block.sab_names, sab_codes, sab_rows)
         first, second = codes.codes(block.first), codes.codes(block.second)
         rows = found.room(2 * len(first))
         own = np.empty(len(first), dtype=np.int32)
-        n_edges, n_loops = edges.pack(first, second, block.sabs, known, block.kinds, rows, own, kept)
+        n_edges, n_loops = edges.pack(first, second, block.sabs, codes_of_block, block.kinds, rows, own, by_relation)
         found.added(n_edges)
         loops.append(ascending(own[:n_loops]))
-        counted = np.bincount(block.sabs[first != second], minlength=len(known))
-        for code, count in zip(known.tolist(), counted.tolist(), strict=True):
+        counted = np.bincount(block.sabs[first != second], minlength=len(codes_of_block))
+        for code, count in zip(codes_of_block.tolist(), counted.tolist(), strict=True):
             sab_rows[code] += count
         offered += block.seen
         scanner.skip("other relation", block.other_relation)
@@ -176,7 +177,7 @@ def read_is_a_rows(
         sab_rows=dict(zip(sabs, sab_rows, strict=True)),
         loops=ascending(np.concatenate(loops)),
         relation_rows={
-            name: int(count) for name, count in zip(edges.RELATION_NAMES, kept.tolist(), strict=True) if count
+            name: int(count) for name, count in zip(edges.RELATION_NAMES, by_relation.tolist(), strict=True) if count
         },
         offered={
             relation: int(sum(offered[bit] for bit in range(6) if bits >> bit & 1)) for relation, bits in _BITS.items()
@@ -185,16 +186,16 @@ def read_is_a_rows(
     )
 
 
-def _sab_codes(names: Iterable[bytes], known: dict[bytes, int], rows: list[int]) -> npt.NDArray[np.int32]:
+def _sab_codes(names: Iterable[bytes], sab_codes: dict[bytes, int], rows: list[int]) -> npt.NDArray[np.int32]:
     """The number of each vocabulary; new ones are added."""
     from cuihop_loader._kernels import edges
 
     answer = []
     for name in names:
-        if name not in known:
-            if len(known) > edges.SAB_MASK:
+        if name not in sab_codes:
+            if len(sab_codes) > edges.SAB_MASK:
                 raise LimitExceeded(f"more than {edges.SAB_MASK + 1:,} vocabularies (SAB) in MRREL")
-            known[name] = len(known)
+            sab_codes[name] = len(sab_codes)
             rows.append(0)
-        answer.append(known[name])
+        answer.append(sab_codes[name])
     return np.array(answer, dtype=np.int32)

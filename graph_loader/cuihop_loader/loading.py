@@ -1,4 +1,4 @@
-"""From files to the sections of a snapshot, and the report on them."""
+"""Loading: files to the sections of a snapshot, with a report."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import numpy as np
 
 from cuihop.files.written_files import check_output, protected_inputs
 from cuihop.identifiers import Identifiers
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
 from cuihop_loader.ontology import read_ontology
-from cuihop_loader.options import LoadOptions, Progress
-from cuihop_loader.read_graph import ReadGraph
+from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
 from cuihop_loader.release_files import read_release
-from cuihop_loader.report import Cycles, Hub, LoadReport, Retired
+from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired
 from cuihop_loader.sorted_numbers import ascending
 from cuihop_loader.sources import OBO, SourceFile, found_files
 from cuihop_loader.structure import structure
@@ -37,10 +37,10 @@ _MEMBERS = 20
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A graph in memory, and the report on how it came about.
+    """A graph in memory, and its load report.
 
     Attributes:
-        sections: what `cuihop.SnapshotGraph` takes, and `cuihop.snapshot.writer.write_snapshot` writes.
+        sections: input of `cuihop.SnapshotGraph` and `cuihop.snapshot.writer.write_snapshot`.
         report: the load report.
     """
 
@@ -48,17 +48,19 @@ class Loaded:
     report: LoadReport
 
 
-def load(sources: Sequence[Path | str], options: LoadOptions = _DEFAULTS, progress: Progress | None = None) -> Loaded:
+def load(
+    sources: Sequence[Path | str], options: LoadOptions = _DEFAULTS, progress: StepProgress | None = None
+) -> Loaded:
     """Read a graph into memory.
 
     Args:
         sources: a folder with the RRF files of a release (searched with its META and CHANGE folders), a zip archive
             of them, the files themselves, or OBO files; plain or under gzip.
-        options: what to load, and how.
-        progress: told how far the load is.
+        options: the options of the load.
+        progress: callback with the step, and the bytes read of all bytes; in the calling thread.
 
     Raises:
-        InputError: a file is missing, cannot be read, or is not as it must be; or no is_a relation is found.
+        InputError: a file is missing, unreadable or malformed; or there is no is_a relation.
         LimitExceeded: more vocabularies or identifiers than fit.
         OutputError: the file of rejects cannot be written.
     """
@@ -71,13 +73,13 @@ def load_to(
     path: Path,
     sources: Sequence[Path | str],
     options: LoadOptions = _DEFAULTS,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Loaded:
     """Read a graph and write its snapshot: the snapshot and the file of rejects both, or neither.
 
     Raises:
-        InputError, LimitExceeded: as `load`; or the snapshot would be written over a file that is read.
-        OutputError: a file cannot be written. What was there before is still there.
+        InputError, LimitExceeded: as `load`; or the snapshot would overwrite an input file.
+        OutputError: a file cannot be written. Existing files are unchanged.
     """
     files = found_files(sources)
     with _protected(files), rejected_rows(options) as rejected:
@@ -95,20 +97,20 @@ def _loaded(
     sources: Sequence[Path | str],
     files: Mapping[str, Sequence[SourceFile]],
     options: LoadOptions,
-    progress: Progress | None,
+    progress: StepProgress | None,
     rejected: RejectedRows,
 ) -> Loaded:
     start = time.perf_counter()
-    told = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
+    overall = None if progress is None else _Overall(progress, [file for of_role in files.values() for file in of_role])
     is_obo = OBO in files
     identifiers: Identifiers = options.identifiers or ("any" if is_obo else "cui")
     if is_obo:
-        graph = read_ontology(files[OBO], options, identifiers, rejected, told)
+        graph = read_ontology(files[OBO], options, identifiers, rejected, overall)
     else:
         one_each = {role: of_role[0] for role, of_role in files.items()}
-        graph = read_release(one_each, options, identifiers, rejected, told)
-    if told is not None:
-        told.work("looking at the graph")
+        graph = read_release(one_each, options, identifiers, rejected, overall)
+    if overall is not None:
+        overall.work("looking at the graph")
     warnings = list(graph.warnings)
     if rejected.count:
         warnings.append(f"bad rows were left out: {rejected.count:,}")
@@ -180,9 +182,9 @@ def _retired(table: RetiredTable) -> Retired:
 
 
 class _Overall:
-    """Progress over all files, from the progress in each."""
+    """Progress over all files, from the progress of each."""
 
-    def __init__(self, progress: Progress, files: Sequence[SourceFile]) -> None:
+    def __init__(self, progress: StepProgress, files: Sequence[SourceFile]) -> None:
         self._progress = progress
         self._total = sum(file.size for file in files)
         self._done: dict[str, int] = {}
@@ -192,5 +194,5 @@ class _Overall:
         self._progress(step, min(self._total, sum(self._done.values())), self._total)
 
     def work(self, step: str) -> None:
-        """All is read, and this is being done."""
+        """Report a step after all files were read."""
         self._progress(step, self._total, self._total)

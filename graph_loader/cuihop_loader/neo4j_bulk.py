@@ -1,7 +1,7 @@
-"""A release into an empty Neo4j database at the speed of the disk: CSV files for ``neo4j-admin database import full``.
+"""Bulk import into an empty Neo4j database at the speed of the disk: files for ``neo4j-admin database import full``.
 
-The import makes the whole store while no server serves it. Afterwards the server is started, `finish_bulk` makes the
-schema, reads the release back, and only then marks it complete; until then a `Neo4jGraph` refuses it.
+The import creates the whole store while no server serves it. Then the server is started, `finish_bulk` creates the
+schema, reads the release back, and then marks it complete; before that a `Neo4jGraph` refuses it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
 __all__ = ["BulkFiles", "finish_bulk", "import_arguments", "import_command", "write_bulk_files"]
 
-_NUMBER = 1  # the database is made anew: its first release
+_NUMBER = 1  # the first release of a new database
 _CONCEPTS_A_BLOCK = 50_000
 _ARRAY_DELIMITER = "\x1f"
 _HEADERS = {
@@ -55,11 +55,11 @@ _LABELS = {
 
 
 class BulkFiles:
-    """The files of one release.
+    """Import files of one release.
 
     Attributes:
-        folder: where they lie.
-        multiline: whether a name or definition holds a line break.
+        folder: their folder.
+        multiline: true where a name or definition has a line break.
     """
 
     def __init__(self, folder: Path, *, multiline: bool) -> None:
@@ -68,11 +68,11 @@ class BulkFiles:
 
 
 def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
-    """Write the release as CSV files, into a folder that is made where it is missing.
+    """Write the release as CSV files, into a folder that is created where it is missing.
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written.
-        InputError: a name or definition holds the control character that separates the elements of lists, or is empty.
+        InputError: a name or definition is empty, or has the control character that separates elements of lists.
     """
     rows = ReleaseRows(sections)
     texts = [rows.names.blob, *([] if rows.definitions is None else [rows.definitions.blob])]
@@ -106,9 +106,9 @@ def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bo
     """The arguments of ``neo4j-admin`` that import the files.
 
     Args:
-        files: what to import.
-        database: which database is made.
-        overwrite: whether an existing one is replaced, with every release in it.
+        files: the files to import.
+        database: name of the new database.
+        overwrite: replace an existing database, with every release in it.
     """
     nodes = [
         f"--nodes={label}={files.folder / name}-header.csv,{files.folder / name}.csv" for name, label in _LABELS.items()
@@ -128,16 +128,16 @@ def import_arguments(files: BulkFiles, *, database: str = "neo4j", overwrite: bo
 
 
 def import_command(files: BulkFiles, *, database: str = "neo4j", overwrite: bool = False) -> str:
-    """The command to type where the server's tools are; the server must be stopped."""
+    """The command to run on the server's machine while the server is stopped."""
     return shlex.join(["neo4j-admin", *import_arguments(files, database=database, overwrite=overwrite)])
 
 
 def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredRelease:
-    """Make the schema of an imported database, read the release back, and let readers have it.
+    """Create the schema of an imported database, read the release back, and switch readers to it.
 
     Raises:
-        ReleaseMismatch: what was imported is not what was to be.
-        GraphUnavailable: the server is not there.
+        ReleaseMismatch: the imported release is not the expected one.
+        GraphUnavailable: the server cannot be reached.
     """
     content = ReleaseRows(sections).content
     install_schema(connection)
@@ -152,7 +152,7 @@ def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredReleas
 
 
 def _field(value: Any) -> str:
-    """A value as the import reads it: nothing for what is absent, text always quoted."""
+    """A value in the import format: empty where absent, text always quoted."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -194,7 +194,7 @@ def _write_concepts(path: Path, rows: ReleaseRows) -> None:
 
 
 def _write_edges(path: Path, rows: ReleaseRows) -> None:
-    """All edges with the same vocabularies at once: numbers as digits of one width, made by numpy."""
+    """Lines of all edges with the same vocabularies: numbers as digits of one width, formatted by numpy."""
     width = len(str(max(len(rows.cuis) - 1, 0)))
     order = np.argsort(rows.sab_sets, kind="stable")
     used, starts = np.unique(rows.sab_sets[order], return_index=True)
@@ -210,7 +210,7 @@ def _write_edges(path: Path, rows: ReleaseRows) -> None:
 
 
 def _digits(numbers: npt.NDArray[np.int32], out: npt.NDArray[np.uint8]) -> None:
-    """Each number in decimal digits, filled up with zeros in front."""
+    """Each number in decimal digits, padded with leading zeros."""
     left = numbers.copy()
     for place in range(out.shape[1] - 1, -1, -1):
         left, digit = np.divmod(left, 10)

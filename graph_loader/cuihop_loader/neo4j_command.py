@@ -35,7 +35,7 @@ def store(
             "or NEO4J_PASSWORD_FILE.",
         ),
     ] = None,
-    switch: Annotated[bool, typer.Option(help="Let readers have it at the end.")] = True,
+    switch: Annotated[bool, typer.Option(help="Switch readers to it at the end.")] = True,
     changes: Annotated[
         Path | None,
         typer.Option("--changes", help="A file for every change since the release readers have now."),
@@ -53,7 +53,7 @@ def store(
 ) -> None:
     """Store a release in Neo4j, verify it by reading it back, and switch readers to it.
 
-    A load that was interrupted goes on where it stopped when the command is given again.
+    An interrupted load resumes when the command is run again.
     """
     from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop_loader.neo4j_bulk import finish_bulk, import_command, write_bulk_files
@@ -74,28 +74,28 @@ def store(
     if json:
         print_json(outcome.to_json())
     else:
-        outcome.tell()
+        outcome.print_summary()
 
 
 @dataclass(frozen=True, eq=False)
 class StoreOutcome:
-    """What became of a release that was to be stored.
+    """Outcome of storing a release.
 
     Attributes:
         stored: the release in the database.
-        difference: what changed from the release that readers had; ``None`` where they had none.
+        difference: changes since the release that readers had; ``None`` where they had none.
     """
 
     stored: StoredRelease
     difference: ReleaseDifference | None
 
     def to_json(self) -> dict[str, Any]:
-        """What ``--json`` prints of it."""
+        """Output of ``--json``."""
         changes = None if self.difference is None else self.difference.counts()
         return {"stored": dataclasses.asdict(self.stored), "changes": changes}
 
-    def tell(self) -> None:
-        """Print it for people."""
+    def print_summary(self) -> None:
+        """Print a summary for people."""
         stored = self.stored
         note(
             f"release {stored.number}, {stored.release.name}: {stored.release.concepts:,} concepts, "
@@ -103,14 +103,14 @@ class StoreOutcome:
             + ("; readers get it" if stored.active else "; readers keep the release they had")
         )
         if self.difference is not None:
-            shown = table("change", "count", title=f"From {self.difference.old} to {self.difference.new}")
+            counts = table("change", "count", title=f"From {self.difference.old} to {self.difference.new}")
             for change, count in self.difference.counts().items():
-                shown.add_row(change, f"{count:,}")
-            console().print(shown)
+                counts.add_row(change, f"{count:,}")
+            console().print(counts)
 
 
 def store_online(sections: Sections, server: str, *, switch: bool, changes: Path | None) -> StoreOutcome:
-    """Store a release in a server that keeps serving, with a progress bar, and write what changes by it.
+    """Store a release in a server that keeps serving, with a progress bar, and write the changes.
 
     Raises:
         GraphUnavailable, SchemaMismatch, ReleaseMismatch: see `cuihop_loader.neo4j_online.load_online`.
@@ -124,10 +124,10 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
         with progress() as bar:
             task = bar.add_task("storing", total=None)
 
-            def tell(what: str, done: int, total: int) -> None:
+            def show(what: str, done: int, total: int) -> None:
                 bar.update(task, description=what, completed=done, total=total)
 
-            stored = load_online(sections, connection, progress=tell, switch=switch)
+            stored = load_online(sections, connection, progress=show, switch=switch)
     if changes is not None:
         if difference is None:
             note(f"readers had no release before this one: {changes} is not written")
@@ -137,7 +137,7 @@ def store_online(sections: Sections, server: str, *, switch: bool, changes: Path
 
 
 def _difference(connection: Neo4jConnection, sections: Sections) -> ReleaseDifference | None:
-    """What changes from the release that readers have; ``None`` where they have none."""
+    """Changes since the release that readers have; ``None`` where they have none."""
     from cuihop.neo4j_graph.projection import projected_sections
     from cuihop.neo4j_graph.schema import database_state
     from cuihop.snapshot.release_difference import release_difference

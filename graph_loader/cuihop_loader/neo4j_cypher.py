@@ -1,4 +1,4 @@
-"""Every Cypher text of this package. Values are parameters."""
+"""All Cypher of this package. Values are parameters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SET r += $properties
 RETURN properties(r) AS release
 """
 
-# The counters of a release say how much of it is there. A batch claims its part first: the write lock on the release
-# lets one loader at a time count, and part and count are committed together or not at all.
+# The counters of a release record how much of it is stored. A batch claims its part first: the write lock on the
+# release admits one loader at a time, and part and counter are committed together or not at all.
 CLAIM_CONCEPTS: LiteralString = """
 MATCH (r:Release {number: $release, state: 'loading'})
 SET r.claimed_at = timestamp()
@@ -51,9 +51,9 @@ CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], componen
                         definition_sabs: row[7], definitions: row[8]})
 """
 
-# Ends are found by their place in the store, which costs no index. Nobody keeps those places: they are read anew by
-# each load, and the load is read back by identifiers. `id()` is deprecated, and there in the whole 5.26 line; with
-# `elementId()`, whose texts must be sent and parsed, 11 and 28 % fewer edges were made in a second.
+# Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it anew, and
+# the load is read back by identifiers. `id()` is deprecated, but present in the whole 5.26 line; with
+# `elementId()`, whose texts must be sent and parsed, 11 and 28 % fewer edges were created in a second.
 CREATE_EDGES: LiteralString = """
 UNWIND range(0, size($children) - 1) AS i
 MATCH (child) WHERE id(child) = $children[i]

@@ -1,8 +1,8 @@
-"""A release into a Neo4j server that keeps serving: batches over Bolt, each counted in the transaction that writes it.
+"""Online load into a Neo4j server that keeps serving: batches over Bolt, counted in the transaction that writes them.
 
-The release's node says how much of it is there. Count and batch are committed together, so a load that was killed at
-any point goes on where it stopped: nothing is lost, nothing stands there twice. Readers see nothing of it until it is
-complete, read back and switched to.
+The release's node records how much of it is stored. Count and batch are committed together, so a load that was killed
+at any point resumes there: nothing is lost or duplicated. Readers do not see the release until it is complete, read
+back and switched to.
 """
 
 from __future__ import annotations
@@ -22,19 +22,17 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.projection import projected_sections, stored_concepts
 from cuihop.neo4j_graph.releases import StoredRelease, stored_release, switch_to
 from cuihop.neo4j_graph.schema import install_schema
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
 from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
-__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "Progress", "load_online", "verify_stored"]
+__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "load_online", "verify_stored"]
 
 CONCEPTS_A_BATCH = 10_000
 EDGES_A_BATCH = 10_000
 PAGES_A_BATCH = 500
 _BATCH_SECONDS = 600.0
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being written, how much of it is there, and how much it will be."""
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -45,26 +43,26 @@ def load_online(
     sections: Sections,
     connection: Neo4jConnection,
     *,
-    progress: Progress = _silent,
+    progress: StepProgress = _silent,
     switch: bool = True,
     concepts_a_batch: int = CONCEPTS_A_BATCH,
     edges_a_batch: int = EDGES_A_BATCH,
 ) -> StoredRelease:
-    """Store a release, verify it, and make it the one that readers get.
+    """Store a release, verify it, and switch readers to it.
 
-    A release that is there already is not stored again; one that a load left unfinished is finished.
+    A stored release is not stored again; one that a load left unfinished is completed.
 
     Args:
         sections: of a snapshot.
         connection: to the server.
-        progress: told after each batch.
-        switch: whether readers get it at the end.
+        progress: callback after each batch with the kind of rows, the rows stored and their total.
+        switch: switch readers to it at the end.
         concepts_a_batch, edges_a_batch: rows of one transaction.
 
     Raises:
-        GraphUnavailable: the server went away; the same call goes on from there.
+        GraphUnavailable: the server went away; the same call resumes the load.
         SchemaMismatch: the database belongs to another version.
-        ReleaseMismatch: what was read back is not what was written, or another load of the same release is at work.
+        ReleaseMismatch: the release read back is not the one written, or another load of it is running.
     """
     rows = ReleaseRows(sections)
     install_schema(connection)
@@ -109,7 +107,7 @@ def verify_stored(connection: Neo4jConnection, number: int, digest: str) -> None
 
 
 def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
-    """The node of the release: that of an earlier load of the same content, or a new one."""
+    """The node of the release: from an earlier load of the same content, or new."""
     counters = {"state": "loading", "concepts_loaded": 0, "edges_loaded": 0, "retired_loaded": 0}
 
     def begin(tx: neo4j.ManagedTransaction) -> dict[str, Any]:
@@ -142,7 +140,7 @@ def _merge_pages(tx: neo4j.ManagedTransaction, number: int, part: list[list[Any]
 def _write_batches(
     connection: Neo4jConnection,
     number: int,
-    progress: Progress,
+    progress: StepProgress,
     what: str,
     done: int,
     total: int,
@@ -151,7 +149,7 @@ def _write_batches(
     create: LiteralString,
     parameters: Callable[[int, int], dict[str, Any]],
 ) -> None:
-    """Write ``done`` up to ``total``; while the server is at one batch the next one is made ready."""
+    """Write rows ``done`` up to ``total``; the next batch is prepared while the server writes one."""
     parts = list(blocks(done, total, size))
     with ThreadPoolExecutor(1) as pool:
         coming = [pool.submit(parameters, *part) for part in parts[:1]]
@@ -166,9 +164,9 @@ def _write_batches(
                 if row["loaded"] == last:  # written by an attempt whose answer was lost
                     return
                 counters = tx.run(create, release=number, **ready).consume().counters
-                made = counters.nodes_created + counters.relationships_created
-                if made != last - first:
-                    raise GraphError(f"{what} {first:,} to {last:,}: the server made {made:,} of {last - first:,}")
+                created = counters.nodes_created + counters.relationships_created
+                if created != last - first:
+                    raise GraphError(f"{what} {first:,} to {last:,}: the server made {created:,} of {last - first:,}")
 
             connection.write(batch, timeout=_BATCH_SECONDS)
             progress(what, last, total)

@@ -1,4 +1,4 @@
-"""From a snapshot's sections to what the database stores, block by block: for both ways into Neo4j."""
+"""Rows that a Neo4j database stores, from a snapshot's sections, block by block; for both ways into Neo4j."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from cuihop.snapshot.writer import RETIRED_RELATIONS
 __all__ = ["NAMES_FOR_A_PAGE", "ReleaseRows", "blocks"]
 
 NAMES_FOR_A_PAGE = 2000
-"""With fewer names the full-text index is fast enough."""
+"""Least number of names for which the full-text index is too slow."""
 
 _ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob", *NAME_INDEX}  # follows from the names
 
 
 class ReleaseRows:
-    """The rows of a release.
+    """Rows of a release.
 
     Args:
         sections: of a snapshot.
 
     Attributes:
-        cuis: the concepts, in their order.
-        names: every name; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        cuis: the concepts in ascending order.
+        names: all names; concept i has those at ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
         definitions: of all concepts, each with its vocabulary before it; ``None`` where there are none.
         children, parents: int32, shape (edges,); ascending by (child, parent).
-        sab_sets: for each edge its place in `sab_set_members`.
+        sab_sets: for each edge its position in `sab_set_members`.
         types: pairs of type identifier and name.
     """
 
@@ -68,13 +68,13 @@ class ReleaseRows:
 
     @property
     def release(self) -> Release:
-        """What the snapshot says it holds."""
+        """The release described in the snapshot."""
         facts = dict(self.meta["release"])
         return Release(**{**facts, "relations": tuple(facts["relations"]), "sabs": tuple(facts["sabs"])})
 
     @cached_property
     def content(self) -> str:
-        """A checksum of everything that is stored, names and types included; 32 hexadecimal digits."""
+        """Checksum of everything stored, names and types included; 32 hexadecimal digits."""
         digest = xxhash.xxh3_128()
         facts = {key: self.meta[key] for key in ("release", "sab_sets", "semantic_types")}
         digest.update(json.dumps(facts, sort_keys=True).encode())
@@ -92,7 +92,7 @@ class ReleaseRows:
         return weak_components(self._sections["up_indptr"], self.parents)
 
     def properties(self) -> dict[str, Any]:
-        """The properties of the release's node that both ways in agree on."""
+        """Properties of the release's node that both ways in share."""
         release = self.release
         return {
             "name": release.name,
@@ -109,7 +109,7 @@ class ReleaseRows:
         }
 
     def concept_rows(self, first: int, last: int) -> list[list[Any]]:
-        """Some concepts, a list for each.
+        """Rows of some concepts, a list for each.
 
         Number, identifier, component, name, synonyms, folded names, type codes, vocabularies and texts of definitions.
         """
@@ -131,7 +131,7 @@ class ReleaseRows:
                     self.cuis[first + i],
                     components[i],
                     names[0] if names else None,
-                    names[1:] or None,  # what is absent is absent, as it is after an import from files
+                    names[1:] or None,  # absent values are left out, as after an import from files
                     searched if any(searched) else None,
                     types or None,
                     [sab for sab, _, _ in definitions[i]] or None,
@@ -150,7 +150,7 @@ class ReleaseRows:
     def edge_rows(
         self, first: int, last: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], list[int], list[list[str] | None]]:
-        """Child and parent of some edges, and the place of each edge's vocabularies in the list that comes last."""
+        """Child and parent of some edges, the position of each edge's vocabularies in a list, and that list."""
         used, places = np.unique(self.sab_sets[first:last], return_inverse=True)
         members = [self.sab_set_members[s] or None for s in used.tolist()]
         return self.children[first:last], self.parents[first:last], places.tolist(), members
@@ -165,9 +165,9 @@ class ReleaseRows:
         ]
 
     def page_rows(self, at_least: int = NAMES_FOR_A_PAGE) -> Iterator[list[Any]]:
-        """For each beginning of a word that so many names have: it, the concepts found, and the places of the names.
+        """Search pages: each frequent prefix of a word, the concepts found by it, and the positions of their names.
 
-        They are what would take the database longest: it has no order of names to look them up in.
+        These searches would take the database longest, because it has no order of names to look them up in.
         """
         if not len(self.names):
             return
@@ -186,7 +186,7 @@ class ReleaseRows:
         return [[number, code, name] for number, (code, name) in enumerate(self.types)]
 
     def vocabulary_rows(self) -> list[list[Any]]:
-        """Each source vocabulary, and how many edges it asserts."""
+        """Each source vocabulary, and its number of edges."""
         counts = np.bincount(self.sab_sets, minlength=len(self.sab_set_members))
         edges: dict[str, int] = dict.fromkeys(self.meta["release"]["sabs"], 0)
         for sabs, count in zip(self.sab_set_members, counts.tolist(), strict=True):
@@ -196,5 +196,5 @@ class ReleaseRows:
 
 
 def blocks(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
-    """``first`` up to ``last`` in parts of at most ``size``."""
+    """Parts of ``first`` up to ``last``, each of ``size`` at most."""
     return ((begin, min(begin + size, last)) for begin in range(first, last, size))

@@ -1,7 +1,7 @@
 """OBO files: their terms, one stanza at a time.
 
-Only the clauses that say something of the graph are parsed (by fastobo, to the letter of OBO 1.4); published files have
-faults in definitions and comments, and these are no reason to refuse a file.
+Only the clauses that concern the graph are parsed (by fastobo, strictly by OBO 1.4). Published files have faults in
+definitions and comments, which are no reason to refuse a file.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.resources.optional_packages import installed_by
+from cuihop.resources.progress import StepProgress
 from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
-from cuihop_loader.options import Progress
-from cuihop_loader.rejected_rows import Fault, RejectedRows
+from cuihop_loader.rejected_rows import RejectedRows, RowFault
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BrokenStream, byte_stream
 
@@ -34,12 +35,12 @@ class Term:
 
     Attributes:
         id: its identifier.
-        line: where its stanza begins.
-        name: ``None`` if it has none.
+        line: first line of its stanza.
+        name: ``None`` without one.
         synonyms: the exact ones; broad, narrow and related ones name something else.
         parents, alternatives, replaced_by, consider: identifiers.
-        umls: what its UMLS cross-references say.
-        obsolete: whether it is no longer used.
+        umls: CUIs of its UMLS cross-references.
+        obsolete: true for a term no longer in use.
     """
 
     id: str
@@ -54,7 +55,7 @@ class Term:
     obsolete: bool = False
 
     def joined(self, earlier: Term | None) -> Term:
-        """The term as two stanzas tell it, perhaps in two files; the earlier one's name stands."""
+        """The union of two stanzas of the term, perhaps of two files, with the name of the earlier one."""
         if earlier is None:
             return self
         return Term(
@@ -70,7 +71,7 @@ class Term:
 
 @dataclass
 class _Stanza:
-    """Lines of the file, from a line in square brackets (or the file's first) up to the next."""
+    """Lines of the file, from one in square brackets (or the file's first) up to the next such."""
 
     first_line: int
     lines: list[bytes] = field(default_factory=list)
@@ -80,15 +81,15 @@ class OboFile:
     """One file, read once.
 
     Attributes:
-        version: its data-version, or else its date; ``None`` before the header is read, or if it has neither.
-        ontology: its name for itself, in capitals; the file's name if it has none.
+        version: its data-version, or else its date; ``None`` without either, or before the header is read.
+        ontology: its own name, in capitals, or else the file's name.
         lines: lines read so far.
-        bytes: read so far, as they lie on the disk.
-        crlf: lines read so far that end with carriage return and line feed.
-        bad: lines left out so far because they break the format.
+        bytes: bytes of the file on disk read so far.
+        crlf: number of lines so far that end with carriage return and line feed.
+        bad: number of lines left out so far because they break the format.
     """
 
-    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: Progress | None) -> None:
+    def __init__(self, file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> None:
         self._file = file
         self._rejected = rejected
         self._progress = progress
@@ -100,12 +101,13 @@ class OboFile:
         self.bad = 0
 
     def terms(self) -> Iterator[Term]:
-        """The terms, obsolete ones included, in the order of the file.
+        """Terms, obsolete ones included, in the order of the file.
 
         Raises:
             InputError: the file cannot be read, has no terms, or a line of it breaks the format.
         """
-        import fastobo
+        with installed_by("cuihop[loader]"):
+            import fastobo
 
         found = False
         for stanza in self._stanzas():
@@ -135,7 +137,7 @@ class OboFile:
             yield stanza
 
     def _text_lines(self) -> Iterator[bytes]:
-        """The lines without their ends, counted; a line that is not UTF-8 comes as an empty one."""
+        """Lines without their ends, counted; a line that is not UTF-8 is returned empty."""
         name = str(self._file)
         block = Block(BLOCK_BYTES)
         with byte_stream(self._file.parts) as stream:
@@ -180,11 +182,11 @@ class OboFile:
             text = raw.decode(errors="backslashreplace")
             found = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
         self.bad += 1
-        fault = Fault(0, column, problem, found, expected, 0, len(raw))
+        fault = RowFault(0, column, problem, found, expected, 0, len(raw))
         self._rejected.reject(str(self._file), line, fault, raw)
 
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:
-        """The stanza as fastobo sees it, lines with other tags left out; ``None`` if nothing of it can be used."""
+        """The stanza parsed by fastobo, without lines of other tags; ``None`` if none of it is usable."""
         lines = [
             line if (place == 0 and line.startswith(b"[")) or line.partition(b":")[0].strip() in tags else b""
             for place, line in enumerate(stanza.lines)
@@ -207,7 +209,7 @@ class OboFile:
                     error.msg.removeprefix("expected "),
                 )
                 if not lines[place] or lines[place].startswith((b"[", b"id")):
-                    return None  # without its identifier, the rest is of no use
+                    return None  # unusable without an identifier
                 lines[place] = b""
 
     def _read_header(self, stanza: _Stanza, fastobo: ModuleType) -> None:
@@ -249,6 +251,6 @@ class OboFile:
 
 
 def _is_garbage(line: bytes) -> bool:
-    """Whether a line that is not parsed is no OBO line at all."""
+    """Recognise a line, among those not parsed, that is no OBO line at all."""
     text = line.strip()
     return bool(text) and not text.startswith((b"!", b"[")) and b":" not in text

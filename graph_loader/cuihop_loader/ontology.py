@@ -1,7 +1,7 @@
-"""OBO ontologies as a graph: their terms projected on the CUIs that they refer to.
+"""OBO ontologies as a graph: terms projected on the CUIs they refer to.
 
-A term with UMLS cross-references stands for those CUIs; a term without keeps its own identifier, so that every hop of
-the ontology stays a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
+A term with UMLS cross-references becomes those CUIs; a term without has its own identifier, so that every hop of
+the ontology remains a hop. Where a term has several CUIs, each is a child of each CUI of its parent.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.obo_terms import OboFile, Term
-from cuihop_loader.options import LoadOptions, Progress
-from cuihop_loader.read_graph import ReadGraph
+from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.report import FileReport, OboReport, SabReport
+from cuihop_loader.report import FileReport, OboReport, ReadGraph, SabReport
 from cuihop_loader.sources import OBO, SourceFile
 
 __all__ = ["read_ontology"]
@@ -28,7 +28,7 @@ _SAMPLES = 3
 
 
 class _Projection:
-    """Which identifiers each term stands for."""
+    """Projection of terms on identifiers."""
 
     def __init__(self, terms: Sequence[Term], identifiers: Identifiers) -> None:
         self._identifiers = identifiers
@@ -37,7 +37,7 @@ class _Projection:
             if not term.obsolete:
                 self.terms[term.id] = term.joined(self.terms.get(term.id))
         self.obsolete = {term.id for term in terms if term.obsolete} - self.terms.keys()
-        # Published files give current terms as alternatives of others: such a term stands for itself.
+        # Published files list current terms as alternatives of others: such a term represents itself.
         self._alternatives = {
             alternative: term.id
             for term in self.terms.values()
@@ -51,15 +51,15 @@ class _Projection:
 
     @property
     def keeps_terms(self) -> bool:
-        """Whether a term without a CUI is a concept."""
+        """True where a term without a CUI is a concept."""
         return self._identifiers == "any"
 
     def defines(self, identifier: str) -> bool:
-        """Whether some file has a stanza for the term."""
+        """Membership of the term: true where a file has a stanza for it."""
         return identifier in self.terms or identifier in self._alternatives or identifier in self.obsolete
 
     def of(self, identifier: str) -> tuple[str, ...]:
-        """The concepts of a term that may be named by an alternative, or defined nowhere; none for an obsolete one."""
+        """The concepts of a term, which may be an alternative identifier or undefined; empty for an obsolete one."""
         found = self._stands_for.get(self._alternatives.get(identifier, identifier))
         if found is not None:
             return found
@@ -74,12 +74,12 @@ def read_ontology(
     options: LoadOptions,
     identifiers: Identifiers,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
 ) -> ReadGraph:
     """Read OBO files into one graph.
 
     Raises:
-        InputError: a file is not as it must be, an identifier is none, or an option is for RRF files only.
+        InputError: a file or an identifier is malformed, or an option is for RRF files only.
     """
     if tuple(options.relations) != ("isa",):
         raise InputError("OBO files have is_a only", column="relations", found=", ".join(options.relations))
@@ -109,7 +109,7 @@ def read_ontology(
     sab_rows: dict[str, int] = {}
     files = []
     for reader, source, terms in zip(readers, sources, of_file, strict=True):
-        counts = dict.fromkeys(("kept", "obsolete", "term without CUI", "concept is its own parent"), 0)
+        counts = dict.fromkeys(("used", "obsolete", "term without CUI", "concept is its own parent"), 0)
         for term in terms:
             for parent in term.parents:
                 if not projection.defines(parent):
@@ -121,7 +121,7 @@ def read_ontology(
                     sabs_of.setdefault(edge, set()).add(reader.ontology)
                 gone = term.obsolete or parent in projection.obsolete
                 counts[
-                    "kept"
+                    "used"
                     if edges
                     else "concept is its own parent"
                     if pairs
@@ -129,7 +129,7 @@ def read_ontology(
                     if gone
                     else "term without CUI"
                 ] += 1
-        sab_rows[reader.ontology] = sab_rows.get(reader.ontology, 0) + counts["kept"]
+        sab_rows[reader.ontology] = sab_rows.get(reader.ontology, 0) + counts["used"]
         files.append(_file_report(reader, source, counts))
 
     sab_edges: dict[str, int] = {}
@@ -161,14 +161,14 @@ def read_ontology(
 
 
 def _file_report(reader: OboFile, source: SourceFile, counts: dict[str, int]) -> FileReport:
-    skipped = {reason: count for reason, count in counts.items() if count and reason != "kept"}
+    skipped = {reason: count for reason, count in counts.items() if count and reason != "used"}
     if reader.bad:
         skipped["bad row"] = reader.bad
     return FileReport(
         role=OBO,
         file=str(source),
         rows=sum(counts.values()) + reader.bad,
-        kept=counts["kept"],
+        used=counts["used"],
         skipped=skipped,
         bad=reader.bad,
         bytes=reader.bytes,
@@ -187,30 +187,30 @@ def _tables(
     names: dict[str, dict[str, None]] = {}
     for term in projection.terms.values():
         for concept in projection.of(term.id):
-            known = names.setdefault(concept, {})
-            known.update(dict.fromkeys(name for name in (term.name, *term.synonyms) if name))
+            of_concept = names.setdefault(concept, {})
+            of_concept.update(dict.fromkeys(name for name in (term.name, *term.synonyms) if name))
     concepts = sorted({concept for edge in sabs_of for concept in edge} | names.keys() | loops)
     place = {concept: i for i, concept in enumerate(concepts)}
     edges = sorted(sabs_of)
     members = sorted({tuple(sorted(sabs)) for sabs in sabs_of.values()})
     set_place = {member: i for i, member in enumerate(members)}
-    kept = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
+    names_of_concepts = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
     indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
-    np.cumsum([len(of) for of in kept], out=indptr[1:])
+    np.cumsum([len(of) for of in names_of_concepts], out=indptr[1:])
     return GraphTables(
         cuis=identifier_array(concepts),
         children=np.array([place[child] for child, _ in edges], dtype=np.int32),
         parents=np.array([place[parent] for _, parent in edges], dtype=np.int32),
         sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
         sab_set_members=members,
-        names=StringTable.of([name for of in kept for name in of]),
+        names=StringTable.of([name for of in names_of_concepts for name in of]),
         name_indptr=indptr,
         retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
     )
 
 
 def _retired(projection: _Projection, terms: Sequence[Term]) -> Iterator[tuple[str, str, str]]:
-    """Alternative identifiers, and obsolete terms with their successors; nothing where only CUIs count."""
+    """Alternative identifiers, and obsolete terms with their successors; empty where only CUIs are used."""
     if not projection.keeps_terms:
         return
     for term in terms:

@@ -1,55 +1,48 @@
-"""What a user may ask of a load."""
+"""Options of a load."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
 
-__all__ = ["RELATIONS", "LoadOptions", "OnBadRow", "Progress", "RelationFilter"]
+__all__ = ["RELATIONS", "LoadOptions", "OnBadRow", "RelationFilter"]
 
 RelationFilter: TypeAlias = Literal["isa", "par-chd", "rb-rn"]
-"""Which MRREL rows count as is_a: RELA isa and inverse_isa; REL PAR and CHD; REL RB and RN."""
+"""MRREL rows that count as is_a: RELA isa and inverse_isa; REL PAR and CHD; REL RB and RN."""
 
 RELATIONS: tuple[RelationFilter, ...] = get_args(RelationFilter)
 
 OnBadRow: TypeAlias = Literal["error", "skip"]
-"""What a row that breaks the layout does: end the load, or be counted and left out."""
+"""Treatment of a row that breaks the layout: end the load, or count the row and leave it out."""
 
 _MOST_LANGUAGES = 16
 
 
-class Progress(Protocol):
-    """Told now and then how far a load is. It runs in the caller's thread."""
-
-    def __call__(self, step: str, done: int, total: int) -> None:
-        """``step``: the file being read or the work being done; ``done`` of ``total`` bytes of all files are read."""
-
-
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What to load, and how.
+    """Options of a load.
 
     Attributes:
-        relations: the relation filters; a row counts if one of them takes it.
-        include_sabs: only edges that one of these vocabularies (SAB) asserts; empty is all.
-        exclude_sabs: no edge on the word of these vocabularies.
+        relations: the relation filters; a row counts if it passes one of them.
+        include_sabs: only edges asserted by one of these vocabularies (SAB); empty for all.
+        exclude_sabs: no edge asserted by these vocabularies alone.
         identifiers: ``cui`` leaves rows with other identifiers out and counts them; ``any`` keeps them. ``None`` is
             ``cui`` for RRF files and ``any`` for OBO files.
         include_suppressed: rows with SUPPRESS other than N count too.
         languages: names and definitions in these languages (LAT), the preferred name from the first that has one.
         synonyms: keep all names, not only the preferred one.
         definitions: keep definitions, where there is an MRDEF.
-        release: what to call the release; ``None`` asks the files.
-        on_bad_row: what a row that breaks the layout does.
-        rejects: where to write the rows that were left out as bad; only with ``on_bad_row="skip"``.
+        release: name of the release; ``None`` for the one in the files.
+        on_bad_row: treatment of a row that breaks the layout.
+        rejects: file for the bad rows; only with ``on_bad_row="skip"``.
 
     Raises:
-        InputError: an option has a value it cannot have.
+        InputError: an option has an invalid value.
     """
 
     relations: Sequence[RelationFilter] = ("isa",)

@@ -1,4 +1,4 @@
-"""Rows that break the layout: what is wrong with one, and what becomes of it."""
+"""Rows that break the layout: their faults, and their treatment."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop_loader.options import LoadOptions
 
-__all__ = ["Fault", "RejectedRows", "rejected_rows"]
+__all__ = ["RejectedRows", "RowFault", "rejected_rows"]
 
 _HEADER = b"file\tline\tcolumn\tproblem\trow\n"
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What is wrong with a row.
+class RowFault:
+    """Fault of a row.
 
     Attributes:
-        row: its place in its block.
+        row: its position in its block.
         column: the column's name, or its number from 1 where the layout has none.
         problem, found, expected: as in `InputError`.
-        begin, end: where in the block the row stands, without its line end.
+        begin, end: extent of the row in the block, without its line end.
     """
 
     row: int
@@ -38,7 +38,7 @@ class Fault:
 
 
 class RejectedRows:
-    """Takes the faults of all files, and ends the load or counts them, as the user asked.
+    """Collector of the faults of all files, which ends the load or counts them, as the options say.
 
     Attributes:
         count: rows rejected so far.
@@ -49,7 +49,7 @@ class RejectedRows:
         self._target = target
         self.count = 0
 
-    def reject(self, file: str, line: int, fault: Fault, row: bytes) -> None:
+    def reject(self, file: str, line: int, fault: RowFault, row: bytes) -> None:
         """Count the row, and write it to the file of rejects if there is one.
 
         Raises:
@@ -67,15 +67,15 @@ class RejectedRows:
             )
         self.count += 1
         if self._target is not None:
-            shown = row.decode("utf-8", errors="backslashreplace").encode()
+            text = row.decode("utf-8", errors="backslashreplace").encode()
             self._target.write(
-                f"{file}\t{line}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + shown + b"\n"
+                f"{file}\t{line}\t{fault.column}\t{fault.problem}; found {fault.found}\t".encode() + text + b"\n"
             )
 
 
 @contextlib.contextmanager
 def rejected_rows(options: LoadOptions) -> Iterator[RejectedRows]:
-    """What the load tells of bad rows. A file of rejects appears when the block ends well, and only then.
+    """The collector of a load's bad rows. A file of rejects appears when the block succeeds, and only then.
 
     Raises:
         OutputError: the file of rejects cannot be written.

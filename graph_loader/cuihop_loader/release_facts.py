@@ -1,4 +1,4 @@
-"""MRRANK and MRSAB: which names come first, and which vocabularies and versions a release is made of."""
+"""MRRANK and MRSAB: the ranks of names, and the vocabularies and versions of a release."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cuihop.resources.progress import StepProgress
 from cuihop_loader.concept_names import Ranks
-from cuihop_loader.options import Progress
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -20,12 +20,12 @@ _RELEASE = re.compile(r"\d{4}[A-Z]{2}|\d{6}")
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """What MRSAB says of the current vocabularies.
+    """Content of MRSAB for the current vocabularies.
 
     Attributes:
         versions: of each vocabulary (SAB).
         languages: of each vocabulary (LAT).
-        release: the release; ``None`` if the file does not tell.
+        release: name of the release; ``None`` if the file has none.
         report: of the file.
     """
 
@@ -35,11 +35,11 @@ class Vocabularies:
     report: FileReport
 
 
-def read_ranks(file: SourceFile, rejected: RejectedRows, progress: Progress | None) -> tuple[Ranks, FileReport]:
-    """Read MRRANK: the rank of each vocabulary, term type and SUPPRESS; the highest names the concept.
+def read_ranks(file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> tuple[Ranks, FileReport]:
+    """Read MRRANK: the rank of each vocabulary, term type and SUPPRESS; the highest gives the preferred name.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
 
     def work(rows: Rows) -> dict[tuple[bytes, bytes], int]:
@@ -59,14 +59,14 @@ def read_ranks(file: SourceFile, rejected: RejectedRows, progress: Progress | No
     return ranks, scanner.report
 
 
-def read_vocabularies(file: SourceFile, rejected: RejectedRows, progress: Progress | None) -> Vocabularies:
+def read_vocabularies(file: SourceFile, rejected: RejectedRows, progress: StepProgress | None) -> Vocabularies:
     """Read MRSAB.
 
-    A release is what the newest of its current vocabularies came with (IMETA): the Metathesaurus' own come with
+    The release is that of the newest current vocabulary (IMETA): the Metathesaurus' own vocabularies come with
     every release.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
 
     def work(rows: Rows) -> list[tuple[str, str, str, bool, str]]:

@@ -1,4 +1,4 @@
-"""The RRF files of a release as a graph."""
+"""RRF files of a release as a graph."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.identifiers import Identifiers
+from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
 from cuihop_loader.concept_names import ConceptNames, names_of, read_names
-from cuihop_loader.concepts import ConceptPlaces, ConceptSet
 from cuihop_loader.definitions import Definitions, definitions_of, read_definitions
 from cuihop_loader.edge_table import EdgeTable
 from cuihop_loader.history import read_history, retired_concepts
-from cuihop_loader.identifier_codes import IdentifierCodes
+from cuihop_loader.identifier_codes import ConceptPlaces, ConceptSet, IdentifierCodes
 from cuihop_loader.is_a_rows import IsARows, read_is_a_rows
-from cuihop_loader.options import LoadOptions, Progress, RelationFilter
-from cuihop_loader.read_graph import ReadGraph
+from cuihop_loader.options import LoadOptions, RelationFilter
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.release_facts import Vocabularies, read_ranks, read_vocabularies
-from cuihop_loader.report import SabReport
+from cuihop_loader.report import ReadGraph, SabReport
 from cuihop_loader.semantic_types import SemanticTypes, read_types, types_of
 from cuihop_loader.sources import SourceFile
 
@@ -35,12 +34,12 @@ def read_release(
     options: LoadOptions,
     identifiers: Identifiers,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
 ) -> ReadGraph:
     """Read the files of a release, by role.
 
     Raises:
-        InputError: a file or a row of it is not as it must be, or no is_a relation is found.
+        InputError: a file or a row of it is malformed, or there is no is_a relation.
         LimitExceeded: more vocabularies or identifiers than fit.
     """
     only_cuis = identifiers == "cui"
@@ -130,7 +129,7 @@ def _tables(
 
 
 def _sab_reports(rows: IsARows, vocabularies: Vocabularies | None) -> dict[str, SabReport]:
-    """The vocabularies that assert an edge, most edges first."""
+    """Vocabularies that assert an edge, most edges first."""
     versions: Mapping[str, str] = {} if vocabularies is None else vocabularies.versions
     return {
         sab: SabReport(versions.get(sab) or None, rows.sab_rows[sab], edges)
@@ -148,8 +147,8 @@ def _warnings(
             f"rows left out because an identifier is not a CUI (as {', '.join(codes.samples)}): {counts}. "
             "To keep them: --identifiers any"
         )
-    asked = [*options.include_sabs, *options.exclude_sabs]
-    if unseen := [sab for sab in asked if sab not in rows.sab_rows]:
+    requested = [*options.include_sabs, *options.exclude_sabs]
+    if unseen := [sab for sab in requested if sab not in rows.sab_rows]:
         warnings.append(f"no row with the relations asked for is from {', '.join(unseen)}")
     if "MRCONSO" not in files:
         warnings.append("no MRCONSO: concepts have no names, and concepts without an edge are unknown")
@@ -161,12 +160,12 @@ def _warnings(
 
 
 def _no_edges(rows: IsARows, options: LoadOptions, file: SourceFile, codes: IdentifierCodes) -> InputError:
-    """Why there is no edge, and what would find some."""
-    asked = {relation: rows.offered[relation] for relation in options.relations}
-    others = {relation: count for relation, count in rows.offered.items() if relation not in asked and count}
+    """The error where there is no edge, with advice on options that give some."""
+    requested = {relation: rows.offered[relation] for relation in options.relations}
+    others = {relation: count for relation, count in rows.offered.items() if relation not in requested and count}
     advice = None
-    found = f"{rows.report.rows:,} rows, of which {_listed(asked)}"
-    if not any(asked.values()):
+    found = f"{rows.report.rows:,} rows, of which {_listed(requested)}"
+    if not any(requested.values()):
         if suppressed := rows.report.skipped.get("suppressed"):
             found += f", and {suppressed:,} suppressed ones"
             advice = "To take suppressed rows: --include-suppressed"

@@ -1,4 +1,4 @@
-"""The load report: what was read, what was kept, and what the graph looks like."""
+"""The load report: files, rows used and left out, and the structure of the graph; and the result of reading files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Cycles", "FileReport", "Hub", "LoadReport", "OboReport", "Retired", "SabReport"]
+from cuihop.snapshot.writer import GraphTables
+
+__all__ = ["Cycles", "FileReport", "Hub", "LoadReport", "OboReport", "ReadGraph", "Retired", "SabReport"]
 
 
 @dataclass(frozen=True)
@@ -14,20 +16,20 @@ class FileReport:
     """One file.
 
     Attributes:
-        role: what the file holds, e.g. ``MRREL``.
+        role: kind of file, e.g. ``MRREL``.
         file: its path.
-        rows: how many it has; ``kept`` and the counts of ``skipped`` add up to it.
-        kept: rows that count.
+        rows: number of its rows, the sum of ``used`` and the counts of ``skipped``.
+        used: rows that count.
         skipped: rows left out, by reason.
-        bad: of the skipped, the rows that break the layout.
-        bytes: read, as they lie on the disk.
+        bad: number of skipped rows that break the layout.
+        bytes: bytes read, as on disk.
         line_ends: ``LF``, ``CRLF`` or ``mixed``.
     """
 
     role: str
     file: str
     rows: int
-    kept: int
+    used: int
     skipped: Mapping[str, int]
     bad: int
     bytes: int
@@ -36,7 +38,7 @@ class FileReport:
 
 @dataclass(frozen=True)
 class SabReport:
-    """One vocabulary: its version, the rows kept that it asserts, and the distinct edges among them."""
+    """One vocabulary: its version, its rows used, and its distinct edges."""
 
     version: str | None
     rows: int
@@ -45,13 +47,13 @@ class SabReport:
 
 @dataclass(frozen=True)
 class Cycles:
-    """The strongly connected components of more than one concept: concepts that are above and below each other.
+    """Strongly connected components of more than one concept: concepts that are above and below each other.
 
     Attributes:
-        components: how many.
-        concepts: how many concepts lie in one.
-        sizes: how many components there are of each size, largest first, as pairs (size, components).
-        examples: the members of the first few, largest first.
+        components: their number.
+        concepts: number of concepts in them.
+        sizes: pairs (size, number of components of that size), largest first.
+        examples: members of the first few, largest first.
     """
 
     components: int = 0
@@ -71,7 +73,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Retired:
-    """Retired concepts: how many, and the statements about them by UMLS relation (``SY``: merged, ``DEL``: deleted)."""
+    """Number of retired concepts, and of statements about them by UMLS relation (``SY``: merged, ``DEL``: deleted)."""
 
     concepts: int = 0
     statements: Mapping[str, int] = field(default_factory=dict)
@@ -79,14 +81,14 @@ class Retired:
 
 @dataclass(frozen=True)
 class OboReport:
-    """How the terms of an ontology were projected on CUIs.
+    """Projection of an ontology's terms on CUIs.
 
     Attributes:
         terms: current terms.
         obsolete: obsolete terms, left out.
         without_cui: terms without a UMLS cross-reference.
-        several_cuis: terms with more than one.
-        shared_cuis: CUIs that more than one term refers to.
+        several_cuis: terms with more than one CUI.
+        shared_cuis: CUIs of more than one term.
         undefined_parents: parents that no file defines.
     """
 
@@ -100,29 +102,29 @@ class OboReport:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of the files.
+    """Report of a load.
 
     Attributes:
         release, relations, identifiers: as in `cuihop.Release`.
         files: one entry for each file read.
         concepts, edges: of the graph; an edge is one distinct (child, parent) pair without self-loops.
-        mirrored: edges that the file asserts both ways, child first and parent first; one_directional: one way only.
-        self_loops: concepts that the file calls their own parent; left out of the edges.
-        cycles: where concepts are above and below each other.
+        mirrored: edges asserted in both notations, child first and parent first; one_directional: in one only.
+        self_loops: concepts asserted as their own parent; left out of the edges.
+        cycles: concepts that are above and below each other.
         weak_components: parts of two or more concepts without a path between them; giant_component: concepts in the
             largest; isolated: concepts without any edge.
-        depth: edges on the longest upward path, each cycle taken as one concept.
+        depth: edges on the longest upward path, with each cycle as one concept.
         hubs: the concepts with the most children.
-        names: how many names; nameless: concepts without one.
-        semantic_types: how many of them occur.
-        definitions: how many.
+        names: number of names; nameless: concepts without one.
+        semantic_types: number of types that occur.
+        definitions: number of definitions.
         retired: retired concepts.
-        relation_rows: rows kept by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``).
+        relation_rows: rows used by relation (``isa``, ``inverse_isa``, ``CHD``, ``PAR``, ``RN``, ``RB``).
         sabs: the vocabularies that assert an edge.
         other_identifiers: rows left out because an identifier is not a CUI, by file; other_identifier_samples: a few.
         obo: for OBO files only.
-        warnings: what a user should know before trusting the graph.
-        bytes: read, as they lie on the disk; seconds: from the first file to the graph.
+        warnings: reservations about the graph, for the user.
+        bytes: bytes read, as on disk; seconds: from the first file to the graph.
     """
 
     release: str
@@ -155,12 +157,37 @@ class LoadReport:
     seconds: float
 
     def to_json(self, *, timing: bool = True) -> dict[str, Any]:
-        """The report as plain values, ready for ``json.dumps``.
+        """The report as plain values for ``json.dumps``.
 
         Args:
-            timing: without it, the same files and options always give the same values.
+            timing: include the time taken; without it the same files and options give the same values.
         """
         values = asdict(self)
         if not timing:
             del values["seconds"]
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class ReadGraph:
+    """A graph read from files.
+
+    Attributes:
+        tables: the graph.
+        release: name of the release in the files; ``None`` without one.
+        self_loops: concepts asserted as their own parent.
+        mirrored, relation_rows, sabs, files, warnings, other_identifiers, other_identifier_samples, obo: as in
+            `LoadReport`.
+    """
+
+    tables: GraphTables
+    release: str | None
+    self_loops: int
+    mirrored: int
+    relation_rows: Mapping[str, int]
+    sabs: Mapping[str, SabReport]
+    files: Sequence[FileReport]
+    warnings: Sequence[str]
+    other_identifiers: Mapping[str, int] = field(default_factory=dict)
+    other_identifier_samples: Sequence[str] = ()
+    obo: OboReport | None = None

@@ -1,4 +1,4 @@
-"""The load report for people."""
+"""The load report as tables for people."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _RETIRED = {"SY": "merged", "DEL": "deleted", "RB": "broader", "RN": "narrower",
 
 
 def report_table(report: LoadReport) -> Group:
-    """The report as tables; its warnings are not among them."""
+    """Tables of the report, without its warnings."""
     return Group(_files(report), _graph(report), _sabs(report), _hubs(report))
 
 
 def _files(report: LoadReport) -> Table:
-    made = _with_numbers(table("file", "rows", "kept", "left out", title="Files"), 1, 2)
+    result = _with_numbers(table("file", "rows", "used", "left out", title="Files"), 1, 2)
     for file in report.files:
         reasons = [f"{count:,} {reason}" for reason, count in file.skipped.items()]
         if file.line_ends != "LF":
             reasons.append(f"(line ends: {file.line_ends})")
-        made.add_row(file.role, f"{file.rows:,}", f"{file.kept:,}", ", ".join(reasons))
-    return made
+        result.add_row(file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons))
+    return result
 
 
 def _graph(report: LoadReport) -> Table:
-    made = table("", "", title=f"Graph of release {report.release}")
-    made.show_header = False
+    result = table("", "", title=f"Graph of release {report.release}")
+    result.show_header = False
     for label, value in _facts(report):
-        made.add_row(label, value if isinstance(value, str) else f"{value:,}")
-    return made
+        result.add_row(label, value if isinstance(value, str) else f"{value:,}")
+    return result
 
 
 def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
@@ -78,22 +78,22 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
 
 
 def _sabs(report: LoadReport) -> Table:
-    made = _with_numbers(table("SAB", "version", "rows", "edges", title="Vocabularies that assert an edge"), 2, 3)
+    result = _with_numbers(table("SAB", "version", "rows", "edges", title="Vocabularies that assert an edge"), 2, 3)
     for sab, facts in list(report.sabs.items())[:_SABS]:
-        made.add_row(sab, facts.version or "", f"{facts.rows:,}", f"{facts.edges:,}")
+        result.add_row(sab, facts.version or "", f"{facts.rows:,}", f"{facts.edges:,}")
     if len(report.sabs) > _SABS:
-        made.add_row(f"and {len(report.sabs) - _SABS:,} more", "", "", "")
-    return made
+        result.add_row(f"and {len(report.sabs) - _SABS:,} more", "", "", "")
+    return result
 
 
 def _hubs(report: LoadReport) -> Table:
-    made = _with_numbers(table("concept", "name", "children", title="Concepts with the most children"), 2)
+    result = _with_numbers(table("concept", "name", "children", title="Concepts with the most children"), 2)
     for hub in report.hubs:
-        made.add_row(hub.cui, hub.name or "(no name)", f"{hub.children:,}")
-    return made
+        result.add_row(hub.cui, hub.name or "(no name)", f"{hub.children:,}")
+    return result
 
 
-def _with_numbers(made: Table, *columns: int) -> Table:
+def _with_numbers(result: Table, *columns: int) -> Table:
     for column in columns:
-        made.columns[column].justify = "right"
-    return made
+        result.columns[column].justify = "right"
+    return result

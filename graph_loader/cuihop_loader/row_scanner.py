@@ -1,7 +1,7 @@
-"""Reads a file of rows, block by block on several cores, and hands over where their fields begin and end.
+"""Scanner of a file of rows, block by block on several cores, for the extents of their fields.
 
-Every row's columns are counted and all text is checked to be UTF-8. The work on a block's rows runs in a thread
-of its own, as compiled code that needs no interpreter; the results come back in the order of the file.
+Every row's columns are counted, and all text is checked to be UTF-8. The work on a block's rows runs in its own
+thread, as compiled code without the interpreter lock; results are returned in the order of the file.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.resources.cores import cores
+from cuihop.resources.progress import StepProgress
 from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
-from cuihop_loader.options import Progress
-from cuihop_loader.rejected_rows import Fault, RejectedRows
+from cuihop_loader.rejected_rows import RejectedRows, RowFault
 from cuihop_loader.report import FileReport
-from cuihop_loader.rrf_layout import LAYOUTS, Layout
+from cuihop_loader.rrf_layout import LAYOUTS, RrfLayout
 from cuihop_loader.sources import SourceFile
 from cuihop_loader.streams import BrokenStream, byte_stream
 
@@ -29,28 +29,28 @@ __all__ = ["RowScanner", "Rows"]
 
 Found = TypeVar("Found")
 
-_MOST_THREADS = 4  # beyond that, reading the file is what takes the time
+_MOST_THREADS = 4  # beyond that, reading the file takes longer
 _FIRST_BAD_ROWS = 64
 _SHOWN_BYTES = 40
 
 
 @dataclass(eq=False)
 class Rows:
-    """The rows of one block, those that break the layout left out.
+    """Rows of one block, without those that break the layout.
 
     Attributes:
         buffer: uint8, the block.
         spans: int32, shape (rows, 2 × wanted columns); begin and end of each wanted column.
-        places: int32, shape (rows,); the row's place in the block.
-        faults: what is wrong with rows of the block. Work on the rows may add to it.
+        places: int32, shape (rows,); the row's position in the block.
+        faults: faults of rows of the block. Work on the rows may add to them.
         total: rows of the block, good and bad.
-        crlf: how many end with carriage return and line feed.
+        crlf: number of rows that end with carriage return and line feed.
     """
 
     buffer: npt.NDArray[np.uint8]
     spans: npt.NDArray[np.int32]
     places: npt.NDArray[np.int32]
-    faults: list[Fault]
+    faults: list[RowFault]
     total: int
     crlf: int
 
@@ -71,14 +71,14 @@ class Rows:
         return self.buffer[self.spans[row, 2 * column] : self.spans[row, 2 * column + 1]].tobytes()
 
     def refuse(self, row: int, column: str, problem: str, found: str, expected: str) -> None:
-        """Add to the faults: this row cannot be used."""
+        """Add a fault: this row cannot be used."""
         begin, end = _line_around(self.buffer, int(self.spans[row, 0]))
-        self.faults.append(Fault(int(self.places[row]), column, problem, found, expected, begin, end))
+        self.faults.append(RowFault(int(self.places[row]), column, problem, found, expected, begin, end))
 
 
 @dataclass
 class _Tally:
-    """What is counted of a file, block by block."""
+    """Counts of a file, block by block."""
 
     rows: int = 0
     bad: int = 0
@@ -87,16 +87,16 @@ class _Tally:
 
 
 class RowScanner(Generic[Found]):
-    """One file, scanned once.
+    """Scan of one file.
 
     Args:
-        file: what to read.
-        wanted: names of the columns whose places are asked for.
-        work: what to do with the rows of a block; called in several threads at once, so it must change nothing but
+        file: the file.
+        wanted: names of the columns to locate.
+        work: function of the rows of a block; called in several threads at once, so it must change nothing but
             the block's own `Rows.faults`.
-        rejected: takes the rows that break the layout.
-        progress: told the bytes read of this file so far.
-        block_bytes: how much to read at a time.
+        rejected: collector of the rows that break the layout.
+        progress: callback with the bytes read of this file.
+        block_bytes: bytes to read at a time.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class RowScanner(Generic[Found]):
         wanted: Sequence[str],
         work: Callable[[Rows], Found],
         rejected: RejectedRows,
-        progress: Progress | None = None,
+        progress: StepProgress | None = None,
         block_bytes: int | None = None,
     ) -> None:
         self._file = file
-        self._layout: Layout = LAYOUTS[file.role]
+        self._layout: RrfLayout = LAYOUTS[file.role]
         self._wanted = np.array([self._layout.columns.index(name) for name in wanted], dtype=np.int64)
         self._work = work
         self._rejected = rejected
@@ -119,7 +119,7 @@ class RowScanner(Generic[Found]):
         self._consumed = 0
 
     def __iter__(self) -> Iterator[Found]:
-        """What the work found in each block, in the order of the file.
+        """Results of the work for each block, in the order of the file.
 
         Raises:
             InputError: the file cannot be read, is empty, or a row of it breaks the layout.
@@ -164,13 +164,13 @@ class RowScanner(Generic[Found]):
             raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self._layout.role}")
 
     def skip(self, reason: str, rows: int) -> None:
-        """Count rows that do not count."""
+        """Count rows that are left out, by reason."""
         if rows:
             self._tally.skipped[reason] = self._tally.skipped.get(reason, 0) + rows
 
     @property
     def report(self) -> FileReport:
-        """What became of the rows so far; call it when all is read."""
+        """Report of the rows; call it when the whole file is read."""
         tally = self._tally
         skipped = dict(sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0])))
         if tally.bad:
@@ -179,7 +179,7 @@ class RowScanner(Generic[Found]):
             role=self._layout.role,
             file=str(self._file),
             rows=tally.rows,
-            kept=tally.rows - sum(skipped.values()),
+            used=tally.rows - sum(skipped.values()),
             skipped=skipped,
             bad=tally.bad,
             bytes=self._consumed,
@@ -200,8 +200,8 @@ class RowScanner(Generic[Found]):
         tally.crlf += rows.crlf
 
 
-def _split(block: Block, layout: Layout, wanted: npt.NDArray[np.int64]) -> Rows:
-    """The rows of a block, with a fault for each that has too few or too many columns or is not UTF-8."""
+def _split(block: Block, layout: RrfLayout, wanted: npt.NDArray[np.int64]) -> Rows:
+    """Split a block into rows, with a fault for each with too few or too many columns, or that is not UTF-8."""
     from cuihop_loader._kernels import splitting
 
     columns = len(layout.columns)
@@ -230,23 +230,23 @@ def _split(block: Block, layout: Layout, wanted: npt.NDArray[np.int64]) -> Rows:
     return rows
 
 
-def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: Layout, what: list[int], *, cut: bool) -> Fault:
+def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: RrfLayout, what: list[int], *, cut: bool) -> RowFault:
     row, begin, end, ended, tail = what
     columns = len(layout.columns)
     expected = f"{columns} columns, each ended by '|'"
     if tail and ended < columns:
-        last = _shown(buffer[end - tail : end].tobytes())
+        last = _excerpt(buffer[end - tail : end].tobytes())
         found = f"{ended} columns and {last} without a '|' after it"
     elif tail:
-        found = f"{ended} columns and {_shown(buffer[end - tail : end].tobytes())} after the last '|'"
+        found = f"{ended} columns and {_excerpt(buffer[end - tail : end].tobytes())} after the last '|'"
     else:
         found = f"{ended} columns" if end > begin else "an empty line"
     problem = "the last line is cut off" if cut else "too few columns" if ended < columns else "too many columns"
     column = layout.columns[ended] if ended < columns else columns + 1
-    return Fault(row, column, problem, found, expected, begin, end)
+    return RowFault(row, column, problem, found, expected, begin, end)
 
 
-def _check_utf8(block: Block, rows: Rows, layout: Layout) -> None:
+def _check_utf8(block: Block, rows: Rows, layout: RrfLayout) -> None:
     """Add a fault for each row with a byte that is not UTF-8, and leave these rows out."""
     from cuihop_loader._kernels import splitting
 
@@ -258,16 +258,16 @@ def _check_utf8(block: Block, rows: Rows, layout: Layout) -> None:
         places = np.empty(found, dtype=np.int64)
     if not found:
         return
-    known = {fault.row for fault in rows.faults}
+    refused = {fault.row for fault in rows.faults}
     line_feeds = np.flatnonzero(rows.buffer == ord("\n"))
     for place in places[:found].tolist():
         row = int(np.searchsorted(line_feeds, place))
-        if row in known:
+        if row in refused:
             continue
         begin, end = _line_around(rows.buffer, place)
         column = min(int(np.count_nonzero(rows.buffer[begin:place] == ord("|"))), len(layout.columns) - 1)
         rows.faults.append(
-            Fault(
+            RowFault(
                 row,
                 layout.columns[column],
                 "not UTF-8",
@@ -278,13 +278,13 @@ def _check_utf8(block: Block, rows: Rows, layout: Layout) -> None:
             )
         )
     bad = np.fromiter((fault.row for fault in rows.faults), dtype=np.int32)
-    kept = ~np.isin(rows.places, bad)
-    rows.spans = rows.spans[kept]
-    rows.places = rows.places[kept]
+    good = ~np.isin(rows.places, bad)
+    rows.spans = rows.spans[good]
+    rows.places = rows.places[good]
 
 
 def _line_around(buffer: npt.NDArray[np.uint8], place: int) -> tuple[int, int]:
-    """Where the line of that byte begins and ends, without its line end."""
+    """Extent of the line with that byte, without its line end."""
     begin = place
     while begin > 0 and buffer[begin - 1] != ord("\n"):
         begin -= 1
@@ -296,7 +296,7 @@ def _line_around(buffer: npt.NDArray[np.uint8], place: int) -> tuple[int, int]:
     return begin, end
 
 
-def _shown(raw: bytes) -> str:
-    """Text for a message: its beginning, if it is long."""
+def _excerpt(raw: bytes) -> str:
+    """Text for a message, shortened where it is long."""
     text = raw[:_SHOWN_BYTES].decode("utf-8", errors="backslashreplace")
     return repr(text if len(raw) <= _SHOWN_BYTES else f"{text}…")

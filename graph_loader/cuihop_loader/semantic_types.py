@@ -1,4 +1,4 @@
-"""MRSTY: the semantic types of concepts."""
+"""MRSTY: semantic types of concepts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop_loader.concepts import ConceptPlaces
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import Progress
+from cuihop.resources.progress import StepProgress
+from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -29,7 +28,7 @@ class TypeRows:
 
     Attributes:
         codes: int32, of the concept.
-        types: int32, a place in ``kinds``.
+        types: int32, a position in ``kinds``.
         kinds: pairs of type identifier and name.
         scanner: for the report.
     """
@@ -42,7 +41,7 @@ class TypeRows:
 
 @dataclass(frozen=True, eq=False)
 class SemanticTypes:
-    """As in `cuihop.snapshot.writer.GraphTables`."""
+    """Semantic types of each concept, as in `cuihop.snapshot.writer.GraphTables`."""
 
     kinds: Sequence[tuple[str, str]]
     indptr: npt.NDArray[np.int32]
@@ -59,7 +58,7 @@ class _Found:
 
 def _work(rows: Rows) -> _Found:
     concepts = identifier_column(rows, _CUI, "CUI", rows.all)
-    # TUI, STN and STY stand side by side: one text "TUI|STN|STY".
+    # TUI, STN and STY are adjacent: one text "TUI|STN|STY".
     types, kinds = interned(rows, 2 * _TUI, 2 * _STY + 1, rows.all)
     return _Found(concepts, types, kinds)
 
@@ -68,14 +67,14 @@ def read_types(
     file: SourceFile,
     codes: IdentifierCodes,
     rejected: RejectedRows,
-    progress: Progress | None,
+    progress: StepProgress | None,
     *,
     only_cuis: bool,
 ) -> TypeRows:
     """Read MRSTY.
 
     Raises:
-        InputError: the file or a row of it is not as it must be.
+        InputError: the file or a row of it is malformed.
     """
     scanner = RowScanner(file, _WANTED, _work, rejected, progress)
     kinds: dict[tuple[str, str], int] = {}
@@ -97,9 +96,9 @@ def read_types(
             all_codes.append(column.codes[cuis])
             all_types.append(types[cuis])
         else:
-            kept = np.flatnonzero(good)
-            all_codes.append(codes.codes(column.at(kept)))
-            all_types.append(types[kept])
+            usable = np.flatnonzero(good)
+            all_codes.append(codes.codes(column.at(usable)))
+            all_types.append(types[usable])
     return TypeRows(np.concatenate(all_codes), np.concatenate(all_types), list(kinds), scanner)
 
 
@@ -109,10 +108,10 @@ def types_of(rows: TypeRows, concepts: ConceptPlaces) -> SemanticTypes:
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.arange(len(order))
     places = concepts.of(rows.codes)
-    known = np.flatnonzero(places >= 0)
-    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(places) - len(known))
-    statements = ascending(places[known].astype(np.int64) << 32 | numbers[rows.types[known]])
-    rows.scanner.skip("same type again", len(known) - len(statements))
+    of_concepts = np.flatnonzero(places >= 0)
+    rows.scanner.skip("concept is in neither MRREL nor MRCONSO", len(places) - len(of_concepts))
+    statements = ascending(places[of_concepts].astype(np.int64) << 32 | numbers[rows.types[of_concepts]])
+    rows.scanner.skip("same type again", len(of_concepts) - len(statements))
     indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
     np.cumsum(np.bincount(statements >> 32, minlength=len(concepts)), out=indptr[1:])
     return SemanticTypes(

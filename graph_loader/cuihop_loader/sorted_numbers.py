@@ -13,7 +13,7 @@ Number = TypeVar("Number", bound=np.integer)
 
 
 def ascending(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The distinct values, ascending. Many times faster than `numpy.unique`, which since numpy 2.3 hashes them first.
+    """Distinct values, ascending. Many times faster than `numpy.unique`, which since numpy 2.3 hashes them first.
 
     >>> ascending(np.array([3, 1, 3, 2])).tolist()
     [1, 2, 3]

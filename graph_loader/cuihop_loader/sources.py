@@ -1,4 +1,4 @@
-"""Which files to read: found in folders and archives, or named one by one; each kind once."""
+"""Source files of a load: found in folders and archives, or named one by one; each kind once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _OBO = re.compile(r".+\.obo(\.gz)?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file to read.
+    """A file to read.
 
     Attributes:
         role: a key of `LAYOUTS`, or ``OBO``.
-        parts: what it consists of, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
+        parts: its parts, in order; NLM ships large files in parts ``.aa``, ``.ab``, …
     """
 
     role: str
@@ -36,7 +36,7 @@ class SourceFile:
 
     @property
     def size(self) -> int:
-        """Bytes as they lie on the disk."""
+        """Bytes on disk."""
         return sum(part.size for part in self.parts)
 
     def __str__(self) -> str:
@@ -51,13 +51,13 @@ class SourceFile:
 
 
 def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
-    """The files to read, by role: exactly one MRREL and at most one of each other kind; or OBO files only.
+    """Find the files to read, by role: exactly one MRREL and at most one of each other kind; or OBO files only.
 
     Args:
         sources: folders (searched, with their META and CHANGE folders), zip archives, the files themselves.
 
     Raises:
-        InputError: nothing to read, no MRREL, two candidates for one file, a part missing, a source that is none.
+        InputError: no sources, no MRREL, two candidates for one file, a missing part, or an unsuitable source.
     """
     if not sources:
         raise InputError("nothing to load", expected="a folder, an archive, or files")
@@ -91,7 +91,7 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
 
 
 def _offered(source: Path) -> Iterator[tuple[str, str, Part]]:
-    """What a source has to offer: role, suffix of the part ("" for a whole file), and where it lies."""
+    """Candidates in a source: role, suffix of the part ("" for a whole file), and location."""
     try:
         if source.is_dir():
             for folder in _FOLDERS:
@@ -145,7 +145,7 @@ def _in_archive(source: Path) -> Iterator[tuple[str, str, Part]]:
 
 
 def _whole(role: str, candidates: Mapping[tuple[str, str], Sequence[Part]]) -> SourceFile:
-    """The one file of that role, its parts in order."""
+    """The file of that role, with its parts in order."""
     suffixes = sorted(suffix for r, suffix in candidates if r == role)
     for suffix in suffixes:
         if len(candidates[role, suffix]) > 1:

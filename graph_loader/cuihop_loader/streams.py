@@ -1,4 +1,4 @@
-"""The bytes of a file that may lie in parts, in a zip archive, or under gzip; and what can go wrong with them."""
+"""Byte streams of files in parts, in a zip archive, or under gzip, with the errors of reading them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GZIP = 31  # zlib's window, with a gzip header around
 
 
 class BrokenStream(Exception):
-    """The bytes break off or cannot be unpacked. Whoever counts lines adds the line and raises `InputError`."""
+    """The bytes break off or cannot be unpacked. The reader that counts lines adds the line and raises `InputError`."""
 
     def __init__(self, file: str, problem: str, *, found: str, expected: str, advice: str | None = None) -> None:
         super().__init__(problem)
@@ -38,8 +38,8 @@ class Part:
     Attributes:
         path: on the disk.
         member: the member's name, if `path` is an archive.
-        gzip: whether gzip is around it.
-        size: bytes as they lie there (of a member, when taken out of the archive).
+        gzip: true where it is compressed by gzip.
+        size: bytes on disk (of a member, after extraction from the archive).
     """
 
     path: Path
@@ -52,25 +52,25 @@ class Part:
 
 
 class ByteStream(Protocol):
-    """Bytes, one after the other."""
+    """A sequential stream of bytes."""
 
     def readinto(self, view: memoryview) -> int:
         """Fill the view from its start; fewer bytes than it holds only at the end of the stream.
 
         Raises:
-            BrokenStream: after all the bytes before the break have been given.
+            BrokenStream: after all bytes before the break have been returned.
         """
 
 
 class _Parts:
-    """The parts one after the other, each unpacked where gzip is around it."""
+    """The parts one after the other, each unpacked where it is compressed by gzip."""
 
     def __init__(self, parts: tuple[Part, ...], held: contextlib.ExitStack) -> None:
         self._parts = list(parts)
         self._held = held
         self._current: ByteStream | None = None
         self._broken: BrokenStream | None = None
-        self.consumed = 0  # bytes as they lie on the disk
+        self.consumed = 0  # bytes on disk
 
     def readinto(self, view: memoryview) -> int:
         filled = 0
@@ -109,7 +109,7 @@ class _Parts:
 
 
 class _Raw:
-    """The bytes as they lie there."""
+    """Uncompressed bytes."""
 
     def __init__(self, part: Part, source: IO[bytes], owner: _Parts) -> None:
         self._part = part

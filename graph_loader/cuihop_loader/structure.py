@@ -1,4 +1,4 @@
-"""What the graph looks like as a whole: its parts, cycles, depth and hubs."""
+"""Structure of a graph: components, cycles, depth and hubs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.resources.optional_packages import installed_by
 from cuihop_loader.sorted_numbers import ascending
 
 __all__ = ["Structure", "structure"]
@@ -25,7 +26,7 @@ class Structure:
         cycles: the members of each strongly connected component of more than one concept, largest first, then by
             their first member; members ascend.
         weak_components, giant_component, isolated, depth: numbers; a component has two concepts or more.
-        hubs: pairs of concept and how many children it has, most children first.
+        hubs: pairs of concept and number of children, most children first.
     """
 
     cycles: list[Int32]
@@ -37,9 +38,10 @@ class Structure:
 
 
 def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
-    """Of a graph with that many concepts and these edges, which ascend by (child, parent) and are distinct."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
+    """Structure of a graph of ``concepts`` concepts and distinct edges, ascending by (child, parent)."""
+    with installed_by("cuihop[loader]"):
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
 
     from cuihop_loader._kernels.depth import longest_path
 
@@ -68,7 +70,7 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
 
 
 def _members(component: Int32, count: int) -> list[Int32]:
-    """The members of each component of more than one."""
+    """Members of each component of more than one concept."""
     sizes = np.bincount(component, minlength=count)
     inside = np.flatnonzero(sizes[component] > 1).astype(np.int32)
     inside = inside[np.argsort(component[inside], kind="stable")]

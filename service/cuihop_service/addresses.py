@@ -1,4 +1,4 @@
-"""Where a service listens: its ports, taken before anything that answers is loaded."""
+"""The ports of a service, taken before the servers are loaded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Addresses", "listening_socket", "reserved_port"]
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a worker answers.
+    """The ports of a worker.
 
     Attributes:
         http_port, grpc_port: the ports in use.
-        tls: whether both speak TLS.
+        tls: True where both speak TLS.
     """
 
     http_port: int
@@ -47,7 +47,7 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
 
 
 def reserved_port(host: str, port: int) -> socket.socket:
-    """A port that workers may share for gRPC, kept from others. It is bound and does not listen.
+    """A port that workers share for gRPC, reserved for them. It is bound and does not listen.
 
     Raises:
         InputError: the port is taken.

@@ -1,4 +1,4 @@
-"""What every question passes, whatever its transport: who asks, may they, is there room; and afterwards the account."""
+"""Admission of requests over every transport: authentication, scope, rate and room; the outcome goes to observers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ from cuihop.resources.interruption import interrupted_by
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Call, Cancelled
+from cuihop_service.request_context import Cancelled, RequestContext
 
-__all__ = ["Asked", "Finished", "Front", "Guard", "Observer", "Observers", "OpenGuard", "SilentObserver"]
+__all__ = [
+    "Admission",
+    "Guard",
+    "Observer",
+    "Observers",
+    "OpenGuard",
+    "RequestInfo",
+    "RequestOutcome",
+    "SilentObserver",
+]
 
 T = TypeVar("T")
 
@@ -28,24 +37,24 @@ _log = logging.getLogger("cuihop.service")
 _FAILED = "an observer failed"
 
 
-@dataclass(slots=True)  # one is made for each question, and a frozen one takes twice as long
-class Asked:
-    """What a transport knows of a question. Nobody changes it while it is answered.
+@dataclass(slots=True)  # one for each request, and a frozen one takes twice as long
+class RequestInfo:
+    """A request as its transport describes it. Constant while the request is answered.
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
         transport: ``http``, ``grpc`` or ``web``.
-        credentials: the value of the ``authorization`` header; None where there is none.
-        request_id: chosen by the caller, or made here.
-        seconds: how long the caller waits; None for as long as the service allows.
-        size: pairs, concepts or sets in it.
-        scope: what the caller must have.
-        quick: whether it is answered at once, without a thread.
+        credentials: the value of the ``authorization`` header; None without one.
+        request_id: chosen by the caller, or generated here.
+        seconds: the caller's time limit; None for the service's own.
+        size: number of pairs, concepts or sets.
+        scope: the scope that the caller needs.
+        quick: True for an answer without a thread.
         trace: the ``traceparent`` header.
-        subject: name in the certificate that the caller has shown.
-        peer: the address that the question came from; a proxy's, where one stands between.
-        caller: who asks, where the guard was asked before, as for the body of a request.
-        question: gives the question's content as plain values, for an audit that wants it.
+        subject: name in the caller's certificate.
+        peer: the address of the connection; a proxy's, where one stands between.
+        caller: the caller, where the guard has authenticated the request already, as before its body is read.
+        question: returns the content as plain values, for an audit that records it.
     """
 
     operation: str
@@ -64,20 +73,20 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Finished:
-    """The account of an answered, or refused, question. Nobody changes it.
+class RequestOutcome:
+    """Outcome of a request that was answered or refused. Constant.
 
     Attributes:
-        asked: the question.
-        caller: who asked; None where that was not to be learnt.
-        seconds: from the question's arrival to its answer.
+        info: the request.
+        caller: the caller; None where authentication failed.
+        seconds: from the request's arrival to its answer.
         reason: ``OK``, ``CANCELLED``, or the reason of the error in `cuihop.remote.statuses`.
-        tier: which part of the service answered; None for none.
+        tier: the part of the service that answered; None for none.
         digest: of the release that answered.
         detail: the error's message.
     """
 
-    asked: Asked
+    info: RequestInfo
     caller: Caller | None
     seconds: float
     reason: str
@@ -87,75 +96,75 @@ class Finished:
 
 
 class Guard(Protocol):
-    """Who may ask, and how often. Asked in the event loop: what has to wait for others returns an awaitable."""
+    """Authentication and rates. Called in the event loop: a check that has to wait returns an awaitable."""
 
-    def caller(self, asked: Asked) -> Caller | Awaitable[Caller]:
-        """Who asks.
+    def caller(self, info: RequestInfo) -> Caller | Awaitable[Caller]:
+        """The authenticated caller.
 
         Raises:
             NotAuthenticated: no credentials, or none that are valid.
-            RateLimited: too many that were not valid.
+            RateLimited: too many invalid ones.
             GraphUnavailable: they cannot be verified at the moment.
         """
 
-    def admit(self, caller: Caller, asked: Asked) -> Awaitable[None] | None:
-        """Count the question.
+    def admit(self, caller: Caller, info: RequestInfo) -> Awaitable[None] | None:
+        """Count the request against the caller's rate.
 
         Raises:
-            RateLimited: there were too many.
-            LimitExceeded: the question is larger than the caller's rate ever allows.
+            RateLimited: too many requests.
+            LimitExceeded: the request is larger than the caller's rate ever allows.
         """
 
-    def waits(self, asked: Asked) -> bool:
-        """Whether `caller` or `admit` may have to wait for others before this question is answered."""
+    def waits(self, info: RequestInfo) -> bool:
+        """True where `caller` or `admit` may return an awaitable for this request."""
 
 
 class OpenGuard:
-    """Lets everybody in: for a service that listens on loopback only."""
+    """A guard that admits every caller: for a service that listens on loopback only."""
 
-    def caller(self, asked: Asked) -> Caller:
-        """Anonymous, whatever was shown."""
+    def caller(self, info: RequestInfo) -> Caller:
+        """Anonymous, whatever the credentials."""
         return ANONYMOUS
 
-    def admit(self, caller: Caller, asked: Asked) -> None:
+    def admit(self, caller: Caller, info: RequestInfo) -> None:
         """Count nothing."""
 
-    def waits(self, asked: Asked) -> bool:
-        """Never."""
+    def waits(self, info: RequestInfo) -> bool:
+        """False, always."""
         return False
 
 
 class Observer(Protocol):
-    """Who keeps the account."""
+    """Recipient of the beginning and the outcome of each request."""
 
-    def started(self, asked: Asked) -> Any:
-        """A question arrived. What is returned comes back to `finished`."""
+    def started(self, info: RequestInfo) -> Any:
+        """Note the arrival of a request. The value returned is handed to `finished`."""
 
-    def finished(self, finished: Finished, token: Any) -> None:
-        """A question was answered or refused."""
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
+        """Note the outcome of a request, answered or refused."""
 
     def waiting(self, running: int, waiting: int) -> None:
-        """So many questions are being answered, and so many wait."""
+        """Note the numbers of requests being answered, and of those that wait."""
 
 
 class SilentObserver:
-    """Keeps none."""
+    """An observer that records nothing."""
 
-    def started(self, asked: Asked) -> None:
-        """Nothing."""
+    def started(self, info: RequestInfo) -> None:
+        """See `Observer`."""
 
-    def finished(self, finished: Finished, token: Any) -> None:
-        """Nothing."""
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
+        """See `Observer`."""
 
     def waiting(self, running: int, waiting: int) -> None:
-        """Nothing."""
+        """See `Observer`."""
 
 
 class Observers:
-    """Several as one. An observer that fails is told in the log, and disturbs nobody.
+    """Several observers as one. The failure of one is logged, and has no other effect.
 
     Args:
-        observers: from the outermost to the innermost: the first is told of a beginning first, and of an end last.
+        observers: from the outermost to the innermost: the first sees a request begin first, and end last.
     """
 
     def __init__(self, *observers: Observer) -> None:
@@ -163,27 +172,27 @@ class Observers:
         self._started = [observer.started for observer in observers]
         self._finished = [observer.finished for observer in reversed(observers)]
 
-    def started(self, asked: Asked) -> Sequence[Any]:
-        """Tell each, and keep what each returns."""
+    def started(self, info: RequestInfo) -> Sequence[Any]:
+        """Call each, and collect their tokens."""
         tokens = []
         for started in self._started:
             try:
-                tokens.append(started(asked))
+                tokens.append(started(info))
             except Exception:
                 _log.exception(_FAILED)
                 tokens.append(None)
         return tokens
 
-    def finished(self, finished: Finished, token: Any) -> None:
-        """Tell each, with what it returned before."""
-        for tell, own in zip(self._finished, reversed(token), strict=True):
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
+        """Call each with its own token."""
+        for finished, own in zip(self._finished, reversed(token), strict=True):
             try:
-                tell(finished, own)
+                finished(outcome, own)
             except Exception:
                 _log.exception(_FAILED)
 
     def waiting(self, running: int, waiting: int) -> None:
-        """Tell each."""
+        """Call each."""
         for observer in self._observers:
             try:
                 observer.waiting(running, waiting)
@@ -191,22 +200,22 @@ class Observers:
                 _log.exception(_FAILED)
 
 
-class _Account:
-    """What the observer is told of one question: it begins with the ``with`` block, and ends with it."""
+class _ObservedRequest:
+    """Report of one request to the observer: the ``with`` block is its beginning and its end."""
 
-    __slots__ = ("_asked", "_begun", "_observer", "_token", "_told", "caller")
+    __slots__ = ("_answer", "_begun", "_info", "_observer", "_token", "caller")
 
-    def __init__(self, observer: Observer, asked: Asked, begun: float | None = None) -> None:
+    def __init__(self, observer: Observer, info: RequestInfo, begun: float | None = None) -> None:
         self._observer = observer
-        self._asked = asked
+        self._info = info
         self._begun = time.perf_counter() if begun is None else begun
-        self._told: Answer[Any] | None = None
-        self._token = observer.started(asked)
+        self._answer: Answer[Any] | None = None
+        self._token = observer.started(info)
         self.caller: Caller | None = None
 
-    def keep(self, call: Call, answer: T) -> T:
-        """Keep where the answer comes from, and pass it on."""
-        self._told = answer if isinstance(answer, Answer) else call.answer
+    def answered(self, context: RequestContext, answer: T) -> T:
+        """Note the tier and the release of an answer, and return it."""
+        self._answer = answer if isinstance(answer, Answer) else context.answer
         return answer
 
     def __enter__(self) -> Self:
@@ -215,8 +224,8 @@ class _Account:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         reason, tier, digest, detail = "OK", None, None, ""
         if error is None:
-            if self._told is not None:
-                tier, digest = self._told.tier, self._told.digest
+            if self._answer is not None:
+                tier, digest = self._answer.tier, self._answer.digest
         elif isinstance(error, CuihopError):
             reason, detail = "CANCELLED" if isinstance(error, Cancelled) else status_of(error).reason, str(error)
         elif isinstance(error, asyncio.CancelledError):
@@ -224,16 +233,17 @@ class _Account:
         else:
             reason, detail = "INTERNAL", repr(error)
         spent = time.perf_counter() - self._begun
-        self._observer.finished(Finished(self._asked, self.caller, spent, reason, tier, digest, detail), self._token)
+        outcome = RequestOutcome(self._info, self.caller, spent, reason, tier, digest, detail)
+        self._observer.finished(outcome, self._token)
 
 
-class Front:
-    """Answers questions: quick ones at once, others in a bounded pool of threads, with a bounded queue before it.
+class Admission:
+    """Admits requests and runs their work: quick work at once, the rest in a bounded pool of threads.
 
     Args:
-        limits: how many at a time, and how long.
-        guard: who may ask.
-        observer: who keeps the account.
+        limits: of requests at a time, and of seconds.
+        guard: authenticates callers and counts their requests.
+        observer: gets the outcomes.
     """
 
     def __init__(self, limits: Limits, guard: Guard | None = None, observer: Observer | None = None) -> None:
@@ -244,85 +254,85 @@ class Front:
         self._room = asyncio.Semaphore(limits.running)
         self._running = 0
         self._waiting = 0
-        self._under_way: set[Call] = set()
+        self._under_way: set[RequestContext] = set()
 
     @property
     def running(self) -> int:
-        """Questions in the threads at this moment."""
+        """Requests in the threads at this moment."""
         return self._running
 
-    async def identified(self, asked: Asked) -> Caller:
-        """Who asks, before the question itself is read. A refusal is accounted for like that of a question.
+    async def identified(self, info: RequestInfo) -> Caller:
+        """The caller, before the request's body is read. A refusal is reported like any other outcome.
 
         Raises:
             NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.
         """
         begun = time.perf_counter()
         try:
-            found = self.guard.caller(asked)
-            return found if isinstance(found, Caller) else await found
+            identity = self.guard.caller(info)
+            return identity if isinstance(identity, Caller) else await identity
         except CuihopError:
-            with _Account(self.observer, asked, begun):
+            with _ObservedRequest(self.observer, info, begun):
                 raise
 
-    async def allowed(self, asked: Asked) -> Caller:
-        """Authenticate a caller and check the scope, before the question itself is read. Refusals are accounted for.
+    async def allowed(self, info: RequestInfo) -> Caller:
+        """Authenticate a caller and check the scope, before the request's body is read. Refusals are reported.
 
         Raises:
             NotAuthenticated, RateLimited, GraphUnavailable: see `Guard.caller`.
             NotAllowed: the scope is missing.
         """
-        caller = asked.caller or await self.identified(asked)
-        if not caller.may(asked.scope):
-            with _Account(self.observer, asked) as account:
-                account.caller = caller
-                caller.check(asked.scope)
+        caller = info.caller or await self.identified(info)
+        if not caller.may(info.scope):
+            with _ObservedRequest(self.observer, info) as observed:
+                observed.caller = caller
+                caller.check(info.scope)
         return caller
 
-    def at_once(self, asked: Asked, work: Callable[[Call], T]) -> T:
-        """The answer to a quick question, without a turn of the event loop: where `Guard.waits` says no.
+    def at_once(self, info: RequestInfo, work: Callable[[RequestContext], T]) -> T:
+        """The answer to a quick request, without a turn of the event loop. `Guard.waits` must be False for it.
 
         Raises:
             NotAuthenticated, NotAllowed, RateLimited: before the answer.
             CuihopError: what ``work`` raises.
         """
-        with _Account(self.observer, asked) as account:
-            caller = self.guard.caller(asked)
+        with _ObservedRequest(self.observer, info) as observed:
+            caller = self.guard.caller(info)
             if not isinstance(caller, Caller):
                 raise TypeError("the guard waits, and said that it would not")
-            account.caller = caller
-            caller.check(asked.scope)
-            if self.guard.admit(caller, asked) is not None:
+            observed.caller = caller
+            caller.check(info.scope)
+            if self.guard.admit(caller, info) is not None:
                 raise TypeError("the guard waits, and said that it would not")
-            call = self._call(caller, asked)
-            return account.keep(call, work(call))
+            context = self._context(caller, info)
+            return observed.answered(context, work(context))
 
-    async def answer(self, asked: Asked, work: Callable[[Call], T]) -> T:
-        """The answer that ``work`` gives.
+    async def answer(self, info: RequestInfo, work: Callable[[RequestContext], T]) -> T:
+        """The answer of ``work``, once the request is admitted.
 
         Raises:
             NotAuthenticated, NotAllowed, RateLimited, QueryTimedOut: before or instead of the answer.
             CuihopError: what ``work`` raises.
         """
-        with _Account(self.observer, asked) as account:
-            caller = asked.caller
+        with _ObservedRequest(self.observer, info) as observed:
+            caller = info.caller
             if caller is None:
-                found = self.guard.caller(asked)
-                caller = found if isinstance(found, Caller) else await found
-            account.caller = caller
-            caller.check(asked.scope)
-            admitted = self.guard.admit(caller, asked)
+                identity = self.guard.caller(info)
+                caller = identity if isinstance(identity, Caller) else await identity
+            observed.caller = caller
+            caller.check(info.scope)
+            admitted = self.guard.admit(caller, info)
             if admitted is not None:
                 await admitted
-            call = self._call(caller, asked)
-            return account.keep(call, work(call) if asked.quick else await self._in_thread(work, call))
+            context = self._context(caller, info)
+            return observed.answered(context, work(context) if info.quick else await self._in_thread(work, context))
 
-    def _call(self, caller: Caller, asked: Asked) -> Call:
-        seconds = self.limits.seconds if asked.seconds is None else min(asked.seconds, self.limits.seconds)
-        return Call(caller, asked.request_id, time.monotonic() + seconds)
+    def _context(self, caller: Caller, info: RequestInfo) -> RequestContext:
+        seconds = self.limits.seconds if info.seconds is None else min(info.seconds, self.limits.seconds)
+        return RequestContext(caller, info.request_id, time.monotonic() + seconds)
 
-    async def _in_thread(self, work: Callable[[Call], T], call: Call) -> T:
-        """The answer, made in a thread, which stops between two blocks of its work where nobody waits any more."""
+    async def _in_thread(self, work: Callable[[RequestContext], T], context: RequestContext) -> T:
+        """The answer of ``work`` in a thread, which stops between two blocks of its work once the caller has gone."""
         if self._room.locked() and self._waiting >= self.limits.waiting:
             raise RateLimited(
                 f"{self._running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
@@ -333,7 +343,7 @@ class Front:
             self.observer.waiting(self._running, self._waiting)
         try:
             if self._room.locked():
-                await asyncio.wait_for(self._room.acquire(), call.remaining)
+                await asyncio.wait_for(self._room.acquire(), context.remaining)
             else:
                 await self._room.acquire()  # at once
         except TimeoutError:
@@ -341,44 +351,44 @@ class Front:
         finally:
             self._waiting -= 1
         self._running += 1
-        self._under_way.add(call)
+        self._under_way.add(context)
         self.observer.waiting(self._running, self._waiting)
-        context = contextvars.copy_context()
-        future = asyncio.get_running_loop().run_in_executor(self._pool, context.run, _interruptible, work, call)
-        # Not before: a thread that was given up still takes room.
-        future.add_done_callback(lambda ended: self._leave(call, ended))
+        variables = contextvars.copy_context()
+        future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, work, context)
+        # Not earlier: an abandoned thread still takes room.
+        future.add_done_callback(lambda ended: self._leave(context, ended))
         try:
-            async with asyncio.timeout(call.remaining):
+            async with asyncio.timeout(context.remaining):
                 return await asyncio.shield(future)
         except TimeoutError:
             raise QueryTimedOut("the answer took longer than allowed") from None
         finally:
-            call.cancelled = True
+            context.cancelled = True
 
-    def _leave(self, call: Call, future: asyncio.Future[Any]) -> None:
+    def _leave(self, context: RequestContext, future: asyncio.Future[Any]) -> None:
         if not future.cancelled():
-            future.exception()  # an answer that nobody waits for may fail in silence
-        self._under_way.discard(call)
+            future.exception()  # an abandoned answer may fail in silence
+        self._under_way.discard(context)
         self._running -= 1
         self._room.release()
         self.observer.waiting(self._running, self._waiting)
 
     def close(self) -> None:
-        """Stop what is under way at the next look at its deadline, and end the threads."""
-        for call in self._under_way:
-            call.cancelled = True
+        """Stop the work under way at its next check of the deadline, and end the threads."""
+        for context in self._under_way:
+            context.cancelled = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def idle(self, seconds: float) -> bool:
-        """Wait until no thread works any more, or for so many seconds. Returns whether none does."""
+        """Wait until all threads are idle, at most for these seconds. True where they are."""
         ends = time.monotonic() + seconds
         while self._running and time.monotonic() < ends:
             await asyncio.sleep(0.01)
         return not self._running
 
 
-def _interruptible(work: Callable[[Call], T], call: Call) -> T:
-    """The answer; `cuihop.resources.interruption` stops the work where it is overdue, or where the caller has gone."""
-    with interrupted_by(call.check):
-        call.check()
-        return work(call)
+def _interruptible(work: Callable[[RequestContext], T], context: RequestContext) -> T:
+    """The answer of ``work``, stopped by `cuihop.resources.interruption` once it is overdue or the caller has gone."""
+    with interrupted_by(context.check):
+        context.check()
+        return work(context)

@@ -1,4 +1,4 @@
-"""What the core answers, before a transport puts it into its own words."""
+"""Answers of the core, before a transport renders them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from cuihop.graph import Concept
 
-__all__ = ["Answer", "KnownConcepts", "RelevanceRow", "Tier"]
+__all__ = ["Answer", "ConceptDescriptions", "RelevanceRow", "Tier"]
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
-"""Which part of the service gave an answer: a cache, the index in memory, or the database by Cypher."""
+"""The part of the service that gave an answer: a cache, the index in memory, or the database by Cypher."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """An answer, and where it comes from.
+    """An answer and its origin.
 
     Attributes:
         value: the answer.
         digest: of the release.
-        tier: which part of the service gave it; for a batch, the slowest that was asked.
-        merged: retired identifiers of the question, and the successor that each was taken for.
-        from_cache: of a batch of distances, how many came from a cache.
+        tier: the part of the service that gave it; for a batch, the slowest one used.
+        merged: retired identifiers of the request, and the successor that each was taken for.
+        from_cache: number of distances of a batch that came from a cache.
     """
 
     value: T
@@ -36,12 +36,12 @@ class Answer(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownConcepts:
-    """What the release knows of concepts.
+class ConceptDescriptions:
+    """Concepts as the release describes them.
 
     Attributes:
-        concepts: one for each identifier, in the order asked.
-        names_hidden: whether names, synonyms and definitions were left out because the caller may not see them.
+        concepts: one for each identifier, in the order of the request.
+        names_hidden: True where names, synonyms and definitions are left out, as the caller may not see them.
     """
 
     concepts: tuple[Concept, ...]
@@ -54,7 +54,7 @@ class RelevanceRow:
 
     Attributes:
         iou, nn_iou: one value for each set.
-        isolated: identifiers that were kept as isolated concepts, ascending.
+        isolated: identifiers treated as isolated concepts, ascending.
     """
 
     iou: tuple[float, ...]

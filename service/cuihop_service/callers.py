@@ -1,4 +1,4 @@
-"""Who asks, and what they may ask for."""
+"""Callers of the service, their scopes and their rates."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often one caller may ask. None is no limit.
+    """Rate of one caller. None is no limit.
 
     Attributes:
         requests: a second, in the long run.
         burst: at once, after a pause; None for as many as in one second, and at least one.
-        pairs: a minute; of questions that hold no pairs, the concepts or sets count.
+        pairs: a minute; of requests without pairs, the concepts or sets count.
     """
 
     requests: float | None = None
@@ -38,12 +38,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks.
+    """An authenticated caller.
 
     Attributes:
         name: of the key, or ``token:`` and the token's subject, or ``certificate:`` and its name; for logs and rates.
-        scopes: what they may ask for.
-        rate: how often; None for the service's own rate.
+        scopes: of the caller's credentials.
+        rate: of this caller; None for the service's own rate.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Caller:
     rate: Rate | None = None
 
     def may(self, scope: Scope) -> bool:
-        """Whether the caller has the scope."""
+        """True where the caller has the scope."""
         return scope in self.scopes
 
     def check(self, scope: Scope) -> None:
@@ -65,4 +65,4 @@ class Caller:
 
 
 ANONYMOUS = Caller("anonymous", frozenset({"read", "names", "metrics"}))
-"""Everybody, where no authentication is configured: the service then listens on loopback only."""
+"""Every caller, where no authentication is configured: the service then listens on loopback only."""

@@ -36,7 +36,7 @@ def _serve(**given: Any) -> None:
         note(warning)
     http = listening_socket(settings.host, settings.http_port)
 
-    def tell(addresses: Addresses) -> None:
+    def announce(addresses: Addresses) -> None:
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         end = "s" if addresses.tls else ""
         note(f"serving http{end}://{host}:{addresses.http_port} and grpc{end}://{host}:{addresses.grpc_port}")
@@ -44,7 +44,7 @@ def _serve(**given: Any) -> None:
             own = "localhost" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104 - no address to open
             note(f"to look at the graph, open http{end}://{own}:{addresses.http_port}/")
 
-    code = supervise(settings, http, tell)
+    code = supervise(settings, http, announce)
     if code:
         raise typer.Exit(code)
 
@@ -57,14 +57,14 @@ def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:
         kind, flag = bool, f"{flag}/--no-{name.replace('_', '-')}"
     if SecretStr in get_args(kind) or get_origin(kind) is dict:
         kind = str
-    shown: bool | str = False
+    default: bool | str = False
     if field.default is not None and not field.is_required() and field.default not in ([], {}):
-        shown = (
+        default = (
             {True: "on", False: "off"}.get(field.default, str(field.default)) if kind is bool else str(field.default)
         )
     optional = kind if kind == list[str] else kind | None
     help_text = f"{field.description} ({ENVIRONMENT_PREFIX}{name.upper()})"
-    return optional, typer.Option(flag, help=help_text, show_default=shown)
+    return optional, typer.Option(flag, help=help_text, show_default=default)
 
 
 def _with_flags(function: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The operations of the service. Every transport calls these, and none of them knows a transport."""
+"""The operations of the service, independent of any transport."""
 # ruff: noqa: N806 - A and B are the paper's symbols
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cuihop.identifiers import EXPECTED, in_upper_case
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.answers import Answer, KnownConcepts, RelevanceRow
+from cuihop_service.answers import Answer, ConceptDescriptions, RelevanceRow
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 
 __all__ = ["ConceptService"]
 
@@ -50,9 +50,9 @@ class ConceptService:
     its place meanwhile. All raise the errors of `ConceptGraph`, `LimitExceeded`, `QueryTimedOut`, and `Cancelled`.
 
     Args:
-        holder: who has the graph.
-        limits: how large a question may be.
-        names: whether anybody may see names, scope or not: a UMLS licence may forbid it.
+        holder: lends the graph.
+        limits: on the size of a request.
+        names: False hides names from every caller, whatever the scope: a UMLS licence may demand it.
     """
 
     def __init__(self, holder: GraphHolder, limits: Limits, *, names: bool = True) -> None:
@@ -61,43 +61,56 @@ class ConceptService:
         self._names = names
 
     def is_quick(self, pairs: int = 1) -> bool:
-        """Whether so many distances take so short a time that handing them to a thread would take longer."""
+        """True where this number of distances takes less time than to hand them to a thread."""
         return pairs <= _QUICK_PAIRS and self.holder.indexed
 
     def sees_names(self, caller: Caller) -> bool:
-        """Whether the caller may see names."""
+        """True where the caller may see names."""
         return self._names and caller.may("names")
 
     # Distances and paths
 
     def distance(
-        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
+        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, context: RequestContext
     ) -> Answer[int | None]:
         """The distance of one pair: see `ConceptGraph.distances`."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
         with self.holder.lent() as served:
-            if served.index is not None and served.cached is None:
+            if served.index is not None:
                 hops = served.index.distance_of_current(a, b, direction=way, max_hops=bound)
                 if hops is not None:
                     return Answer(hops[0], served.digest, "index", {})
-            answer = self._distances(served, [(a, b)], way, bound, call)
+            answer = self._distances(served, [(a, b)], way, bound, context)
             return Answer(answer.value[0], answer.digest, answer.tier, answer.merged, answer.from_cache)
 
     def distances(
-        self, pairs: Sequence[tuple[str, str]], *, direction: str = "any", max_hops: int | None = None, call: Call
+        self,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        direction: str = "any",
+        max_hops: int | None = None,
+        context: RequestContext,
     ) -> Answer[Distances]:
-        """The distances of many pairs: all or none. As `KeyedPairs` they come soonest."""
+        """The distances of many pairs: all or none. `KeyedPairs` take the shortest way."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self.limits.check("pairs", len(pairs))
-        if not isinstance(pairs, KeyedPairs):
+        keyed = pairs if isinstance(pairs, KeyedPairs) else KeyedPairs.of(pairs)
+        if keyed is None:
             for a, b in pairs:
                 self._check_identifiers((a, b))
         with self.holder.lent() as served:
-            return self._distances(served, pairs, way, bound, call)
+            return self._distances(
+                served, pairs if keyed is None or served.index is None else keyed, way, bound, context
+            )
 
     def _distances(
-        self, served: ServedGraph, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None, call: Call
+        self,
+        served: ServedGraph,
+        pairs: Sequence[tuple[str, str]],
+        way: Direction,
+        bound: int | None,
+        context: RequestContext,
     ) -> Answer[Distances]:
         graph, tier = served.quickest
         size = _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER
@@ -105,9 +118,9 @@ class ConceptService:
         merged: dict[str, str] = {}
         from_cache = 0
         for part in _parts(pairs, size):
-            call.check()
-            if served.cached is not None and (tier == "cypher" or len(pairs) == 1):
-                answered = served.cached.answered(part, direction=way, max_hops=bound, timeout=call.remaining)
+            context.check()
+            if served.cached is not None:
+                answered = served.cached.answered(part, direction=way, max_hops=bound, timeout=context.remaining)
                 distances = answered.distances
                 from_cache += int(answered.from_cache.sum())
             else:
@@ -120,18 +133,18 @@ class ConceptService:
         return Answer(_joined(parts, way, bound, merged), served.digest, tier, merged, from_cache)
 
     def path(
-        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, call: Call
+        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, context: RequestContext
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
         self._check_identifiers((a, b))
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             path = graph.path(a, b, direction=way, max_hops=bound)
             names: Sequence[str | None] = ()
             if path is not None:
-                names = graph.names(path.cuis) if self.sees_names(call.caller) else [None] * len(path.cuis)
+                names = graph.names(path.cuis) if self.sees_names(context.caller) else [None] * len(path.cuis)
                 merged = path.merged
             else:
                 merged = _merged(graph.resolve([a, b]))
@@ -144,7 +157,7 @@ class ConceptService:
         hops: int | None = 1,
         direction: str = "any",
         limit: int | None = None,
-        call: Call,
+        context: RequestContext,
     ) -> Answer[list[Neighbourhood]]:
         """The concepts around each of the given ones. Without a limit, more than the service allows is an error."""
         way, bound, most = checked_direction(direction), self._checked_bound(hops, "hops"), checked_hops(limit, "limit")
@@ -156,7 +169,7 @@ class ConceptService:
             graph, tier = served.quickest
             resolved(graph.resolve(cuis), graph.release)  # all identifiers at fault in one error
             for cui in cuis:
-                call.check()
+                context.check()
                 allowed = left if most is None else min(most, left)
                 found = graph.neighbours([cui], hops=bound, direction=way, limit=allowed)[0]
                 wanted = found.total if most is None else min(found.total, most)
@@ -167,18 +180,20 @@ class ConceptService:
             merged = {old: new for found in answers for old, new in found.merged.items()}
             return Answer(answers, served.digest, tier, merged)
 
-    def pack(self, cuis: Sequence[str], *, hops: int, direction: str = "any", call: Call) -> Answer[DistancePack]:
+    def pack(
+        self, cuis: Sequence[str], *, hops: int, direction: str = "any", context: RequestContext
+    ) -> Answer[DistancePack]:
         """All distances up to a bound among distinct concepts."""
         way, bound = checked_direction(direction), self._checked_bound(hops, "hops")
         if bound is None:
             raise InputError("a pack needs a bound", column="hops", found="null", expected="0 to 255")
         self.limits.check("pack_concepts", len(cuis))
         self._check_identifiers(cuis)
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             pack = graph.pack(cuis, hops=bound, direction=way)
-            merged = {asked: cui for asked, cui in zip(cuis, pack.cuis, strict=True) if asked != cui}
+            merged = {old: new for old, new in zip(cuis, pack.cuis, strict=True) if old != new}
             return Answer(pack, served.digest, tier, merged)
 
     # Relevance
@@ -192,9 +207,9 @@ class ConceptService:
         lam: float = 0.5,
         direction: str = "any",
         unknown: Unknown = "error",
-        call: Call,
+        context: RequestContext,
     ) -> Answer[ConceptOverlap]:
-        """How two concept sets overlap, and why: see `cuihop.measures.nn_iou.concept_overlap`."""
+        """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
         for concepts in (a, b):
             self.limits.check("set_concepts", len(concepts))
@@ -202,7 +217,7 @@ class ConceptService:
             _check_upper_case(concepts)
         self.limits.check("comparisons", len(a) * len(b))
         self.limits.check_hops(n)
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             overlap = concept_overlap(a, b, graph, n, lam, way, unknown=unknown)
@@ -217,7 +232,7 @@ class ConceptService:
         lam: float = 0.5,
         direction: str = "any",
         unknown: Unknown = "error",
-        call: Call,
+        context: RequestContext,
     ) -> Answer[RelevanceRow]:
         """IoU and nn-IoU of one concept set with each of many (Wei et al. 2025, equations 1 and 2)."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
@@ -227,7 +242,7 @@ class ConceptService:
             self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
             _check_upper_case(concepts)
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             resolution = resolved_concepts({c for s in (query, *corpus) for c in s}, graph, unknown)
@@ -239,14 +254,14 @@ class ConceptService:
             near_a: dict[str, set[str]] = {}
             near_b: dict[str, set[str]] = {}
             for part in _parts(pairs, _PAIRS_OF_INDEX if tier == "index" else _PAIRS_OF_CYPHER):
-                call.check()
+                context.check()
                 for (a, b), reached in zip(part, graph.distances(part, direction=way, max_hops=n).reached, strict=True):
                     if reached:
                         near_a.setdefault(a, set()).add(b)
                         near_b.setdefault(b, set()).add(a)
             iou, nn_iou = [], []
             for B in sets:
-                call.check()
+                context.check()
                 shared, union = A & B, len(A | B)
                 related = sum(not near_a.get(a, _NOTHING).isdisjoint(B) for a in A - shared)
                 related += sum(b in near_b for b in B - shared)
@@ -255,33 +270,35 @@ class ConceptService:
             row = RelevanceRow(tuple(iou), tuple(nn_iou), tuple(sorted(resolution.isolated)))
             return Answer(row, served.digest, tier, resolution.merged)
 
-    # What is known of concepts
+    # Concepts
 
-    def search(self, text: str, *, limit: int | None = None, call: Call) -> Answer[list[SearchHit]]:
+    def search(self, text: str, *, limit: int | None = None, context: RequestContext) -> Answer[list[SearchHit]]:
         """Concepts by name, synonym or identifier."""
         if not self._names:
             raise NotAllowed("this service shows no names")
-        call.caller.check("names")
+        context.caller.check("names")
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
         self._check_text(text, "text")
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
 
-    def concepts(self, cuis: Sequence[str], *, names_only: bool = False, call: Call) -> Answer[KnownConcepts]:
-        """What the release knows of concepts; names, synonyms and definitions only for callers who may see them."""
+    def concepts(
+        self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
+    ) -> Answer[ConceptDescriptions]:
+        """Concepts as the release describes them; names, synonyms and definitions only for callers who may see them."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
-        named = self.sees_names(call.caller)
+        named = self.sees_names(context.caller)
         with self.holder.lent() as served:
             graph, tier = served.quickest
             resolutions = graph.resolve(cuis)
             current = resolved(resolutions, graph.release)
             found: list[Concept] = []
             for part in _parts(current, _CONCEPTS):
-                call.check()
+                context.check()
                 if names_only:
                     names = graph.names(part) if named else [None] * len(part)
                     found += [Concept(cui, name, (), (), 0, 0) for cui, name in zip(part, names, strict=True)]
@@ -289,20 +306,20 @@ class ConceptService:
                     found += graph.concepts(part)
             if not named:
                 found = [Concept(c.cui, None, (), c.semantic_types, c.parents, c.children, sabs=c.sabs) for c in found]
-            known = KnownConcepts(tuple(found), names_hidden=not named)
-            return Answer(known, served.digest, tier, _merged(resolutions))
+            described = ConceptDescriptions(tuple(found), names_hidden=not named)
+            return Answer(described, served.digest, tier, _merged(resolutions))
 
-    def resolve(self, cuis: Sequence[str], *, call: Call) -> Answer[list[Resolution]]:
-        """What became of identifiers."""
+    def resolve(self, cuis: Sequence[str], *, context: RequestContext) -> Answer[list[Resolution]]:
+        """Resolution of each identifier."""
         self.limits.check("concepts", len(cuis))
         self._check_identifiers(cuis)
-        call.check()
+        context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
             found = graph.resolve(cuis)
             return Answer(found, served.digest, tier, _merged(found))
 
-    # What a question may hold
+    # Checks of a request
 
     def _checked_bound(self, hops: int | None, name: str = "max_hops") -> int | None:
         bound = checked_hops(hops, name)
@@ -326,7 +343,7 @@ _NOTHING: set[str] = set()
 
 
 def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items by so many at a time."""
+    """The items in parts of this size."""
     for first in range(0, len(items), size):
         yield items[first : first + size]
 
@@ -334,20 +351,20 @@ def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 def _keyed(
     index: SnapshotGraph | None, pairs: Sequence[tuple[str, str]], way: Direction, bound: int | None
 ) -> Distances | None:
-    """The distances, where no text need be made of the pairs; None where `ConceptGraph.distances` has to be asked."""
+    """The distances of keys; None where the identifiers need `ConceptGraph.distances`."""
     if index is None or not isinstance(pairs, KeyedPairs):
         return None
     return index.distances_of_keys(pairs.keys, direction=way, max_hops=bound)
 
 
 def _check_upper_case(concepts: Sequence[str]) -> None:
-    """Refuse CUIs in lower case, which files may hold: an answer has no place to say how they were read."""
+    """Refuse CUIs in lower case, which files may hold: an answer has no field for how they were read."""
     if lower := [cui for cui in concepts if in_upper_case(cui) != cui]:
         raise InvalidCui(lower, expected=EXPECTED["cui"])
 
 
 def _merged(resolutions: Sequence[Resolution]) -> Mapping[str, str]:
-    return {r.asked: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
+    return {r.requested: r.cui for r in resolutions if r.status == "merged" and r.cui is not None}
 
 
 def _joined(parts: Sequence[Distances], way: Direction, bound: int | None, merged: Mapping[str, str]) -> Distances:

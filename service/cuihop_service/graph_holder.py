@@ -1,4 +1,4 @@
-"""Who has the graph: which release is served now, from where, and how another one takes its place."""
+"""The release that is served, its graphs, and its exchange for another one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ServedGraph:
     """One release, ready to answer.
 
     Attributes:
-        release: what was loaded.
+        release: the loaded release.
         index: the release in memory; None where it is switched off, or not made yet.
         database: the release in Neo4j; None where the store is a snapshot.
-        cached: the graph that distances are asked of through a cache; None for no cache.
+        cached: the database behind a cache, for distances; None for no cache. An index needs none.
     """
 
     release: Release
@@ -41,6 +41,8 @@ class ServedGraph:
     def __post_init__(self) -> None:
         if self.index is None and self.database is None:
             raise ValueError("a served graph needs an index or a database")
+        if self.cached is not None and self.database is None:
+            raise ValueError("a cache stands in front of a database")
         for graph in (self.index, self.database, self.cached):
             if graph is not None and graph.release.digest != self.release.digest:
                 raise ReleaseMismatch(
@@ -101,11 +103,11 @@ class GraphHolder:
         self._retired: dict[int, ServedGraph] = {}
         self.state: State = "starting"
         self.trouble = ""
-        self._told: list[Callable[[State], None]] = []
+        self._listeners: list[Callable[[State], None]] = []
 
     @property
     def indexed(self) -> bool:
-        """Whether the release that is served has an index in memory."""
+        """True where the release that is served has an index in memory."""
         served = self._served
         return served is not None and served.index is not None
 
@@ -132,7 +134,7 @@ class GraphHolder:
         return served
 
     def give_back(self, served: ServedGraph) -> None:
-        """What was borrowed is not used any more."""
+        """Give back a borrowed release."""
         with self._lock:
             left = self._users[id(served)] - 1
             self._users[id(served)] = left
@@ -143,7 +145,7 @@ class GraphHolder:
             over.close()
 
     def serve(self, served: ServedGraph | None) -> None:
-        """Answer from this release from now on. The one before is closed when nobody uses it any more."""
+        """Answer from this release from now on. The one before is closed after its last use."""
         with self._lock:
             before, self._served = self._served, served
             if before is not None and id(before) in self._users:
@@ -152,20 +154,20 @@ class GraphHolder:
         if before is not None:
             before.close()
 
-    def when_settled(self, tell: Callable[[State], None]) -> None:
-        """Call this on each change of the state, in whatever thread it happens."""
-        self._told.append(tell)
+    def on_state_change(self, listener: Callable[[State], None]) -> None:
+        """Call the listener on each change of the state, in the thread of that change."""
+        self._listeners.append(listener)
 
-    def settle(self, state: State, trouble: str = "") -> None:
-        """The state from now on. What is stopping stays so."""
+    def set_state(self, state: State, trouble: str = "") -> None:
+        """Set the state. A holder that is stopping stays so."""
         if self.state == "stopping":
             return
         before, self.state, self.trouble = self.state, state, trouble
         if state != before:
-            for tell in self._told:
-                tell(state)
+            for listener in self._listeners:
+                listener(state)
 
     def close(self) -> None:
-        """Serve nothing any more."""
-        self.settle("stopping")
+        """Stop serving."""
+        self.set_state("stopping")
         self.serve(None)

@@ -1,7 +1,7 @@
 """Readiness of the service of this machine: the container's health check, ``python -m cuihop_service.health_check``.
 
-It reads the settings of the service from the same environment and file, and exits with 0 or 1; a line says why not. No
-proxy is asked. With TLS the certificate is not checked: nothing is sent, and the address is loopback. Where callers
+It reads the settings of the service from the same environment and file, and exits with 0 or 1; a line says why. No
+proxy is used. With TLS the certificate is not checked: nothing is sent, and the address is loopback. Where callers
 must show a certificate it has none to show: then a service that demands one is alive, and is taken as ready.
 """
 
@@ -19,14 +19,14 @@ from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_se
 __all__ = ["complaint"]
 
 _SECONDS = 4.0
-_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what is listened on, and where to ask then
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the address to listen on, and the one to check
 
 
 def complaint(settings: ServiceSettings) -> str | None:
-    """Why the service is not ready; None where it is.
+    """The reason that the service is not ready; None where it is.
 
     Args:
-        settings: those that the service runs with.
+        settings: of the service.
     """
     where = _ANY.get(settings.host, settings.host), settings.http_port
     if settings.tls_certificate is None:

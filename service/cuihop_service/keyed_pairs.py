@@ -1,9 +1,10 @@
-"""Pairs of short identifiers as an array: from the wire to the index, no text is made of them."""
+"""Pairs of short identifiers as an array of keys, the form in which the index finds them soonest."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import overload
 
 import numpy as np
@@ -25,6 +26,23 @@ class KeyedPairs(Sequence[tuple[str, str]]):
 
     def __init__(self, keys: npt.NDArray[np.uint64]) -> None:
         self.keys = keys
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[str, str]]) -> KeyedPairs | None:
+        """The same pairs as keys; None where an identifier is not of eight ASCII characters.
+
+        >>> KeyedPairs.of([("C0042449", "C0005847")]).keys.tolist() == KeyedPairs.of_cuis(
+        ...     np.array([42449], np.uint32), np.array([5847], np.uint32)
+        ... ).keys.tolist()
+        True
+        >>> KeyedPairs.of([("C0042449", "vein")]) is None
+        True
+        """
+        identifiers = list(chain.from_iterable(pairs))
+        text = "".join(identifiers)
+        if len(text) != _LENGTH * len(identifiers) or not text.isascii() or set(map(len, identifiers)) != {_LENGTH}:
+            return None
+        return cls(np.frombuffer(text.encode("ascii"), dtype=">u8").astype(np.uint64))
 
     @classmethod
     def of_cuis(cls, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> KeyedPairs:

@@ -1,4 +1,4 @@
-"""How large a question may be."""
+"""Limits on the size of a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one question may ask for. A caller sees them in the release's description.
+    """The most that one request may hold. The description of the release shows them to callers.
 
     Attributes:
         pairs: pairs in one batch of distances.
@@ -25,12 +25,12 @@ class Limits:
         comparisons: pairs of concepts, one of each set, that one relevance request needs.
         hits: hits of one search.
         pack_concepts: concepts in one distance pack; its answer may hold the square of that.
-        hops: the largest bound on hops; a question without a bound is refused then. None: any, and none.
+        hops: the largest bound on hops; a request without a bound is refused then. None: any, and none.
         text: characters in a text to search for, or in an identifier.
         message_bytes: bytes of one request.
         seconds: for one answer.
-        running: questions being answered at the same time, in one worker.
-        waiting: questions waiting for their turn, in one worker.
+        running: requests answered at the same time, in one worker.
+        waiting: requests waiting for their turn, in one worker.
     """
 
     pairs: Annotated[int, Ge(1)] = 100_000
@@ -49,7 +49,7 @@ class Limits:
     waiting: Annotated[int, Ge(0)] = 256
 
     def check(self, name: str, found: int) -> None:
-        """Refuse what is larger than the limit of that name.
+        """Refuse a number above the limit of that name.
 
         Raises:
             LimitExceeded: names the limit.

@@ -1,8 +1,8 @@
-"""The service's own copy of a snapshot: nobody else writes to it, whatever becomes of the file that was named.
+"""The service's own copy of a snapshot, safe from any change of the original file.
 
-A snapshot that is mapped and then written over changes under whoever reads it, and ends the process where it is cut. So
-a service maps a copy, which its workers share: made once, by whoever comes first, in a folder of the service. Where the
-file system can, it shares the blocks of the original and takes no room.
+A snapshot that is written over while it is mapped changes under its readers, and ends the process where it is cut. So a
+service maps a copy, which its workers share: the first one makes it, in a folder of the service. Where the file system
+can, the copy shares the blocks of the original and takes no room.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def state_of(path: Path) -> tuple[int, ...]:
 def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
     """A snapshot, with the index beside it, opened from a copy in the folder and checked whole.
 
-    Copies that nobody uses any more are removed. Where none can be made the file itself is opened, and the log says so.
+    Unused copies are removed. Where none can be made the file itself is opened, with a warning in the log.
 
     Raises:
         SnapshotError: no such file, or it is no snapshot; or it is being written while it is read.
     """
     state_of(path)
     if not path.is_file():
-        return SnapshotGraph.open(path)  # which says what it is
+        return SnapshotGraph.open(path)  # its error names the cause
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (folder / "copies.lock").open("a") as lock:
@@ -62,7 +62,7 @@ def opened_copy(path: Path, folder: Path) -> SnapshotGraph:
             if not copy.exists():
                 if index_path(path).exists():
                     _copy(index_path(path), index_path(copy))
-                _copy(path, copy)  # last: where it is, all is
+                _copy(path, copy)  # last: its presence means that all is there
             number = _held(copy)
     except (OSError, OutputError) as error:
         _log.warning(
@@ -88,7 +88,7 @@ def _name(path: Path) -> str:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    """Copy a file as it is in one moment; its checksums tell whether it was that."""
+    """Copy a file as it is at one moment; its checksums show a change meanwhile."""
     before = state_of(path)
     with path.open("rb") as source, replaced_file(copy, expected_bytes=before[2], mode=0o600, durable=False) as target:
         _copy_bytes(source, target)
@@ -98,14 +98,14 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 def _copy_bytes(source: BinaryIO, target: BinaryIO) -> None:
-    with contextlib.suppress(OSError):  # between such file systems, or at all: then by hand, from where it stopped
+    with contextlib.suppress(OSError):  # not supported there: then in user space, from where it stopped
         while os.copy_file_range(source.fileno(), target.fileno(), 1 << 30):
             pass
     shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _held(copy: Path) -> int:
-    """The copy, opened; others do not remove it as long as it is open."""
+    """The copy as an open descriptor, which protects it from removal."""
     number = os.open(copy, os.O_RDONLY)
     fcntl.flock(number, fcntl.LOCK_SH)
     return number

@@ -1,4 +1,4 @@
-"""Looks after the release that is served: opens it, exchanges it for a newer one, and tells when its store is down."""
+"""Watch over the store: opens its release, exchanges it for a newer one, and reports a store that is down."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LINE_SECONDS = 60.0  # between two lines of one state: a server that comes up h
 
 
 class ReleaseWatch:
-    """A thread that keeps a holder supplied from a store.
+    """A thread that supplies a holder from a store.
 
     Args:
-        holder: who lends the release.
-        store: where releases come from.
+        holder: lends the release.
+        store: of the releases.
         seconds: between two looks at the store.
     """
 
@@ -36,7 +36,7 @@ class ReleaseWatch:
         self._thread = threading.Thread(target=self._run, name="release-watch", daemon=True)
 
     def open_first(self) -> None:
-        """Open the release before anybody asks.
+        """Open the release before the first request.
 
         Raises:
             CuihopError: it cannot be had. Try `start` all the same where the store may come up later.
@@ -64,10 +64,10 @@ class ReleaseWatch:
             try:
                 self._look()
             except CuihopError as error:
-                self._tell(str(error))
-            except Exception:  # the watch must outlive what nobody thought of
+                self._report(str(error))
+            except Exception:  # the watch must outlive unforeseen errors
                 _log.exception("the look at the store failed")
-                self._tell("the look at the store failed; see the log")
+                self._report("the look at the store failed; see the log")
             self._wake.wait(self._seconds)
             self._wake.clear()
 
@@ -82,20 +82,20 @@ class ReleaseWatch:
         served = self._holder.current
         if served is not None and not self._over:
             if self._holder.state in ("starting", "unavailable"):
-                self._settle("ready", "")  # the index may take minutes, and answers do not wait for it
+                self._set_state("ready", "")  # the index may take minutes, and answers do not wait for it
             try:
                 complete = self._store.completed(served)
             except GraphUnavailable:
                 raise
             except CuihopError as error:
-                self._settle("degraded", f"no index; answers come by Cypher: {error}")
+                self._set_state("degraded", f"no index; answers come by Cypher: {error}")
                 return
             if complete is not None:
                 self._serve(complete)
-        self._settle("ready", "")
+        self._set_state("ready", "")
 
     def _serve(self, found: ServedGraph) -> None:
-        """Answer from this release as soon as its first answer would not be a slow one."""
+        """Warm this release up, and answer from it then."""
         tier = found.quickest[1]
         if found.index is not None:
             found.index.warm_up()
@@ -112,15 +112,15 @@ class ReleaseWatch:
             tier,
         )
 
-    def _tell(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         served = self._holder.current
-        self._settle("degraded" if served is not None and served.index is not None else "unavailable", trouble)
+        self._set_state("degraded" if served is not None and served.index is not None else "unavailable", trouble)
 
-    def _settle(self, state: State, trouble: str) -> None:
+    def _set_state(self, state: State, trouble: str) -> None:
         if self._over:
             return
         changed = state != self._holder.state
         if changed or (trouble != self._holder.trouble and time.monotonic() >= self._next_line):
             (_log.warning if trouble else _log.info)("%s%s", state, f": {trouble}" if trouble else "")
             self._next_line = time.monotonic() + _LINE_SECONDS
-        self._holder.settle(state, trouble)
+        self._holder.set_state(state, trouble)

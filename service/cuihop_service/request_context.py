@@ -1,4 +1,4 @@
-"""One question on its way: who asks, until when, and whether anybody still waits for the answer."""
+"""Context of one request under way: its caller, its deadline and its cancellation."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from cuihop.errors import CuihopError, QueryTimedOut
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller
 
-__all__ = ["Call", "Cancelled", "Overdue"]
+__all__ = ["Cancelled", "Overdue", "RequestContext"]
 
 
 class Cancelled(CuihopError):
-    """Nobody waits for the answer any more."""
+    """The caller has gone, and the answer with it."""
 
 
 class Overdue(QueryTimedOut):
-    """The time of this one request has passed: no word on the graph."""
+    """The time of this one request has passed; the graph itself may be well."""
 
 
 @dataclass(slots=True, eq=False)
-class Call:
-    """A question on its way.
+class RequestContext:
+    """A request under way.
 
     Attributes:
-        caller: who asks.
+        caller: the authenticated caller.
         request_id: for logs; comes back in the answer.
-        ends: when the answer is due, on the clock of `time.monotonic`.
-        cancelled: set where the caller has gone.
-        answer: the core's, where the work has put it into a transport's words already; for the account.
+        ends: deadline of the answer, on the clock of `time.monotonic`.
+        cancelled: True once the caller has gone.
+        answer: the core's answer, where the work returns a transport's message instead; for the observer.
     """
 
     caller: Caller = ANONYMOUS
@@ -45,10 +45,10 @@ class Call:
         return max(0.0, self.ends - time.monotonic())
 
     def check(self) -> None:
-        """Stop the work where it is in vain.
+        """Stop work that is in vain.
 
         Raises:
-            Overdue: the answer is.
+            Overdue: the deadline has passed.
             Cancelled: the caller has gone.
         """
         if self.cancelled:

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import uvicorn
 from starlette.routing import BaseRoute
 
 from cuihop.errors import InputError
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.descriptors import connections_each
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
+from cuihop_service.http_api.quick_distance import QuickDistance
+from cuihop_service.http_api.responder import Responder
 from cuihop_service.http_api.tls_listener import TlsListener
 
-__all__ = ["Servers"]
+__all__ = ["Servers", "connections_each"]
 
 _KEEP_ALIVE_SECONDS = 75
+_MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
+_MOST_CONNECTIONS = 8_192  # on one port
+_RESERVE = 128  # files, pipes, the database, Redis, the identity provider
+_PORTS = 2
 
 
 class _HttpServer(uvicorn.Server):
@@ -40,24 +47,24 @@ class Servers:
     """HTTP on a socket, gRPC on a port.
 
     Args:
-        core: who answers.
-        front: what every question passes.
+        core: the operations.
+        admission: of every request.
         http: a listening socket; None for no HTTP.
         grpc_address: host and port; None for no gRPC.
         tls: the certificate; None for plain text.
-        shared_port: whether other processes listen on the port for gRPC too.
+        shared_port: True where other processes listen on the port for gRPC too.
         more_routes: further HTTP routes.
-        hosts: the ``Host`` headers that are answered.
+        hosts: the values of ``Host`` that are answered.
         limits: bounds for each address, and in all.
 
     Raises:
-        InputError: a certificate that is none, a port that is taken, or too few file descriptors.
+        InputError: an invalid certificate, a port that is taken, or too few file descriptors.
     """
 
     def __init__(
         self,
         core: ConceptService,
-        front: Front,
+        admission: Admission,
         *,
         http: socket.socket | None,
         grpc_address: tuple[str, int] | None,
@@ -76,9 +83,10 @@ class Servers:
         self._tls: TlsListener | None = None
         if http is not None:
             held, heads = limits.connection_count(connections), limits.head_count(connections)
-            protocol = partial(BoundedHttp, connections=held, heads=heads)
+            quick = QuickDistance(Responder(core, admission), hosts=hosts)
+            protocol = partial(BoundedHttp, connections=held, heads=heads, quick=quick)
             config = uvicorn.Config(
-                application(core, front, more_routes=more_routes, hosts=hosts),
+                application(core, admission, more_routes=more_routes, hosts=hosts),
                 http=protocol,  # type: ignore[arg-type]
                 ws="none",
                 lifespan="off",
@@ -99,14 +107,14 @@ class Servers:
         self.grpc_port = 0
         if grpc_address is not None:
             each = max(1, connections // _addresses_of(grpc_address[0]))
-            self._grpc = GrpcServer(core, front, limits, each, shared_port=shared_port)
+            self._grpc = GrpcServer(core, admission, limits, each, shared_port=shared_port)
             self.grpc_port = self._grpc.listen(*grpc_address, tls)
 
     async def start(self) -> None:
         """Answer from now on."""
         if self._grpc is not None:
             await self._grpc.start()
-            await self._grpc.tell_health(True)
+            await self._grpc.set_health(True)
         if self._http is not None and self._http_socket is not None:
             sockets = [self._http_socket] if self._tls is None else []
             self._http_task = asyncio.create_task(self._http.serve(sockets))
@@ -118,13 +126,13 @@ class Servers:
             if self._tls is not None:
                 self._tls.start()
 
-    async def tell_health(self, serving: bool) -> None:
-        """What the standard gRPC health service says."""
+    async def set_health(self, serving: bool) -> None:
+        """Set the status of the standard gRPC health service."""
         if self._grpc is not None:
-            await self._grpc.tell_health(serving)
+            await self._grpc.set_health(serving)
 
     async def stop(self, seconds: float) -> None:
-        """Accept nothing new, and end when the last answer is made, or after so many seconds."""
+        """Accept nothing new, and end after the last answer, or after these seconds."""
         ends = []
         if self._grpc is not None:
             ends.append(self._grpc.stop(seconds))
@@ -137,13 +145,45 @@ class Servers:
         await asyncio.gather(*ends)
 
 
+def connections_each(wanted: int | None) -> int:
+    """The connections that each of the two ports may hold, so that neither takes a descriptor from the other.
+
+    The process' own limit is raised as far as the system allows.
+
+    Args:
+        wanted: as configured; None for all that there is room for, at most 8,192.
+
+    Raises:
+        InputError: too few descriptors for that.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (_MOST_DESCRIPTORS if limit == resource.RLIM_INFINITY else limit for limit in (soft, hard))
+    raised = max(soft, min(hard, _MOST_DESCRIPTORS))
+    if raised > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    room = (raised - _used() - _RESERVE) // _PORTS
+    if room < (wanted or 8):
+        raise InputError(
+            "too few file descriptors for the connections",
+            column="connections",
+            found=f"{raised:,} descriptors",
+            expected=f"{_PORTS * (wanted or 8) + _used() + _RESERVE:,} at least",
+            advice="Raise the limit (ulimit -n, or LimitNOFILE in systemd), or lower the setting connections.",
+        )
+    return min(room, _MOST_CONNECTIONS) if wanted is None else wanted
+
+
+def _used() -> int:
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
 def _addresses_of(host: str) -> int:
-    """How many addresses a name has: gRPC listens on all of them, and bounds the connections of each."""
+    """Number of addresses of a name: gRPC listens on all of them, and bounds the connections of each."""
     if host.rstrip(".").lower() == "localhost":
-        return 2  # of IPv4 and of IPv6, whatever the system's table of hosts says
+        return 2  # of IPv4 and of IPv6, whatever the system's table of hosts has
     try:
         return len({found[4][0] for found in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}) or 1
-    except OSError:  # to listen will fail, with words of its own
+    except OSError:  # listening will fail, with a message of its own
         return 1
 
 

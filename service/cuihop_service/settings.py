@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,12 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from cuihop.errors import InputError
 from cuihop_service.guard.address_limits import AddressLimits
@@ -32,7 +38,7 @@ _OF_ADDRESSES = AddressLimits()
 
 
 class ServiceSettings(BaseSettings):
-    """How the service runs."""
+    """Settings of the service."""
 
     model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid", frozen=True)
 
@@ -186,7 +192,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def limits(self) -> Limits:
-        """How large a question may be."""
+        """Limits on the size of a request."""
         prefix = "limit_"
         return Limits(
             **{name.removeprefix(prefix): getattr(self, name) for name in type(self).model_fields if prefix in name}
@@ -203,7 +209,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def guard(self) -> GuardSettings:
-        """Who may ask.
+        """Settings of authentication, rates and audit.
 
         Raises:
             InputError: two settings do not go together.
@@ -225,19 +231,7 @@ class ServiceSettings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, then the environment, then the file."""
-        return init_settings, env_settings, _File(settings_cls)
-
-
-class _File(PydanticBaseSettingsSource):
-    """The settings file that `read_settings` has read."""
-
-    values: dict[str, Any] = {}  # noqa: RUF012 - set for the time of one call
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        return self.values.get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return dict(self.values)
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
 
 def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSettings:
@@ -250,38 +244,36 @@ def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSet
     Raises:
         InputError: names the setting, what was found and what was expected.
     """
-    values: dict[str, Any] = {}
-    if file is not None:
-        try:
-            values = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InputError("the settings cannot be read", file=file, found=str(error), expected="TOML") from None
-    _File.values = values
+
+    class FromFile(ServiceSettings):
+        model_config = SettingsConfigDict(toml_file=file)
+
     try:
-        return ServiceSettings(**_as_values(flags))
+        if file is not None and not stat.S_ISREG(file.stat().st_mode):  # the source would pass over it
+            raise OSError("not a regular file")
+        return FromFile(**_as_values(flags))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError("the settings cannot be read", file=file, found=str(error), expected="TOML") from None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        told = "nothing" if first["type"] == "missing" else _shown(name, first.get("input"))
+        missing = first["type"] == "missing"
+        in_file = name in TomlConfigSettingsSource(FromFile)() and name not in flags
         raise InputError(
             "a setting is not as expected",
-            file=file if name in values and name not in flags else None,
+            file=file if in_file else None,
             column=name,
-            found=told,
-            expected="a value" if first["type"] == "missing" else first["msg"],
-            advice=f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
-            if first["type"] == "missing"
-            else None,
+            found="nothing" if missing else _rendered(name, first.get("input")),
+            expected="a value" if missing else first["msg"],
+            advice=f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}." if missing else None,
         ) from None
-    finally:
-        _File.values = {}
 
 
 def _revealed(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
 
 
-def _shown(name: str, value: object) -> str:
+def _rendered(name: str, value: object) -> str:
     kind = ServiceSettings.model_fields[name].annotation if name in ServiceSettings.model_fields else None
     return "a value that is not shown" if SecretStr in get_args(kind) else repr(value)[:100]
 

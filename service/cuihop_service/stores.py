@@ -1,4 +1,4 @@
-"""Where releases come from: a snapshot file, or a Neo4j database with an index file beside the service."""
+"""Stores of releases: a snapshot file, or a Neo4j database with an index file beside the service."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ Caching = Callable[[ConceptGraph], "CachedGraph | None"]
 
 
 class Store(Protocol):
-    """Where releases come from. Its methods may block, and are called from one thread at a time."""
+    """A store of releases. Its methods may block, and are called from one thread at a time."""
 
     def open(self) -> ServedGraph:
         """The release that should be served now.
 
         Raises:
-            GraphError: it cannot be had.
+            GraphError: it cannot be opened.
         """
 
     def changed(self, served: ServedGraph) -> bool:
-        """Whether another release should be served.
+        """True where another release should be served.
 
         Raises:
-            GraphError: the store cannot be asked.
+            GraphError: the store cannot be reached.
         """
 
     def completed(self, served: ServedGraph) -> ServedGraph | None:
         """The same release with an index, where it had none and should; this may take minutes. None: as it is.
 
         Raises:
-            GraphError: the store cannot be asked.
+            GraphError: the store cannot be reached.
             OutputError: the index cannot be written. Answers go on without.
         """
 
@@ -75,14 +75,14 @@ def store_at(
 
     Args:
         address: ``snapshot:PATH``, a path, or a Neo4j server's address.
-        index: whether a Neo4j release is also held in memory.
-        index_folder: where index files and copies of snapshots lie, shared by the workers.
-        caching: puts a cache before what answers by Cypher.
-        timeout: seconds for one question to Neo4j.
-        traces: whether questions to Neo4j are spans of the trace that they belong to.
+        index: True holds a Neo4j release in memory too.
+        index_folder: of index files and copies of snapshots, shared by the workers.
+        caching: puts a cache before a graph that answers by Cypher.
+        timeout: seconds for one query of Neo4j.
+        traces: True makes each query of Neo4j a span of its request's trace.
 
     Raises:
-        InputError: no such kind of store, or a snapshot without an index.
+        InputError: another kind of store, or a snapshot without an index.
     """
     if is_neo4j_address(address):
         return Neo4jStore(address, index=index, folder=index_folder, caching=caching, timeout=timeout, traces=traces)
@@ -101,7 +101,7 @@ class SnapshotStore:
 
     Args:
         path: the file.
-        folder: where the copy lies that is served: see `cuihop_service.own_copy`.
+        folder: of the copy that is served: see `cuihop_service.own_copy`.
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
@@ -110,7 +110,7 @@ class SnapshotStore:
         self._seen: tuple[int, ...] | None = None
 
     def open(self) -> ServedGraph:
-        """Copy the file and map the copy, all of it checked: what is still being written must not be served."""
+        """Copy the file and map the copy, after a check of all of it: a file still being written must not be served."""
         seen = state_of(self._path)
         graph = opened_copy(self._path, self._folder)
         self._seen = seen
@@ -121,10 +121,10 @@ class SnapshotStore:
         return state_of(self._path) != self._seen
 
     def completed(self, served: ServedGraph) -> None:
-        """Nothing is missing."""
+        """None: a snapshot is an index."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 class Neo4jStore:
@@ -135,11 +135,11 @@ class Neo4jStore:
 
     Args:
         address: of the server; user and password come from the environment.
-        index: whether a release is held in memory too.
-        folder: where index files lie.
-        caching: puts a cache before what answers by Cypher.
-        timeout: seconds for one question.
-        traces: whether questions to the database are spans.
+        index: True holds the release in memory too.
+        folder: of index files.
+        caching: puts a cache before a graph that answers by Cypher.
+        timeout: seconds for one query.
+        traces: True makes queries of the database spans.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Neo4jStore:
         self._next_index = 0.0
 
     def open(self) -> ServedGraph:
-        """The active release: from its index file where there is one, by Cypher where not."""
+        """The active release: from its index file where there is one, otherwise by Cypher."""
         try:
             graph = self._graph()
         except (GraphUnavailable, QueryTimedOut):
@@ -187,20 +187,20 @@ class Neo4jStore:
             row = looking.read(lambda tx: tx.run(cypher.ACTIVE_DIGEST).single())
             return None if row is None else row["digest"]
         finally:
-            if self._looking is not looking:  # nobody waits for it any more
+            if self._looking is not looking:  # abandoned
                 looking.close()
 
-    def _answered_soon(self, question: Callable[[], str | None]) -> str | None:
-        """The answer to a short question: a server that is frozen, or gone without a word, keeps a socket waiting.
+    def _answered_soon(self, query: Callable[[], str | None]) -> str | None:
+        """The answer to a short query, within seconds: a frozen server, or one that is gone, leaves a socket waiting.
 
         Raises:
-            GraphUnavailable: there is none within the time. The question is left behind with its connection.
+            GraphUnavailable: no answer within the time. The query is left behind with its connection.
         """
         outcome: SimpleQueue[str | BaseException | None] = SimpleQueue()
 
         def ask() -> None:
             try:
-                outcome.put(question())
+                outcome.put(query())
             except BaseException as error:
                 outcome.put(error)
 
@@ -233,7 +233,7 @@ class Neo4jStore:
         return ServedGraph(index.release, index=index)
 
     def _written(self, path: Path, digest: str) -> SnapshotGraph:
-        """The index, made of the database. The whole release is read for it, so not where it is known to be in vain."""
+        """The index, built from the database. That reads the whole release, so it is not tried where it must fail."""
         from cuihop.neo4j_graph.projection import snapshot_sections
 
         needed, free = self._needed.get(digest, 0), shutil.disk_usage(self._folder).free

@@ -1,4 +1,4 @@
-"""The workers behind one pair of ports: started, started again when one dies, and stopped together."""
+"""The workers behind one pair of ports: started, restarted when one dies, and stopped together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SLOWEST_RESTART = 30.0
 
 @dataclass
 class _Worker:
-    """A process, and how often it died soon after its start."""
+    """A process, and the number of its early deaths."""
 
     process: subprocess.Popen[bytes]
     started: float
@@ -41,23 +41,23 @@ class _Worker:
     next_start: float = 0.0
 
 
-def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Addresses], None]) -> int:
+def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable[[Addresses], None]) -> int:
     """Run the workers until SIGTERM or SIGINT, and return the exit code.
 
     Args:
         settings: of the service.
         http: the listening socket.
-        tell: called when the first worker answers.
+        on_ready: called when the first worker answers.
     """
     held = reserved_port(settings.host, settings.grpc_port)
     port = held.getsockname()[1]
     given = settings.model_dump(mode="json") | revealed(settings)
     handed = json.dumps({"settings": given, "http": http.fileno(), "grpc_port": port}).encode()
     over = threading.Event()
-    told = threading.Event()
+    announced = threading.Event()
 
     def start() -> _Worker:
-        # The settings go through a pipe: whoever lists processes does not see them.
+        # The settings go through a pipe: a list of processes does not show them.
         process = subprocess.Popen(
             [sys.executable, "-c", "from cuihop_service.supervisor import worker_main; worker_main()"],
             stdin=subprocess.PIPE,
@@ -73,9 +73,9 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
             line = process.stdout.readline() if process.stdout is not None else b""
             if line:
                 worker.ready = True
-                if not told.is_set():
-                    told.set()
-                    tell(Addresses(**json.loads(line)))
+                if not announced.is_set():
+                    announced.set()
+                    on_ready(Addresses(**json.loads(line)))
 
         threading.Thread(target=listen, daemon=True).start()
         return worker
@@ -103,7 +103,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
             if ended is None:
                 continue
             now = time.monotonic()
-            if not worker.ready and not told.is_set():
+            if not worker.ready and not announced.is_set():
                 code = ended if ended > 0 else 1
                 over.set()  # not even the first start worked: the reason has been printed
                 break
@@ -132,7 +132,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, tell: Callable[[Ad
 
 
 def revealed(settings: ServiceSettings) -> dict[str, str]:
-    """The secrets among the settings, to be handed on and never shown."""
+    """The secrets among the settings, in plain text, for the worker alone."""
     return {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
 
 
@@ -149,7 +149,7 @@ def worker_main() -> None:
     from cuihop_service.worker import run_worker
 
     handed = json.load(sys.stdin)
-    settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no say any more
+    settings = ServiceSettings(**handed["settings"])  # all of them, so the environment has no effect
     configure_logs(settings.log_format, limits=settings.address_limits)
     warnings.showwarning = lambda message, *_: _log.warning("%s", message)  # of damage: see `cuihop.errors`
     hold_folder()
@@ -157,19 +157,19 @@ def worker_main() -> None:
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     http = socket.socket(fileno=handed["http"])
 
-    def tell(addresses: Addresses) -> None:
+    def report(addresses: Addresses) -> None:
         print(json.dumps({"http_port": addresses.http_port, "grpc_port": addresses.grpc_port, "tls": addresses.tls}))
         sys.stdout.flush()
 
     try:
-        run_worker(settings, http, handed["grpc_port"], shared_port=True, tell=tell)
+        run_worker(settings, http, handed["grpc_port"], shared_port=True, on_ready=report)
     except CuihopError as error:
         complain(str(error))
         raise SystemExit(exit_code(error)) from None
 
 
 def _follow(parent: int) -> None:
-    """End when the supervisor is gone, however it went."""
+    """End when the supervisor has gone, for whatever reason."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import combinations, islice, permutations
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +17,68 @@ from cuihop.cli.output import note, progress
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.connection import connect
 from cuihop.errors import InputError
-from cuihop.files.text_lines import decoded_lines
-from cuihop.graph import ConceptGraph
+from cuihop.files.text_lines import decoded_lines, first_line
+from cuihop.graph import ConceptGraph, Direction, resolved
 
-__all__ = ["concepts_of_file", "warm"]
+__all__ = ["Warmed", "concepts_of_file", "warm", "warm_pairs"]
+
+_PAIRS_A_BLOCK = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """Numbers of a warmed cache.
+
+    Attributes:
+        concepts: distinct concepts of the list.
+        pairs: pairs requested.
+        cached: those that the cache held already; 0 behind a service, which does not report it.
+    """
+
+    concepts: int
+    pairs: int
+    cached: int
+
+
+def warm_pairs(
+    graph: ConceptGraph,
+    cuis: Sequence[str],
+    *,
+    max_hops: int | None = None,
+    direction: Direction = "any",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Warmed:
+    """Request the distance of every pair among the concepts, so that the cache holds it.
+
+    Memory stays that of one block of pairs. An interrupt, or an error out of ``progress``, ends it between two blocks;
+    the blocks before it stay in the cache, and a second run soon reaches the same point.
+
+    Args:
+        graph: a `CachedGraph`, or one behind a service that has a cache. The level in process holds no more pairs
+            than it has room for.
+        cuis: the concepts; repeats, and retired identifiers beside their successors, count once.
+        max_hops, direction: as in `ConceptGraph.distances`. Without a direction each pair is requested in one order.
+        progress: called with the pairs done and all there are, before the first block and after each.
+
+    Raises:
+        InvalidCui, ConceptNotFound, ConceptRetired: names every identifier at fault; no pair was requested.
+    """
+    from cuihop_service.cache import CachedGraph
+
+    concepts = list(dict.fromkeys(resolved(graph.resolve(cuis), graph.release)))
+    choices = len(concepts) * (len(concepts) - 1)
+    total = choices // 2 if direction == "any" else choices
+    pairs: Iterator[tuple[str, str]] = combinations(concepts, 2) if direction == "any" else permutations(concepts, 2)
+    done = cached = 0
+    progress(done, total)
+    while block := list(islice(pairs, _PAIRS_A_BLOCK)):
+        if isinstance(graph, CachedGraph):
+            cached += int(graph.answered(block, direction=direction, max_hops=max_hops).from_cache.sum())
+        else:
+            graph.distances(block, direction=direction, max_hops=max_hops)
+        done += len(block)
+        progress(done, total)
+    return Warmed(len(concepts), done, cached)
 
 
 def concepts_of_file(path: Path) -> list[str]:
@@ -26,11 +87,11 @@ def concepts_of_file(path: Path) -> list[str]:
     Raises:
         InputError: the file cannot be read, is empty, or is neither.
     """
-    first = next((line for line in decoded_lines(path) if line.strip()), "")
+    first, lines = first_line(decoded_lines(path))
     if "," in first:
         images = ImageConcepts.read(path)
         return sorted({cui for concepts in images.values() for cui in concepts})
-    found = list(dict.fromkeys(line.strip() for line in decoded_lines(path) if line.strip()))
+    found = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not found:
         raise InputError("the file is empty", file=path, expected="an identifier a line, or image,concepts")
     return found
@@ -54,13 +115,12 @@ def warm(
         ),
     ] = None,
 ) -> None:
-    """Ask for the distance of every pair of the file's concepts, so that the cache knows it.
+    """Request the distance of every pair of the file's concepts, so that the cache holds it.
 
     The graph is a service that answers by Cypher, or the Neo4j server behind it with the Redis that they share. It can
-    be interrupted: what was done is kept.
+    be interrupted: pairs already requested stay in the cache.
     """
-    from cuihop_service.cache import CachedGraph, SharedPairs
-    from cuihop_service.cache import warm as warmed
+    from cuihop_service.cache import CachedGraph, RedisCache
 
     cuis = concepts_of_file(file)
     with ExitStack() as stack:
@@ -73,7 +133,7 @@ def warm(
                     found="nothing",
                     expected="the Redis of the service, or the service itself as --graph",
                 )
-            shared = SharedPairs(redis)
+            shared = RedisCache(redis)
             opened = stack.enter_context(CachedGraph(connect(graph), shared=shared))
         elif "://" in graph:
             opened = stack.enter_context(connect(graph))
@@ -86,7 +146,7 @@ def warm(
             )
         with progress() as bar:
             task = bar.add_task("pairs", total=None)
-            done = warmed(
+            done = warm_pairs(
                 opened,
                 cuis,
                 direction=direction,
@@ -95,4 +155,4 @@ def warm(
             )
         if is_neo4j_address(graph) and shared.statistics.errors:
             note("Redis did not take everything; see its log, and ask again")
-    note(f"{done.concepts:,} concepts, {done.pairs:,} pairs, {done.known:,} of them known before")
+    note(f"{done.concepts:,} concepts, {done.pairs:,} pairs, {done.cached:,} of them known before")

@@ -24,8 +24,8 @@ from cuihop.graph import ConceptGraph
 from cuihop.neo4j_graph.connection import Neo4jSettings
 from cuihop.neo4j_graph.login import share_refusals
 from cuihop_service.addresses import Addresses
-from cuihop_service.admission import Front, Observers
-from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs
+from cuihop_service.admission import Admission, Observers
+from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
@@ -34,7 +34,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.metrics_route import metrics_route
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
 from cuihop_service.release_watch import ReleaseWatch
@@ -47,7 +47,7 @@ __all__ = ["Addresses", "run_worker"]
 _log = logging.getLogger("cuihop.service")
 
 _LAST_SECONDS = 2.0
-"""For threads to notice, between two blocks of their work, that nobody waits for it."""
+"""For threads to notice, between two blocks of their work, that it has been abandoned."""
 
 
 def run_worker(
@@ -56,7 +56,7 @@ def run_worker(
     grpc_port: int,
     *,
     shared_port: bool,
-    tell: Callable[[Addresses], None],
+    on_ready: Callable[[Addresses], None],
 ) -> None:
     """Answer until SIGTERM or SIGINT.
 
@@ -64,17 +64,17 @@ def run_worker(
     computes when the time to drain is over is not waited for: the process ends without it.
 
     Args:
-        settings: how.
+        settings: of the service.
         http: the listening socket, perhaps shared with other workers.
         grpc_port: the port for gRPC.
-        shared_port: whether others listen on it too.
-        tell: called when both ports answer.
+        shared_port: True where others listen on it too.
+        on_ready: called when both ports answer.
 
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
     others = set(threading.enumerate())
-    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, tell=tell))
+    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, on_ready=on_ready))
     _end_without(others)
 
 
@@ -84,14 +84,14 @@ async def _answer(
     grpc_port: int,
     *,
     shared_port: bool,
-    tell: Callable[[Addresses], None],
+    on_ready: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
     if folder := os.environ.get(FOLDER_VARIABLE):  # the one place that all workers have
         share_refusals(Path(folder))
     holder = GraphHolder()
     counts = PairCounts()
-    shared = shared_pairs(settings)
+    shared = redis_cache(settings)
     store = store_at(
         settings.store,
         index=settings.index == "on",
@@ -103,12 +103,12 @@ async def _answer(
     watch = ReleaseWatch(holder, store, settings.watch_seconds)
     try:
         watch.open_first()
-        holder.settle("ready")
-    except SnapshotError:  # a path with a slip in it: whoever starts the service is there to see
+        holder.set_state("ready")
+    except SnapshotError:  # a mistyped path: the operator is there to see it
         raise
     except GraphError as error:  # no database yet, no release in it, another password: all may come later
         _log.warning("starting without a release: %s", error)
-        holder.settle("unavailable", str(error))
+        holder.set_state("unavailable", str(error))
     core = ConceptService(holder, settings.limits, names=not settings.hide_names)
     observation = Observation(
         holder,
@@ -121,11 +121,11 @@ async def _answer(
     guard = settings.guard.guard(settings.address_limits)
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
-    front = Front(settings.limits, guard, observer)
+    admission = Admission(settings.limits, guard, observer)
     tls = tls_files(settings)
     servers = Servers(
         core,
-        front,
+        admission,
         http=http,
         grpc_address=(settings.host, grpc_port),
         tls=tls,
@@ -135,13 +135,13 @@ async def _answer(
         more_routes=[
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
-            *curators_routes(settings, core, front),
+            *curators_routes(settings, core, admission),
         ],
     )
 
-    def settled(state: State) -> None:
-        told = servers.tell_health(state in ("ready", "degraded"))
-        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(told))
+    def report_health(state: State) -> None:
+        setting = servers.set_health(state in ("ready", "degraded"))
+        loop.call_soon_threadsafe(lambda: asyncio.ensure_future(setting))
 
     over = asyncio.Event()
     hurry = asyncio.Event()
@@ -153,15 +153,15 @@ async def _answer(
         loop.add_signal_handler(number, stop)
     loop.add_signal_handler(signal.SIGHUP, watch.look_now)
     await servers.start()
-    await servers.tell_health(holder.state in ("ready", "degraded"))
-    holder.when_settled(settled)
+    await servers.set_health(holder.state in ("ready", "degraded"))
+    holder.on_state_change(report_health)
     watch.start()
     refreshing = asyncio.ensure_future(observation.keep_fresh())
     spare_collector()
-    tell(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
+    on_ready(Addresses(http.getsockname()[1], servers.grpc_port, tls is not None))
     await over.wait()
     _log.info("stopping; answers under way are given %g s", settings.drain_seconds)
-    holder.settle("stopping")
+    holder.set_state("stopping")
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(hurry.wait(), settings.drain_delay)
     watch.stop()
@@ -172,8 +172,8 @@ async def _answer(
         await servers.stop(0.0)
     hurried.cancel()
     refreshing.cancel()
-    front.close()
-    await front.idle(0.0 if hurry.is_set() else _LAST_SECONDS)
+    admission.close()
+    await admission.idle(0.0 if hurry.is_set() else _LAST_SECONDS)
     await guard.close()
     observation.close()
     if audit is not None:
@@ -185,7 +185,7 @@ def _end_without(others: set[threading.Thread]) -> None:
     """End the process now where one of its threads is still at work, which the interpreter would wait for.
 
     Args:
-        others: threads that were there before.
+        others: threads from before.
     """
     deadline = time.monotonic() + _LAST_SECONDS / 2
 
@@ -204,20 +204,20 @@ def _end_without(others: set[threading.Thread]) -> None:
 
 
 def spare_collector() -> None:
-    """Keep what is there by now from the garbage collector.
+    """Exempt all present objects from garbage collection.
 
-    It would look at hundreds of thousands of objects of compiled code and of frameworks again and again, and let
-    every caller wait for a tenth of a second. They live as long as the process.
+    The collector would visit hundreds of thousands of objects of compiled code and frameworks again and again, a tenth
+    of a second each time, while callers wait. They live as long as the process.
     """
     gc.collect()
     gc.freeze()
 
 
-def curators_routes(settings: ServiceSettings, core: ConceptService, front: Front) -> list[BaseRoute]:
+def curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
     """The route for curators' Cypher; none where it is off.
 
     Raises:
-        InputError: the store is no database, or nobody could be known to be a curator.
+        InputError: the store is no database, or there is no authentication.
     """
     if not settings.cypher:
         return []
@@ -229,7 +229,7 @@ def curators_routes(settings: ServiceSettings, core: ConceptService, front: Fron
         )
     guard = settings.guard
     return cypher_routes(
-        Exchange(core, front),
+        Responder(core, admission),
         cypher_connection(guard, Neo4jSettings.from_environment(settings.store)),
         names=not settings.hide_names,
         seconds=guard.cypher_seconds,
@@ -254,19 +254,19 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
 
 
-def shared_pairs(settings: ServiceSettings) -> SharedPairs | None:
-    """The cache's level that replicas share; None where there is none.
+def redis_cache(settings: ServiceSettings) -> RedisCache | None:
+    """The cache that replicas share; None without one.
 
     Raises:
         InputError: the address of Redis is not one.
     """
     if settings.redis is None or not settings.cache_entries:
         return None
-    return SharedPairs(settings.redis.get_secret_value())
+    return RedisCache(settings.redis.get_secret_value())
 
 
 def caching(
-    settings: ServiceSettings, counts: PairCounts, shared: SharedPairs | None
+    settings: ServiceSettings, counts: PairCounts, shared: RedisCache | None
 ) -> Callable[[ConceptGraph], CachedGraph | None]:
     """Factory of the cache before a graph that answers by Cypher."""
     if not settings.cache_entries:

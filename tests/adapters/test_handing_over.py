@@ -19,9 +19,10 @@ from cuihop.adapters import ir_measures as to_ir_measures
 from cuihop.adapters import pandas as frames
 from cuihop.adapters import pytrec_eval as dictionaries
 from cuihop.adapters import ranx as to_ranx
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ties
 from cuihop.rankings.reading import read_ranking, read_run
@@ -93,7 +94,7 @@ def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
         frames.from_qrels(to_ranx.to_qrels(qrels).to_dataframe()),
     ):
         assert {query: dict(of) for query, of in back.items()} == qrels
-        assert back.digest == Qrels.of(qrels).digest
+        assert back.digest == Judgements.of(qrels).digest
 
 
 @settings(deadline=None, derandomize=True)
@@ -101,7 +102,7 @@ def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
 def test_ties_are_what_trec_eval_makes_of_them(case: tuple[Judged, Run]) -> None:
     qrels, run = case
     theirs = pytrec_eval.RelevanceEvaluator(qrels, set(OF_TREC_EVAL.values())).evaluate(run)
-    ours = evaluate_judged(dictionaries.from_run(run, qrels=qrels), OF_TREC_EVAL, qrels=qrels)
+    ours = evaluate(Dataset(qrels=qrels), dictionaries.from_run(run, qrels=qrels), measures=OF_TREC_EVAL)
     results = dictionaries.to_results(ours)
     assert list(results) == list(theirs)
     for query, values in theirs.items():
@@ -113,7 +114,7 @@ def test_ties_are_what_trec_eval_makes_of_them(case: tuple[Judged, Run]) -> None
 def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run]) -> None:
     qrels, run = case
     ranking = scored_ranking(run, qrels=qrels)
-    ours = evaluate_judged(ranking, OF_TREC_EVAL, qrels=qrels)
+    ours = evaluate(Dataset(qrels=qrels), ranking, measures=OF_TREC_EVAL)
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, set(OF_TREC_EVAL.values()))
     theirs = evaluator.evaluate(dictionaries.to_run(ranking))
     for query, values in dictionaries.to_results(ours).items():
@@ -135,7 +136,7 @@ def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
     names = {"precision@5": "P@5", "recall@5": "R@5", "map": "AP", "mrr": "RR", "ndcg@5": "nDCG@5", "ndcg": "nDCG"}
     for ties in get_args(Ties):
         ranking = scored_ranking(run, qrels=qrels, ties=ties)
-        ours = evaluate_judged(ranking, names.values(), qrels=qrels).means
+        ours = evaluate(Dataset(qrels=qrels), ranking, measures=names.values()).means
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = ranx.evaluate(to_ranx.to_qrels(qrels), to_ranx.to_run(ranking), list(names))
@@ -172,15 +173,22 @@ def test_a_query_is_left_out_of_its_own_list_of_images_and_stays_among_documents
     assert scored_ranking(scores)["a"] == ("a", "b")
 
 
-def test_queries_without_judgements_are_told() -> None:
+def test_queries_without_judgements_are_reported() -> None:
     ranking = dictionaries.from_run({"x": {"d": 1.0}, "q": {"d": 1.0}}, qrels={"q": {"d": 1}, "r": {"d": 1}})
-    assert (ranking.queries, ranking.unasked, ranking.missing) == (("q", "r"), ("x",), ("r",))
-    assert evaluate_judged(ranking, "P@1", qrels={"q": {"d": 1}, "r": {"d": 1}}, missing="zero").mean("P@1") == 0.5
+    assert (ranking.queries, ranking.other_queries, ranking.missing) == (("q", "r"), ("x",), ("r",))
+    assert (
+        evaluate(Dataset(qrels={"q": {"d": 1}, "r": {"d": 1}}), ranking, measures="P@1", missing="zero").mean("P@1")
+        == 0.5
+    )
 
 
 def test_results_leave_out_what_was_skipped_and_keep_names_trec_eval_does_not_have() -> None:
-    result = evaluate_judged({"q": ["a"], "r": ["b"]}, ["AP", "P@5(rel=2)"], qrels={"q": {"a": 1}, "r": {"b": 2}},
-                             empty_ideal="skip")  # fmt: skip
+    result = evaluate(
+        Dataset(qrels={"q": {"a": 1}, "r": {"b": 2}}),
+        {"q": ["a"], "r": ["b"]},
+        measures=["AP", "P@5(rel=2)"],
+        empty_ideal="skip",
+    )
     assert dictionaries.to_results(result) == {"q": {"map": 1.0}, "r": {"map": 1.0, "P@5(rel=2)": 0.2}}
 
 
@@ -263,4 +271,4 @@ def test_ranx_itself_loses_names_beyond_latin_1() -> None:
 def test_scores_where_a_list_is_expected_are_refused() -> None:
     # The order in which a dictionary was filled is not that of its scores.
     with pytest.raises(InputError, match=r"not a list of images.*scored_ranking"):
-        evaluate_judged({"q": {"a": 0.1, "b": 0.9}}, "AP", qrels={"q": {"b": 1}})  # type: ignore[dict-item]
+        evaluate(Dataset(qrels={"q": {"b": 1}}), {"q": {"a": 0.1, "b": 0.9}}, measures="AP")  # type: ignore[dict-item]

@@ -13,7 +13,9 @@ from collections_made import Case, cases
 from cuihop import evaluate, nn_iou
 from cuihop.adapters.integer_gains import to_integer_gains
 from cuihop.adapters.pytrec_eval import to_run
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 
 
@@ -21,9 +23,11 @@ from cuihop.rankings.ranking import Ranking
 @given(cases(), st.sampled_from([1, 7, 100, 1000]))
 def test_grades_are_gains_times_the_scale_to_the_nearest(case: Case, scale: int) -> None:
     found = to_integer_gains(
-        case.queries, case.graph, scale, corpus=case.corpus, n=case.n, lam=case.lam, direction=case.direction,
-        unknown="isolated",
-    )  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        case.graph,
+        scale,
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    )
     pairs = rounded = lost = 0
     largest = 0.0
     for query, concepts in case.queries.items():
@@ -48,10 +52,11 @@ def test_grades_are_gains_times_the_scale_to_the_nearest(case: Case, scale: int)
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(cases())
 def test_trec_evals_ndcg_of_the_grades_is_near_nn_cui(case: Case) -> None:
-    options = {"corpus": case.corpus, "n": case.n, "lam": case.lam, "direction": case.direction, "unknown": "isolated"}
-    gains = to_integer_gains(case.queries, case.graph, 840, **options)  # type: ignore[arg-type]
+    data = Dataset(case.queries, case.corpus)
+    nearness = Nearness(case.n, case.lam, case.direction, "isolated")
+    gains = to_integer_gains(data, case.graph, 840, nearness)
     ranking = Ranking.of(case.ranking, tuple(case.queries), tuple(case.held))
-    ours = evaluate(case.queries, ranking, case.graph, measures="nn-CUI@5", missing="zero", **options)  # type: ignore[arg-type]
+    ours = evaluate(data, ranking, case.graph, measures="nn-CUI@5", missing="zero", nearness=nearness)
     theirs = pytrec_eval.RelevanceEvaluator(dict(gains.qrels), {"ndcg_cut_5"}).evaluate(to_run(ranking))
     tolerance = 1e-12 if gains.rounded == 0 else 0.05
     for query, value in zip(ours.queries, ours.values[:, 0].tolist(), strict=True):
@@ -61,18 +66,18 @@ def test_trec_evals_ndcg_of_the_grades_is_near_nn_cui(case: Case) -> None:
 
 def test_thirds_need_a_scale_that_three_divides() -> None:
     images = {"a": "C0000001;C0000002", "b": "C0000001;C0000003", "c": "C0000001;C0000002"}
-    assert to_integer_gains(images, None, 3, n=0).rounded == 0
-    gains = to_integer_gains(images, None, 100, n=0)
+    assert to_integer_gains(images, None, 3, nearness=Nearness(n=0)).rounded == 0
+    gains = to_integer_gains(images, None, 100, nearness=Nearness(n=0))
     assert dict(gains.qrels["a"]) == {"c": 100, "b": 33}
     assert (gains.pairs, gains.rounded, gains.lost) == (6, 4, 0)
     assert gains.largest_error == pytest.approx(1 / 300)
-    assert to_integer_gains(images, None, 1, n=0).lost == 4
+    assert to_integer_gains(images, None, 1, nearness=Nearness(n=0)).lost == 4
 
 
 @pytest.mark.parametrize("scale", [0, 1001, True, 2.0])
 def test_scales_that_are_none(scale: int) -> None:
     with pytest.raises(InputError, match="from 1 to 1,000"):
-        to_integer_gains({"a": "C0000001"}, None, scale, n=0)
+        to_integer_gains({"a": "C0000001"}, None, scale, nearness=Nearness(n=0))
 
 
 def test_near_concepts_need_a_graph() -> None:

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from collections_made import Case, cases
 from cuihop import SnapshotGraph, evaluate
 from cuihop.adapters.ir_measures import CUI, ConceptProvider, nnCUI, to_run
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import ConceptNotFound, InputError
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 
 GRAPH = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
@@ -51,14 +53,18 @@ def test_values_and_means_are_those_of_evaluate(case: Case) -> None:
     }
     ranking = scored_ranking(run, tuple(case.queries), tuple(case.held), ties="trec")
     result = evaluate(
-        case.queries, ranking, case.graph, corpus=case.corpus, n=case.n, lam=case.lam, direction=case.direction,
-        unknown="isolated", measures=["nn-CUI@1", "nn-CUI@3", "nn-CUI@3(n=2, λ=0.2)", "CUI@3"],
-    )  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        ranking,
+        case.graph,
+        measures=["nn-CUI@1", "nn-CUI@3", "nn-CUI@3(n=2, λ=0.2)", "CUI@3"],
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    )
     measures = [nnCUI @ 1, nnCUI @ 3, nnCUI(n=2, lam=0.2) @ 3, CUI @ 3]
     with ConceptProvider(
-        case.queries, case.graph, corpus=case.corpus, n=case.n, lam=case.lam, direction=case.direction,
-        unknown="isolated",
-    ):  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        case.graph,
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    ):
         aggregated, per_query = calculated(ir_measures.calc(measures, no_grades(*case.queries), run))
     assert [aggregated[measure] for measure in measures] == list(result.means.values())
     values = {(metric.query_id, metric.measure): metric.value for metric in per_query}
@@ -106,7 +112,7 @@ def test_one_evaluator_takes_several_runs(provider: ConceptProvider) -> None:
     assert provider.calc_aggregate([nnCUI @ 1], ALL, best) == {nnCUI @ 1: 2 / 3}
 
 
-def test_ties_and_empty_ideals_as_told() -> None:
+def test_ties_and_empty_ideals_follow_the_options() -> None:
     run = {"vein": {"vessel": 0.5, "head": 0.5}}
     found = {
         ties: ConceptProvider(IMAGES, GRAPH, ties=ties, empty_ideal="skip").calc(

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cuihop import SnapshotGraph, embedding_ranking, evaluate, neighbour_ranking
 from cuihop.adapters.sklearn import ConceptScorer
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
 
 CONCEPTS = [f"C{i:07}" for i in range(12)]
@@ -93,8 +94,9 @@ def test_neighbours_in_what_an_estimator_was_fitted_on(graph: SnapshotGraph, ima
         rows = NearestNeighbors(n_neighbors=5, metric=metric).fit(X[:40]).kneighbors(X[40:], return_distance=False)
         queries, corpus = ({f"{kind}{place:02}": c for place, c in enumerate(of)} for kind, of in
                            (("q", y[40:]), ("c", y[:40])))  # fmt: skip
-        result = evaluate(queries, neighbour_ranking(queries, rows, corpus=corpus), graph, corpus=corpus,
-                          measures="nn-CUI@5")  # fmt: skip
+        result = evaluate(
+            Dataset(queries, corpus), neighbour_ranking(queries, rows, corpus=corpus), graph, measures="nn-CUI@5"
+        )
         means.append(result.mean("nn-CUI@5"))
     assert search.cv_results_["mean_test_score"].tolist() == means
 

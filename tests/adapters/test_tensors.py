@@ -30,7 +30,7 @@ IMAGES = {f"i{place}": "C0000001" for place in range(9)}
 
 
 class StandIn:
-    """What torch's tensors do where they differ from plain producers of DLPack. It has no ``__array__``."""
+    """A stand-in for torch's tensors where they differ from plain producers of DLPack, without ``__array__``."""
 
     def __init__(self, values: npt.NDArray[Any], *, dtype: str = "", device: str = "cpu", grad: bool = False) -> None:
         self.values, self.device, self.grad = values, device, grad

@@ -13,14 +13,17 @@ import pytest
 
 from cuihop import SnapshotGraph, scored_ranking
 from cuihop.adapters import pytrec_eval
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, OutputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
 from cuihop.measures import Measure
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.baselines import random_ranking, top_k
 from example_graph import UNKNOWN, example_graph
+from flat_options import evaluate_flat
 
 VEINS, VESSELS, ARTERIES, HEAD, BRAIN = "C0042449", "C0005847", "C0003842", "C0018670", "C0006104"
 IMAGES = {"a": f"{VEINS};{HEAD}", "b": f"{VESSELS};{HEAD}", "c": ARTERIES, "d": ""}
@@ -102,7 +105,7 @@ def test_a_measure_that_was_not_asked_for(result: Evaluation) -> None:
 
 
 def test_images_without_concepts_are_counted(graph: SnapshotGraph) -> None:
-    two = evaluate({"q": "", "r": VEINS}, {"q": ["a"], "r": ["a"]}, graph, corpus={"a": VEINS, "b": "", "c": ""})
+    two = evaluate(Dataset({"q": "", "r": VEINS}, {"a": VEINS, "b": "", "c": ""}), {"q": ["a"], "r": ["a"]}, graph)
     assert (two.counts.empty_queries, two.counts.empty_corpus) == (1, 2)
     assert (two.counts.queries, two.counts.corpus, two.counts.queries_in_corpus) == (2, 3, 0)
 
@@ -114,7 +117,7 @@ def test_identifiers_are_counted_by_kind(graph: SnapshotGraph) -> None:
         "c": ["C9000901", VEINS, "C9000906"],
     }
     ranking = {"a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]}
-    counts = evaluate(images, ranking, graph, unknown="isolated").counts
+    counts = evaluate(images, ranking, graph, nearness=Nearness(unknown="isolated")).counts
     assert (counts.identifiers, counts.occurrences) == (5, 8)
     assert (counts.unknown.identifiers, counts.unknown.occurrences) == (("C9000906", UNKNOWN), 3)
     assert (counts.retired.identifiers, counts.retired.occurrences) == (("C9000902",), 1)
@@ -132,7 +135,7 @@ def test_merged_concepts_match_their_successors(graph: SnapshotGraph) -> None:
 def test_isolated_concepts_match_only_themselves(graph: SnapshotGraph) -> None:
     images = {"a": UNKNOWN, "b": UNKNOWN, "c": VEINS}
     ranking = {"a": ["c", "b"], "b": ["a", "c"], "c": ["a", "b"]}
-    found = evaluate(images, ranking, graph, measures="nn-CUI@1", n=9, lam=1.0, unknown="isolated")
+    found = evaluate(images, ranking, graph, measures="nn-CUI@1", nearness=Nearness(n=9, lam=1.0, unknown="isolated"))
     assert found.best_gains["nn-IoU"].tolist() == [1.0, 1.0, 0.0]
     assert found.unknown_concepts.tolist() == [1, 1, 0]
     assert found.values[:, 0].tolist() == [0.0, 1.0, 0.0]
@@ -165,10 +168,10 @@ def test_a_query_in_its_own_ranking_is_left_out_and_counted(graph: SnapshotGraph
 def test_a_query_is_left_out_by_its_name_not_by_its_concepts(graph: SnapshotGraph) -> None:
     # Image a of the corpus has other concepts than query a; twins have the same, and stay.
     corpus = {"a": VESSELS, "twin": VEINS}
-    found = evaluate({"a": VEINS}, {"a": ["a", "twin"]}, graph, corpus=corpus, measures="nn-CUI@1")
+    found = evaluate(Dataset({"a": VEINS}, corpus), {"a": ["a", "twin"]}, graph, measures="nn-CUI@1")
     assert found.best_gains["nn-IoU"].tolist() == [1.0]
     assert found.means == {"nn-CUI@1": 1.0}
-    other = evaluate({"a": VEINS}, {"a": ["twin"]}, graph, corpus={"a": VEINS, "twin": VESSELS}, measures="nn-CUI@1")
+    other = evaluate(Dataset({"a": VEINS}, {"a": VEINS, "twin": VESSELS}), {"a": ["twin"]}, graph, measures="nn-CUI@1")
     assert other.best_gains["nn-IoU"].tolist() == [0.5]
 
 
@@ -221,7 +224,7 @@ def test_mappings_frames_and_files_are_the_same(graph: SnapshotGraph, result: Ev
     for images in forms:
         found = evaluate(images, RANKING, graph, measures=["nn-CUI@1,3", "CUI@3"])
         assert found.values.tolist() == result.values.tolist()
-        apart = evaluate(images, RANKING, graph, corpus=IMAGES, measures=["nn-CUI@1,3", "CUI@3"])
+        apart = evaluate(Dataset(images, IMAGES), RANKING, graph, measures=["nn-CUI@1,3", "CUI@3"])
         assert apart.values.tolist() == result.values.tolist()
 
 
@@ -260,7 +263,7 @@ def test_cui_at_k_needs_no_graph() -> None:
 )
 def test_arguments_that_are_none(graph: SnapshotGraph, options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        evaluate(IMAGES, RANKING, graph, **options)  # type: ignore[arg-type]
+        evaluate_flat(IMAGES, RANKING, graph, **options)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +332,7 @@ def test_chance_treats_all_other_images_alike() -> None:
 
 
 def test_chance_may_ask_for_more_than_there_is() -> None:
-    ranking = random_ranking({"a": "x", "b": "x"}, 10, corpus={"b": "x", "c": "x", "d": "x"})
+    ranking = random_ranking(Dataset({"a": "x", "b": "x"}, {"b": "x", "c": "x", "d": "x"}), 10)
     assert {query: sorted(found) for query, found in ranking.items()} == {"a": ["b", "c", "d"], "b": ["c", "d"]}
 
 

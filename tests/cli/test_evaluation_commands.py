@@ -59,15 +59,6 @@ def test_means_and_an_account_for_people(run: Run) -> None:
         assert absent not in words
 
 
-@pytest.mark.parametrize("option", ["--concepts", "--ranking", "--corpus", "--labels", "--qrels"])
-def test_a_pipe_is_refused_because_it_would_be_read_in_part(run: Run, option: str) -> None:
-    # Each look at what kind of file it is takes some of a pipe away, and the rest would be measured.
-    os.mkfifo("pipe")
-    done = run(*GIVEN, option, "pipe")
-    assert (done.code, done.out) == (3, "")
-    assert "pipe: a pipe, which can be read only once; expected a file. Files may be gzipped." in done.err
-
-
 @pytest.mark.parametrize("option", ["--output", "--card"])
 def test_a_device_or_pipe_is_not_replaced_by_a_file(run: Run, option: str) -> None:
     os.mkfifo("device")  # for root, /dev/null would be a file from then on

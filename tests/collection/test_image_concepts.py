@@ -1,4 +1,4 @@
-"""Concept files: what is read, and what is refused with its line."""
+"""Concept files: forms that are read, and faults with their line."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_identifiers_of_other_vocabularies_are_kept(file: Path) -> None:
     assert read(file, "ID,terms\na,HP:0000001;CL123\n")["a"] == {"HP:0000001", "CL123"}
 
 
-def test_a_concept_twice_in_an_image_counts_once_and_is_told(file: Path) -> None:
+def test_a_concept_twice_in_an_image_counts_once_and_is_counted(file: Path) -> None:
     found = read(file, "ID,CUIs\na,C0000001;C0000002;C0000001;C0000001\nb,C0000001\n")
     assert (found["a"], found.repeated, found.occurrences) == (frozenset({"C0000001", "C0000002"}), 2, 3)
 
@@ -84,7 +84,7 @@ def test_rocov2_is_read_whole() -> None:
         ("a,HP:1;HP:2\nb,HP:1\n", 1, None, ["the header is missing"]),
         ("a,HP:1\nb,HP:1\n", 1, None, ["the header is missing"]),
         ("ID\na\n", 1, None, ["wrong number of columns", "found 1 in 'ID'", "two columns separated by a comma"]),
-        ("ID;CUIs\na;C0000001\n", 1, None, ["wrong number of columns"]),
+        ("ID;CUIs\na;C0000001;C0000002\n", 2, None, ["wrong number of columns", "quote the concepts"]),
         ("ID,CUIs\na,C0000001,C0000002\n", 2, None, ["wrong number of columns", "found 3"]),
         ("ID,CUIs\na,C0000001\nb\n", 3, None, ["wrong number of columns", "found 1 in 'b'"]),
         ("ID,CUIs\na,C0000001\nb,\na,C0000002\n", 4, 1, ["stands twice", "'a', as in line 2"]),
@@ -101,7 +101,7 @@ def test_rocov2_is_read_whole() -> None:
         ('ID,CUIs\na,"C0000001"x\n', 2, None, ["not CSV"]),
     ],
 )
-def test_faults_are_told_with_their_place(
+def test_faults_are_refused_with_their_place(
     file: Path, content: str | bytes, line: int | None, column: int | str | None, parts: list[str]
 ) -> None:
     error = refusal(file, content)
@@ -124,7 +124,7 @@ def test_damaged_gzip_streams(file: Path) -> None:
         assert refusal(file, bytes(flipped))
 
 
-def test_records_over_several_lines_are_told_by_their_first(file: Path) -> None:
+def test_records_over_several_lines_are_placed_by_their_first(file: Path) -> None:
     error = refusal(file, 'ID,CUIs\n"a\nb",C0000001\nc,C0000001;;\n')
     assert error.line == 4
     error = refusal(file, 'ID,CUIs\n"a\nb",;\n')

@@ -26,15 +26,17 @@ import pytest
 import cuihop
 from collection.wrong_inputs import CLEAN, FORMS, IMAGES, IN_MEMORY, SETS, IfNamed, Right
 from cuihop.cli import application, main
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import CuihopError, InvalidCui, ManyUnknownConcepts
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.measures import bipartite_matching
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks, read_run
 from example_graph import example_graph
 
@@ -44,13 +46,13 @@ SUFFIXES = {"array": ".npy", "run": ".run", "qrels": ".qrels", "codes": ".txt", 
 
 
 def file_name(kind: str, name: str | None = None) -> str:
-    """What a file of a kind is called."""
+    """The name of a file of a kind."""
     return (name or kind.replace(" ", "_")) + SUFFIXES.get(kind, ".csv")
 
 
 @dataclass
 class Answer:
-    """What came out: numbers, and the account of the inputs."""
+    """The output: numbers, and the account of the inputs."""
 
     numbers: Any
     account: str
@@ -110,7 +112,7 @@ def run(*arguments: str) -> Answer:
 
 
 def python(name: str, kind: str, call: Callable[[Path], MeasuredQueries], others: Others = "all") -> Door:
-    """A door of Python: what it gives, an evaluation or numbers and an account."""
+    """A door of Python, which returns an evaluation."""
 
     def read(file: Path, folder: Path) -> Answer:
         try:
@@ -123,13 +125,13 @@ def python(name: str, kind: str, call: Callable[[Path], MeasuredQueries], others
 
 
 def fits(door: Door, expected: str | Right | IfNamed) -> bool:
-    """Whether a form makes a cell for this door."""
+    """Recognise the forms that make a cell for this door."""
     return not isinstance(expected, IfNamed) or door.others in (("all",) if expected.all_of_them else ("all", "some"))
 
 
 EVALUATE = "evaluate --graph {graph} --unknown isolated"
 COMPARE = "compare --graph {graph} --unknown isolated --resamples 10"
-BY_CONCEPTS: Mapping[str, Any] = {"measures": "nn-CUI@3", "unknown": "isolated"}
+BY_CONCEPTS: Mapping[str, Any] = {"measures": "nn-CUI@3", "nearness": Nearness(unknown="isolated")}
 
 
 def ranked(ranking: Any) -> MeasuredQueries:
@@ -137,7 +139,9 @@ def ranked(ranking: Any) -> MeasuredQueries:
 
 
 def of_images(images: object) -> MeasuredQueries:
-    return cuihop.evaluate(images, cuihop.top_k(images, GRAPH, 3, by="iou", unknown="isolated"), GRAPH, **BY_CONCEPTS)
+    return cuihop.evaluate(
+        images, cuihop.top_k(images, GRAPH, 3, by="iou", nearness=Nearness(unknown="isolated")), GRAPH, **BY_CONCEPTS
+    )
 
 
 @cache
@@ -183,23 +187,24 @@ DOORS = [
     *(door for kind in ("run", "CSV run") for door in (
         command("evaluate --qrels {qrels} --ranking {file} --measure AP", kind, "none"),
         command("compare --qrels {qrels} a={file} b={run} --measure AP --resamples 10", kind, "none"),
-        python("read_run", kind, lambda file: evaluate_judged(
-            read_run(file, NAMES), "AP", qrels=Qrels.read(file.with_name("qrels.qrels"))), "none"),
+        python("read_run", kind, lambda file: evaluate(
+            Dataset(qrels=Judgements.read(file.with_name("qrels.qrels"))), read_run(file, NAMES), measures="AP",
+        ), "none"),
     )),
     # judgements
     command("evaluate --qrels {file} --ranking {run} --measure AP", "qrels"),
     command(EVALUATE + " --concepts {concepts} --qrels {file} --ranking {run} --measure AP", "qrels"),
     command("compare --qrels {file} a={run} b={CSV_run} --measure AP --resamples 10", "qrels"),
-    python("Qrels.read", "qrels", lambda file: cuihop.evaluate(
-        IMAGES, clean_ranking(), None, measures="AP", qrels=Qrels.read(file))),
+    python("Judgements.read", "qrels", lambda file: cuihop.evaluate(
+        Dataset(IMAGES, qrels=Judgements.read(file)), clean_ranking(), None, measures="AP")),
     # labels
     command("evaluate --labels {file} --ranking {run} --measure 'P@3(modality)'", "labels"),
     command(EVALUATE + " --concepts {concepts} --labels {file} --baseline iou --measure 'P@3(modality)'", "labels"),
     command("compare --labels {file} a={run} b={CSV_run} --measure 'P@3(modality)' --resamples 10", "labels"),
     command("study {concepts} --graph {graph} --unknown isolated --labels {file} --only tables --no-plots --overwrite "
             "--out {out}", "labels"),
-    python("ImageLabels.read", "labels", lambda file: evaluate_judged(
-        clean_ranking(), "P@3(modality)", labels=ImageLabels.read(file))),
+    python("Labels.read", "labels", lambda file: evaluate(
+        Dataset(labels=Labels.read(file)), clean_ranking(), measures="P@3(modality)")),
     # campaigns
     command("concept-detection {file} {detected}", "detected"),
     command("concept-detection {detected} {file}", "detected"),
@@ -226,15 +231,15 @@ def program_built_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("inputs")
-    GRAPH.save(made / "graph.cuihop")
+    inputs = tmp_path_factory.mktemp("inputs")
+    GRAPH.save(inputs / "graph.cuihop")
     for kind, content in CLEAN.items():
-        made.joinpath(file_name(kind)).write_bytes(content)
-    return made
+        inputs.joinpath(file_name(kind)).write_bytes(content)
+    return inputs
 
 
 def answer(door: Door, content: bytes | None, folder: Path) -> Answer:
-    """What a door makes of a file with this content, or of a folder."""
+    """The answer of a door to a file with this content, or to a folder."""
     path = folder / file_name(door.kind, "given")
     if path.is_dir():
         path.rmdir()
@@ -247,15 +252,15 @@ def answer(door: Door, content: bytes | None, folder: Path) -> Answer:
 
 
 def fault(expected: str | Right | IfNamed, read: Callable[[], Answer], right: Answer) -> str | None:
-    """What is wrong with a cell; ``None`` for one that is as expected."""
+    """The fault of a cell; ``None`` for one that is as expected."""
     try:
         found = read()
     except Refused as refused:
-        told = " ".join(str(refused).split())
+        message = " ".join(str(refused).split())
         if isinstance(expected, Right):
-            return f"refused: {told}"
+            return f"refused: {message}"
         words = expected.words if isinstance(expected, IfNamed) else expected
-        return None if re.search(words, told) else f"not {words!r}: {told}"
+        return None if re.search(words, message) else f"not {words!r}: {message}"
     if not isinstance(expected, Right):
         return f"accepted: {found}"
     if found.numbers != right.numbers or not right.numbers:
@@ -271,10 +276,10 @@ def test_a_wrong_file_is_an_error_that_names_its_cause_or_gives_the_right_number
     for name in CELLS[door]:
         form = FORMS[door.kind][name]
         faults[name] = fault(form.expected, partial(answer, door, form.content, folder), right)
-    assert {name: told for name, told in faults.items() if told is not None} == {}
+    assert {name: found for name, found in faults.items() if found is not None} == {}
 
 
-# What a program holds
+# Objects in memory
 
 Rows = list[tuple[str, str]]
 
@@ -364,8 +369,8 @@ def test_the_table_is_large() -> None:
 
 @pytest.mark.parametrize(("strangers", "warned"), [(1, False), (2, True), (4, True)])
 def test_many_unknown_concepts_are_a_warning(strangers: int, warned: bool) -> None:
-    known = ["C0042449", "C0018670", "C0005847", "C0006104"]
-    images = {f"a{n}": cui for n, cui in enumerate(known)} | {f"b{n}": f"C980000{n}" for n in range(strangers)}
+    present = ["C0042449", "C0018670", "C0005847", "C0006104"]
+    images = {f"a{n}": cui for n, cui in enumerate(present)} | {f"b{n}": f"C980000{n}" for n in range(strangers)}
     with pytest.warns(ManyUnknownConcepts, match="match only themselves") if warned else contextlib.nullcontext():
         of_images(images)
 
@@ -381,7 +386,7 @@ def test_the_command_line_warns_once(folder: Path) -> None:
 def test_an_index_column_is_no_image() -> None:
     labels = pd.DataFrame({"Unnamed: 0": [0, 1], "image": ["a", "b"], "modality": ["CT", "MR"]})
     with pytest.raises(CuihopError, match=r"Unnamed: 0, image, modality.*is an index"):
-        ImageLabels.of(labels)
+        Labels.of(labels)
     concepts = pd.DataFrame({"Unnamed: 0": [0, 1], "ID": ["a", "b"], "CUIs": ["C0042449", ""]})
     with pytest.raises(CuihopError, match=r"wrong number of columns.*is an index"):
         ImageConcepts.of(concepts)
@@ -410,7 +415,7 @@ def test_queries_among_a_larger_corpus_counted_from_1() -> None:
     assert cuihop.neighbour_ranking(queries, [[0, 2], [1, 0], [2, 1], [3, 1]], corpus=IMAGES)["img1"] == ("img3",)
 
 
-def test_missing_neighbours_are_told(folder: Path) -> None:
+def test_missing_neighbours_are_counted(folder: Path) -> None:
     np.save(folder / "short.npy", [[1, 2, -1]] + [[0, -1, -1]] * 5)
     assert read_ranking(folder / "short.npy", NAMES).account.endswith(
         "short.npy: 6 rows of 3 row numbers, 6 of them filled up by -1"

@@ -1,4 +1,4 @@
-"""Wrong forms of every kind of input file: what each holds, and what becomes of it.
+"""Wrong forms of every kind of input file: the content of each, and the expected result.
 
 A form is an error, given by words of its cause, or the right number, given by words that its account must hold.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 __all__ = ["CLEAN", "FORMS", "IMAGES", "IN_MEMORY", "SETS", "Form", "IfNamed", "Right"]
 
@@ -45,7 +47,7 @@ class IfNamed:
 
 @dataclass(frozen=True)
 class Form:
-    """What a file holds (``None``: it is a folder), and what becomes of it; a regular expression: words of an error."""
+    """The content of a file (``None``: a folder), and the expected result; a regular expression: words of an error."""
 
     content: bytes | None
     expected: str | Right | IfNamed
@@ -65,8 +67,23 @@ def table(array: object) -> bytes:
     return raw.getvalue()
 
 
-def any_text(clean: str) -> dict[str, Form]:
-    """Forms that any text file may have."""
+def zstd(raw: bytes) -> bytes:
+    compressed: bytes = pa.compress(raw, codec="zstd", asbytes=True)
+    return compressed
+
+
+def json_lines(text: str, delimiter: str | None = ",") -> bytes:
+    """The rows of CSV as JSON Lines, numbers as numbers."""
+    header, *rows = (line.split(delimiter) for line in text.splitlines())
+    whole = (
+        {name: int(field) if field.lstrip("-").isdecimal() else field for name, field in zip(header, row, strict=True)}
+        for row in rows
+    )
+    return "".join(f"{json.dumps(row)}\n" for row in whole).encode()
+
+
+def any_text(clean: str, *, account: bool = True) -> dict[str, Form]:
+    """Forms that any text file may have; the account names its compression unless said otherwise."""
     raw = clean.encode()
     first, *rest = clean.splitlines(keepends=True)
     return {
@@ -85,7 +102,11 @@ def any_text(clean: str) -> dict[str, Form]:
         "NUL": Form((first + "".join(rest[:-1]) + "\0" + rest[-1]).encode(), "NUL byte"),
         "NUL far behind": Form(raw + b"\n" * 8000 + b"\0\n", "NUL byte|UTF-16|wrong number of columns"),
         "folder": Form(None, "[Dd]irectory"),
-        "gzip": Form(gzip.compress(raw), Right()),
+        "gzip": Form(gzip.compress(raw), Right("gzip" if account else "")),
+        "zstd": Form(zstd(raw), Right("zstd" if account else "")),
+        "zstd, two frames": Form(zstd(raw[:9]) + zstd(raw[9:]), Right()),
+        "zstd cut": Form(zstd(raw)[:-9], "zstd stream ends early|zstd stream is damaged"),
+        "gzip within zstd": Form(zstd(gzip.compress(raw)), "a gzip file within a compressed file"),
         "gzip cut": Form(gzip.compress(raw)[:-9], "gzip stream ends early|gzip stream is damaged"),
         "empty": Form(b"", "empty|holds no"),
         "only line feeds": Form(b"\n\n", "empty|holds no|wrong number of columns"),
@@ -139,6 +160,48 @@ IDENTIFIERS_IN_CSV = {
     "NumPy array": Form(table([[1, 2]]), "a NumPy array|NumPy"),
 }
 
+
+def chosen_columns(images: Mapping[str, str]) -> dict[str, Form]:
+    """Forms of concept files beside plain CSV of two columns."""
+    hub = "image_id,caption,cui\n" + "".join(f'{i},"seen, text",{c}\n' for i, c in images.items())
+    excel = "ID;CUIs\r\n" + "".join(f'{image};"{concepts}"\r\n' for image, concepts in images.items())
+    lists = [{"image_id": image, "caption": "text", "cui": c.split(";")} for image, c in images.items()]
+    listed = "".join(f"{json.dumps(row)}\n" for row in lists)
+    return {
+        "Excel's CSV": Form(b"\xef\xbb\xbf" + excel.encode(), Right("semicolons")),
+        "columns of a hub": Form(hub.encode(), Right("columns image_id and cui, without caption")),
+        "columns of a hub, tabs": Form(
+            hub.replace('"seen, text"', "text").replace(",", "\t").encode(), Right("tabs, columns image_id and cui")
+        ),
+        "columns of a hub, an index before them": Form(
+            ("," + "".join(f"{n or ''}{',' if n else ''}{line}\n" for n, line in enumerate(hub.splitlines()))).encode(),
+            "is an index",
+        ),
+        "a concept column twice": Form(
+            hub.replace("image_id,caption", "image_id,cui").encode(), "a column stands twice"
+        ),
+        "three columns of other names": Form(
+            hub.replace("image_id,caption,cui", "a,b,c").encode(), "wrong number of columns.*--concept-column"
+        ),
+        "a field missing": Form(hub.replace('"seen, text",', "", 1).encode(), "found 2 in .*expected 3"),
+        "JSON Lines": Form(json_lines(csv_of(images)), Right("JSON Lines")),
+        "JSON Lines, BOM": Form(b"\xef\xbb\xbf" + json_lines(csv_of(images)), Right("JSON Lines")),
+        "JSON Lines, lists": Form(listed.encode(), Right("JSON Lines, columns image_id and cui, without caption")),
+        "JSON Lines, keys in another order": Form(
+            "".join(f'{{"cui": "{c}", "ID": "{i}"}}\n' for i, c in images.items()).encode(), Right("columns ID and cui")
+        ),
+        "JSON Lines, cut": Form(listed.encode()[:-9], "not JSON.*an object of JSON in each line"),
+        "JSON Lines, a list": Form(listed.encode() + b"[1]\n", "not an object"),
+        "JSON Lines, a key missing": Form(listed.encode() + b'{"image_id": "x"}\n', "a value is missing.*cui"),
+        "JSON Lines, image twice": Form((listed + listed.splitlines()[0]).encode(), "stands twice.*as in line 1"),
+        "JSON Lines, image a number": Form(listed.replace('"img6"', "6").encode(), "not the name of an image"),
+        "JSON Lines, concepts a number": Form(listed.encode() + b'{"image_id": "x", "cui": 4}\n', "not the concepts"),
+        "JSON Lines, comma": Form(
+            json_lines(csv_of({i: c.replace(";", "/") for i, c in images.items()})), "identifiers separated by '/'"
+        ),
+    }
+
+
 ORGANS = {"0018670": "0037303", "0003842": "0817096", "0006121": "0006141"}  # of all images but the last
 
 
@@ -150,6 +213,7 @@ def with_organs(text: str) -> str:
 
 
 LABELLING = with_organs(CONCEPTS)
+LABELLED = {image: with_organs(concepts) for image, concepts in IMAGES.items()}
 LABELLING_IN_CSV = {
     name: Form(form.content and with_organs(form.content.decode("latin-1")).encode("latin-1"), form.expected)
     for name, form in IDENTIFIERS_IN_CSV.items()
@@ -165,6 +229,7 @@ CSV_RUN = "query,document,score\n" + "".join(
     f"{line.split()[0]},{line.split()[2]},{line.split()[4]}\n" for line in RUN.splitlines()
 )
 QRELS = "".join(f"{q} 0 {d} {(n + m) % 3}\n" for n, q in enumerate(IMAGES) for m, d in enumerate(IMAGES) if q != d)
+QRELS_IN_JSON = json_lines("query x document grade\n" + QRELS, " ")
 LABELS = "image,modality\n" + "".join(f"{image},{'CT' if n % 2 else 'MR'}\n" for n, image in enumerate(IMAGES))
 CODES = "".join(f"{image} 1121-120-{n}00-700\n" for n, image in enumerate(IMAGES, start=1))
 BOOK = "".join(f"1121-120-{n}00-700\n" for n in range(1, 8))
@@ -182,7 +247,8 @@ FORMS: dict[str, dict[str, Form]] = {
         **IDENTIFIERS_IN_CSV,
         "no header": Form(CONCEPTS.partition("\n")[2].encode(), "the header is missing"),
         "no header, lower case": Form(CONCEPTS.lower().partition("\n")[2].encode(), "the header is missing"),
-        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), Right()),
+        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), Right("tabs")),
+        **chosen_columns(IMAGES),
         ".jpg on one side": Form(csv_of(RENAMED).encode(), IfNamed("differ by an ending: 'img")),
         "folder on one side": Form(
             csv_of({f"test/{i}": c for i, c in IMAGES.items()}).encode(), IfNamed("differ by a folder")
@@ -196,7 +262,7 @@ FORMS: dict[str, dict[str, Form]] = {
         ),
         "all unknown": Form(csv_of(STRANGERS).encode(), "no concept of the images is in the graph"),
     },
-    "labelling concepts": {**any_text(LABELLING), **LABELLING_IN_CSV},
+    "labelling concepts": {**any_text(LABELLING), **LABELLING_IN_CSV, **chosen_columns(LABELLED)},
     "run": {
         **any_text(RUN),
         "tab": Form(RUN.replace(" ", "\t").encode(), Right("TREC run")),
@@ -231,8 +297,20 @@ FORMS: dict[str, dict[str, Form]] = {
         "foreign header": Form(CSV_RUN.replace("query,document", "qid,docid").encode(), "not the header of a ranking"),
         "upper-case header": Form(CSV_RUN.replace("query,document", "Query,Document").encode(), Right("CSV by score")),
         "no header": Form(CSV_RUN.partition("\n")[2].encode(), "not the header.*The header is missing"),
-        "semicolon": Form(CSV_RUN.replace(",", ";").encode(), "columns look separated by ';'"),
-        "tab": Form(CSV_RUN.replace(",", "\t").encode(), "wrong number of columns"),
+        "semicolon": Form(CSV_RUN.replace(",", ";").encode(), Right("CSV with semicolons by score")),
+        "tab": Form(CSV_RUN.replace(",", "\t").encode(), Right("CSV with tabs by score")),
+        "tab, no header": Form(CSV_RUN.partition("\n")[2].replace(",", "\t").encode(), "wrong number of columns"),
+        "semicolon, no header": Form(CSV_RUN.partition("\n")[2].replace(",", ";").encode(), "wrong number of columns"),
+        "semicolon, decimal comma": Form(CSV_RUN.replace(",", ";").replace(";-1", ";-1,5").encode(), "not a score"),
+        "JSON Lines": Form(json_lines(CSV_RUN), Right("JSON Lines by score")),
+        "JSON Lines, score a text": Form(json_lines(CSV_RUN).replace(b": -1}", b': "-1"}'), "not a score"),
+        "JSON Lines, true": Form(json_lines(CSV_RUN).replace(b": -1}", b": true}"), "not a score"),
+        "JSON Lines, NaN": Form(json_lines(CSV_RUN).replace(b": -1}", b": NaN}"), "not a score"),
+        "JSON Lines, document twice": Form(
+            json_lines(CSV_RUN) + json_lines(CSV_RUN).splitlines(keepends=True)[0], "stands twice.*as in line 1"
+        ),
+        "JSON Lines, no score": Form(json_lines(CSV_RUN.replace("score", "value")), "not the columns of a ranking"),
+        "JSON Lines, an image of no name": Form(json_lines(CSV_RUN).replace(b'"img2"', b"null"), "not a name"),
         "pipe": Form(CSV_RUN.replace(",", "|").encode(), r"columns look separated by '\|'"),
         "index column": Form(
             "".join(f"{n or ''},{line}\n" for n, line in enumerate(CSV_RUN.splitlines())).encode(), "is an index"
@@ -273,6 +351,12 @@ FORMS: dict[str, dict[str, Form]] = {
     "qrels": {
         **any_text(QRELS),
         "tab": Form(QRELS.replace(" ", "\t").encode(), Right("30 judgements for 6 queries")),
+        "JSON Lines": Form(QRELS_IN_JSON, Right("30 judgements for 6 queries, JSON Lines")),
+        "JSON Lines, grade a text": Form(QRELS_IN_JSON.replace(b": 2}", b': "2"}'), "not a grade"),
+        "JSON Lines, judged twice": Form(
+            QRELS_IN_JSON + QRELS_IN_JSON.splitlines(keepends=True)[0], "judged twice.*as in line 1"
+        ),
+        "JSON Lines, no grade": Form(QRELS_IN_JSON.replace(b"grade", b"value"), "no such column"),
         "comma": Form(QRELS.replace(" ", ",").encode(), "columns look separated by a comma"),
         "pipe": Form(QRELS.replace(" ", "|").encode(), r"columns look separated by '\|'"),
         "semicolon": Form(QRELS.replace(" ", ";").encode(), "columns look separated by ';'"),
@@ -292,9 +376,12 @@ FORMS: dict[str, dict[str, Form]] = {
     },
     "labels": {
         **any_text(LABELS),
-        "tab": Form(LABELS.replace(",", "\t").encode(), Right("1 label: modality")),
+        "tab": Form(LABELS.replace(",", "\t").encode(), Right("1 label: modality; tabs")),
+        "JSON Lines": Form(json_lines(LABELS), Right("1 label: modality; JSON Lines")),
+        "JSON Lines, a number": Form(json_lines(LABELS).replace(b'"CT"', b"4"), "not a label"),
+        "JSON Lines, image twice": Form(json_lines(LABELS + "img1,CT\n"), "an image stands twice.*as in line 1"),
         "pipe": Form(LABELS.replace(",", "|").encode(), r"columns look separated by '\|'"),
-        "semicolon": Form(LABELS.replace(",", ";").encode(), "columns look separated by ';'"),
+        "semicolon": Form(LABELS.replace(",", ";").encode(), Right("1 label: modality; semicolons")),
         "blank": Form(LABELS.replace(",", " ").encode(), "not a header of labels"),
         "no header": Form(LABELS.partition("\n")[2].encode(), "without a row|no such label|not an image|for no query"),
         "foreign header": Form(LABELS.replace("image", "ID").encode(), Right()),
@@ -352,7 +439,7 @@ FORMS: dict[str, dict[str, Form]] = {
         ),
     },
     "code book": {
-        **any_text(BOOK),
+        **any_text(BOOK, account=False),
         "meanings": Form(BOOK.replace("\n", " meaning\n").encode(), Right("7 codes")),
         "comma": Form(BOOK.replace("\n", ",meaning\n").encode(), Right()),
         "header": Form(b"code\n" + BOOK.encode(), Right("7 codes")),
@@ -363,7 +450,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "another hierarchy": Form(BOOK.replace("1121", "2121").encode(), "not in the code book"),
     },
     "pairs": {
-        **any_text(PAIRS),
+        **any_text(PAIRS, account=False),
         "header": Form(b"a\tb\n" + PAIRS.encode(), Right("header")),
         "lower case": Form(PAIRS.replace("C", "c").encode(), Right("6 in lower case read in upper case")),
         "comma": Form(PAIRS.replace("\t", ",").encode(), "columns look separated by a comma"),

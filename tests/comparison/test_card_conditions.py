@@ -1,4 +1,4 @@
-"""Nothing that changes a value is missing from the conditions of a score card.
+"""Conditions of a score card: complete for everything that changes a value.
 
 Whatever single option or input is changed, the cards are refused, and the field is named.
 """
@@ -16,18 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.rankings.reading import read_ranking
 from example_graph import EDGES, example_graph
+from flat_options import FLAT, evaluate_flat
 
 QUERIES = {"a": "C0042449;C0018670", "b": "C0005847;C0018670", "c": "C0003842"}
 CORPUS = {**QUERIES, "d": "C0003483"}
@@ -69,9 +70,9 @@ def fields_that_differ(ours: MeasuredQueries, theirs: MeasuredQueries) -> list[s
 
 
 def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
-    assert set(inspect.signature(evaluate).parameters) == {*CHANGES, *NO_CONDITIONS}
-    judged = set(inspect.signature(evaluate_judged).parameters)
-    assert judged <= {*CHANGES, *NO_CONDITIONS}
+    grouped = {"data", "nearness", "resources"}
+    own = set(inspect.signature(evaluate).parameters) - grouped
+    assert own | FLAT | {"queries"} == {*CHANGES, *NO_CONDITIONS}
     assert set(inspect.signature(evaluate_detection).parameters) == {"truth", "predictions", "manual_truth", "official"}
     assert set(inspect.signature(evaluate_irma).parameters) == {
         "truth", "predictions", "codes", "branching", "missing_wrong"
@@ -81,14 +82,14 @@ def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_option_is_refused_by_name(name: str) -> None:
     value, field = CHANGES[name]
-    found = fields_that_differ(evaluate(**BY_CONCEPTS), evaluate(**{**BY_CONCEPTS, name: value}))
+    found = fields_that_differ(evaluate_flat(**BY_CONCEPTS), evaluate_flat(**{**BY_CONCEPTS, name: value}))
     assert field in found
     assert set(found) <= {field, "release sabs", "release relations"}
 
 
 def test_the_same_is_compared_whatever_threads_and_memory_and_files_are_called() -> None:
-    other = evaluate(**BY_CONCEPTS, threads=1, memory="50MB")
-    found = compare({"ours": ScoreCard.of(evaluate(**BY_CONCEPTS)), "theirs": ScoreCard.of(other)}, resamples=10)
+    other = evaluate_flat(**BY_CONCEPTS, threads=1, memory="50MB")
+    found = compare({"ours": ScoreCard.of(evaluate_flat(**BY_CONCEPTS)), "theirs": ScoreCard.of(other)}, resamples=10)
     assert all((d.wins, d.losses, d.p_randomisation) == (0, 0, 1.0) for d in found.differences)
 
 
@@ -103,19 +104,21 @@ def test_the_same_is_compared_whatever_threads_and_memory_and_files_are_called()
     ],
 )
 def test_a_changed_option_without_concepts_is_refused_by_name(name: str, value: object, field: str) -> None:
-    given: dict[str, Any] = {"ranking": {"a": ["b"], "b": ["a"], "c": []}, "measures": "AP", "qrels": QRELS,
-                             "labels": LABELS}  # fmt: skip
-    assert fields_that_differ(evaluate_judged(**given), evaluate_judged(**{**given, name: value})) == [field]
+    given: dict[str, Any] = {"queries": None, "ranking": {"a": ["b"], "b": ["a"], "c": []}, "measures": "AP",
+                             "qrels": QRELS, "labels": LABELS}  # fmt: skip
+    assert fields_that_differ(evaluate_flat(**given), evaluate_flat(**{**given, name: value})) == [field]
 
 
 def test_another_rule_for_ties_is_refused_also_between_the_second_and_the_third(tmp_path: Path) -> None:
     run = tmp_path / "x.run"
     run.write_text("a Q0 b 1 1 x\na Q0 d 2 1 x\nb Q0 a 1 1 x\nc Q0 d 1 1 x\n")
     by_name, as_trec = (
-        ScoreCard.of(evaluate(**{**BY_CONCEPTS, "ranking": read_ranking(run, tuple(QUERIES), tuple(CORPUS), ties=t)}))
+        ScoreCard.of(
+            evaluate_flat(**{**BY_CONCEPTS, "ranking": read_ranking(run, tuple(QUERIES), tuple(CORPUS), ties=t)})
+        )
         for t in ("name", "trec")
     )
-    given = ScoreCard.of(evaluate(**BY_CONCEPTS))  # lists: nobody ordered their ties
+    given = ScoreCard.of(evaluate_flat(**BY_CONCEPTS))  # lists: nobody ordered their ties
     for cards in ({"1": by_name, "2": as_trec}, {"0": given, "1": by_name, "2": as_trec}):
         with pytest.raises(InputError, match="of 1 and 2 do not match") as caught:
             compare(cards, resamples=10)
@@ -141,15 +144,16 @@ def test_any_other_content_is_refused_by_name(data: st.DataObject) -> None:
     else:
         label, image = data.draw(st.sampled_from(sorted(LABELS))), data.draw(st.sampled_from(sorted(CORPUS)))
         changed[name] = {**LABELS, label: {**LABELS[label], image: "z"}}
-    assert fields_that_differ(evaluate(**BY_CONCEPTS), evaluate(**{**BY_CONCEPTS, **changed})) == [f"content of {name}"]
+    assert fields_that_differ(evaluate_flat(**BY_CONCEPTS), evaluate_flat(**{**BY_CONCEPTS, **changed})) == [
+        f"content of {name}"
+    ]
 
 
 def test_other_queries_are_refused() -> None:
     some = {name: {query: judged for query, judged in QRELS.items() if query != name} for name in QRELS}
-    fewer = evaluate_judged({"b": ["a"], "c": []}, "AP", qrels=some["a"])
-    assert fields_that_differ(evaluate_judged({"a": ["b"], "b": ["a"], "c": []}, "AP", qrels=QRELS), fewer) == [
-        "content of qrels", "queries"
-    ]  # fmt: skip
+    fewer = evaluate(Dataset(qrels=some["a"]), {"b": ["a"], "c": []}, measures="AP")
+    all_of_them = evaluate(Dataset(qrels=QRELS), {"a": ["b"], "b": ["a"], "c": []}, measures="AP")
+    assert fields_that_differ(all_of_them, fewer) == ["content of qrels", "queries"]
 
 
 def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
@@ -158,10 +162,13 @@ def test_the_content_counts_and_not_its_order(tmp_path: Path) -> None:
     ))  # fmt: skip
     (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {g}\n" for q, of in reversed(QRELS.items())
                                            for d, g in of.items()))  # fmt: skip
-    turned = {"labels": ImageLabels.read(tmp_path / "labels.csv"), "qrels": Qrels.read(tmp_path / "qrels"),
+    turned = {"labels": Labels.read(tmp_path / "labels.csv"), "qrels": Judgements.read(tmp_path / "qrels"),
               "queries": dict(reversed(QUERIES.items())), "corpus": dict(reversed(CORPUS.items()))}  # fmt: skip
     found = compare(
-        {"ours": ScoreCard.of(evaluate(**BY_CONCEPTS)), "theirs": ScoreCard.of(evaluate(**{**BY_CONCEPTS, **turned}))},
+        {
+            "ours": ScoreCard.of(evaluate_flat(**BY_CONCEPTS)),
+            "theirs": ScoreCard.of(evaluate_flat(**{**BY_CONCEPTS, **turned})),
+        },
         resamples=10,
     )
     assert {d.losses + d.wins for d in found.differences} == {0}

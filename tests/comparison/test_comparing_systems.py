@@ -30,14 +30,14 @@ from cuihop.comparison.paired_tests import (
     paired_bootstraps,
     randomisation_tests,
     student_tests,
+    two_sided_p,
 )
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.comparison.student_t import two_sided_p
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.means import MeanQueries
 from example_graph import example_graph
+from flat_options import evaluate_flat
 
 Float64 = npt.NDArray[np.float64]
 
@@ -200,7 +200,7 @@ GOOD = {**{query: ["b", "a", "c"] for query in QRELS}, "q7": ["c", "a", "b"]}
 
 def card(ranking: dict[str, list[str]], system: str, **options: Any) -> ScoreCard:
     measures = options.pop("measures", ["AP", "RR"])
-    return ScoreCard.of(evaluate_judged(ranking, measures, **{"qrels": QRELS, **options}), system)
+    return ScoreCard.of(evaluate_flat(None, ranking, measures=measures, **{"qrels": QRELS, **options}), system)
 
 
 def test_a_comparison_by_hand() -> None:
@@ -260,9 +260,9 @@ def test_every_parameter_and_the_release_have_to_match() -> None:
     graph, images = example_graph(), {"a": "C0042449", "b": "C0005847", "c": "C0003842"}
     ranking = {"a": ["b"], "b": ["c"], "c": ["a"]}
 
-    def made(**options: Any) -> ScoreCard:
+    def card_of(**options: Any) -> ScoreCard:
         chosen = {"queries": images, "graph": graph, "measures": "nn-CUI@1", **options}
-        return ScoreCard.of(evaluate(chosen.pop("queries"), ranking, chosen.pop("graph"), **chosen), str(options))
+        return ScoreCard.of(evaluate_flat(chosen.pop("queries"), ranking, chosen.pop("graph"), **chosen), str(options))
 
     for options, fields in (
         ({"n": 2}, "n"),
@@ -272,7 +272,7 @@ def test_every_parameter_and_the_release_have_to_match() -> None:
         ({"graph": None, "measures": "CUI@1"}, "release digest, release sabs, release relations"),
     ):
         with pytest.raises(InputError, match="do not match") as caught:
-            compare([made(), made(**options)])
+            compare([card_of(), card_of(**options)])
         assert caught.value.column == fields
 
 
@@ -344,18 +344,18 @@ def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_mak
     )
     columns = {name: dict(zip(queries, [0.5, *data.draw(values)[1:]], strict=True)) for name in "abc"}
 
-    def made(order: list[str]) -> dict[str, ScoreCard]:
+    def card_of(order: list[str]) -> dict[str, ScoreCard]:
         return {
             name: ScoreCard(name, {}, tuple(order), {"AP": np.array([of[q] for q in order])}, BEHIND, {}, {})
             for name, of in columns.items()
         }
 
-    first = compare(made(queries), resamples=200, seed=7)
-    again = compare(made(data.draw(st.permutations(queries))), resamples=200, seed=7, threads=1)
+    first = compare(card_of(queries), resamples=200, seed=7)
+    again = compare(card_of(data.draw(st.permutations(queries))), resamples=200, seed=7, threads=1)
     assert again.differences == first.differences
     with mock.patch.object(comparison, "_CELLS_AT_ONCE", 1):
-        alone = compare(made(queries), resamples=200, seed=7)
-    turned = compare(dict(reversed(made(queries).items())), resamples=200, seed=7)
+        alone = compare(card_of(queries), resamples=200, seed=7)
+    turned = compare(dict(reversed(card_of(queries).items())), resamples=200, seed=7)
     for ours, theirs in zip(first.differences, alone.differences, strict=True):
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
         assert replace(ours, low=0, high=0) == replace(theirs, low=0, high=0)
@@ -367,10 +367,10 @@ def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_mak
 
 
 def test_values_that_differ_by_rounding_are_a_tie() -> None:
-    def made(name: str, value: float) -> ScoreCard:
+    def card_of(name: str, value: float) -> ScoreCard:
         return ScoreCard(name, {}, ("q1", "q2"), {"AP": np.array([value, 0.5])}, BEHIND, {}, {})
 
-    (only,) = compare([made("a", 0.1 + 0.2), made("b", 0.3)], resamples=10).differences
+    (only,) = compare([card_of("a", 0.1 + 0.2), card_of("b", 0.3)], resamples=10).differences
     assert (only.wins, only.ties, only.losses, only.p_randomisation, only.effect) == (0, 2, 0, 1.0, None)
 
 
@@ -434,7 +434,7 @@ def test_cards_of_other_conditions_are_refused(run: Callable[..., tuple[int, str
     assert run("compare", "bad.json", "none.json")[0] == 3
 
 
-def test_cards_of_another_version_are_told(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_cards_of_another_version_are_reported(run: Callable[..., tuple[int, str, str]]) -> None:
     old = ScoreCard.read("good.json")
     replace(old, versions={"cuihop": "0.0"}).write("old.json")
     code, _, err = run("compare", "bad.json", "old.json")

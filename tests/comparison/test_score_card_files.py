@@ -1,4 +1,4 @@
-"""Files that are meant for score cards: whatever is wrong with one is told by file and field."""
+"""Files that are meant for score cards: every fault is reported by file and field."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuihop.collection.dataset import Dataset
 from cuihop.comparison import score_card_file
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.files.content_digest import content_digest
 from program_run import Run
 
 QRELS = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"b": 2}}
 
 
-def made(system: str = "x") -> ScoreCard:
+def example_card(system: str = "x") -> ScoreCard:
     ranking = {"q1": ["b", "a"], "q2": ["a"], "q3": ["a", "b"]}
-    return ScoreCard.of(evaluate_judged(ranking, ["AP", "P@1"], qrels=QRELS), system)
+    return ScoreCard.of(evaluate(Dataset(qrels=QRELS), ranking, measures=["AP", "P@1"]), system)
 
 
 def content() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(made().to_json())
+    found: dict[str, Any] = json.loads(example_card().to_json())
     return found
 
 
 def sealed(changed: dict[str, Any]) -> str:
     """The card with a digest that fits, as somebody writes it who knows how."""
-    kept = {name: value for name, value in changed.items() if name != "sha256"}
-    return json.dumps({**kept, "sha256": content_digest(kept)})
+    unsealed = {name: value for name, value in changed.items() if name != "sha256"}
+    return json.dumps({**unsealed, "sha256": content_digest(unsealed)})
 
 
 def refused(path: Path) -> InputError:
@@ -50,7 +51,7 @@ T = TypeVar("T")
 
 
 def outcome(call: Callable[[], T]) -> T | InputError:
-    """What the call gives, or how it refuses."""
+    """The result of the call, or its error."""
     try:
         return call()
     except InputError as error:
@@ -95,8 +96,8 @@ def test_a_folder_and_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_card_may_be_zipped(tmp_path: Path) -> None:
     path = tmp_path / "card.json.gz"
-    path.write_bytes(gzip.compress(made().to_json().encode()))
-    assert ScoreCard.read(path).digest == made().digest
+    path.write_bytes(gzip.compress(example_card().to_json().encode()))
+    assert ScoreCard.read(path).digest == example_card().digest
 
 
 def test_a_file_that_unzips_to_more_than_any_card_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +163,7 @@ def test_a_card_of_a_wrong_shape_is_refused_by_field_though_its_digest_fits(tmp_
 
 def test_numbers_that_only_python_calls_infinite_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "card.json"
-    text = made().to_json()
+    text = example_card().to_json()
     path.write_text(text.replace('"missing": "error"', '"missing": 1e999'))
     assert "not what a score card may hold" in str(refused(path))
     path.write_text(text.replace('"missing": "error"', '"missing": "\\ud800"'))
@@ -187,7 +188,7 @@ def test_whatever_stands_in_a_field_a_card_is_read_or_refused(
     if isinstance(read, InputError):
         assert read.file == str(path)
         return
-    found = outcome(lambda: compare({"a": made(), "b": read}, resamples=10).summary())
+    found = outcome(lambda: compare({"a": example_card(), "b": read}, resamples=10).summary())
     assert not isinstance(found, InputError) or found.column is not None
 
 
@@ -196,7 +197,7 @@ def test_whatever_stands_in_a_field_a_card_is_read_or_refused(
 def test_a_file_that_was_cut_or_overwritten_is_read_as_it_was_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    raw = bytearray(made().to_json().encode())
+    raw = bytearray(example_card().to_json().encode())
     place = data.draw(st.integers(0, len(raw) - 1))
     if data.draw(st.booleans()):
         del raw[place:]
@@ -205,12 +206,12 @@ def test_a_file_that_was_cut_or_overwritten_is_read_as_it_was_or_refused(
     path = tmp_path_factory.mktemp("card") / "card.json"
     path.write_bytes(raw)
     read = outcome(lambda: ScoreCard.read(path))
-    assert read.file == str(path) if isinstance(read, InputError) else read.digest == made().digest
+    assert read.file == str(path) if isinstance(read, InputError) else read.digest == example_card().digest
 
 
 def test_the_command_tells_file_and_field(tmp_path: Path, program: Run) -> None:
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
-    made().write(good)
+    example_card().write(good)
     card = content()
     card["values"]["AP"].pop()
     bad.write_text(sealed(card))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
-from cuihop_service.cache import CachedGraph, SharedPairs
+from cuihop_service.cache import CachedGraph, RedisCache
 from example_graph import example_graph
 from redis_server import RedisServer
 
@@ -36,13 +36,13 @@ class TestCachedInRedis(ConceptGraphContract):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def shared(cls, redis_server: RedisServer) -> Iterator[SharedPairs]:
-        shared = SharedPairs(redis_server.address, timeout=5.0)
+    def shared(cls, redis_server: RedisServer) -> Iterator[RedisCache]:
+        shared = RedisCache(redis_server.address, timeout=5.0)
         yield shared
         assert shared.statistics.errors == 0
         shared.close()
 
-    def test_redis_is_asked(self, shared: SharedPairs) -> None:
+    def test_redis_is_asked(self, shared: RedisCache) -> None:
         before = shared.statistics
         with CachedGraph(example_graph(), shared=shared) as graph:
             assert graph.distance("C0006121", "C0018670") == 3
@@ -51,5 +51,5 @@ class TestCachedInRedis(ConceptGraphContract):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def adapt(cls, shared: SharedPairs) -> Adapt:
+    def adapt(cls, shared: RedisCache) -> Adapt:
         return lambda snapshot: CachedGraph(snapshot, entries=4, shared=shared)

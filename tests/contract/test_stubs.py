@@ -27,8 +27,8 @@ def test_the_stubs_are_those_of_the_contract(tmp_path: Path) -> None:
         check=True,
     )  # fmt: skip
     for name in GENERATED:
-        made = (tmp_path / "cuihop_api/v1" / name).read_text(encoding="utf-8")
-        assert made == (PROTO / "cuihop_api/v1" / name).read_text(encoding="utf-8"), f"{name}: run make stubs"
+        generated = (tmp_path / "cuihop_api/v1" / name).read_text(encoding="utf-8")
+        assert generated == (PROTO / "cuihop_api/v1" / name).read_text(encoding="utf-8"), f"{name}: run make stubs"
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,10 @@ def buf() -> str:
     found = shutil.which("buf") or (str(local) if local.exists() else None)
     if found is not None:
         return found
-    told = "buf is not here: npm install --prefix .cache/buf @bufbuild/buf"
+    message = "buf is not here: npm install --prefix .cache/buf @bufbuild/buf"
     if os.environ.get("CUIHOP_REQUIRE_BUF") == "1":
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 def run(buf: str, *arguments: str) -> None:

@@ -26,14 +26,14 @@ from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop_api.v1 import concept_graph_pb2
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer.pages import explorer_routes
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.http_api.application import application as application_over_http
 from cuihop_service.http_api.cypher_route import cypher_routes
 from cuihop_service.http_api.metrics_route import metrics_route
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_service.limits import Limits
 from cuihop_service.observe.observation import Observation
 from cuihop_service.settings import ServiceSettings
@@ -190,17 +190,17 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
     page = reference(pages, "http")
     chapters = page.chapters()
     limits = Limits()
-    front, holder = Front(limits), GraphHolder()
+    admission, holder = Admission(limits), GraphHolder()
     core = ConceptService(holder, limits)
     database = Neo4jConnection(Neo4jSettings("bolt://localhost:7687"))
     observation = Observation(holder)
-    cypher = cypher_routes(Exchange(core, front), database, names=True)
+    cypher = cypher_routes(Responder(core, admission), database, names=True)
     app: Any = application_over_http(
-        core, front, more_routes=[metrics_route(observation.metrics), *explorer_routes(), *cypher]
+        core, admission, more_routes=[metrics_route(observation.metrics), *explorer_routes(), *cypher]
     )
     document = app._app.openapi()
     routes = {route.path for route in app._app.routes if hasattr(route, "path")}
-    for close in (front.close, database.close, observation.close, holder.close):
+    for close in (admission.close, database.close, observation.close, holder.close):
         close()
     documented = [
         (f"{method.upper()} {path}", one) for path, ways in document["paths"].items() for method, one in ways.items()

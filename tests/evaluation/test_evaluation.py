@@ -19,11 +19,16 @@ from hypothesis import HealthCheck, given, settings
 
 from collections_made import Case, cases, networkx_distance
 from cuihop import SnapshotGraph
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
+from cuihop.graph import Direction
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import random_ranking, top_k
+from cuihop.resources.resources import Resources
+from flat_options import evaluate_flat
 from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
 from shared_data import ROOT, shared
@@ -51,7 +56,7 @@ def evaluated(case: Case, **options: object) -> Evaluation:
         "threads": 1,
     }
     with case.graph as graph:
-        return evaluate(case.queries, case.ranking, graph, **(arguments | options))  # type: ignore[arg-type]
+        return evaluate_flat(case.queries, case.ranking, graph, **(arguments | options))
 
 
 def of_query(evaluation: Evaluation, measure: str) -> dict[str, float]:
@@ -91,9 +96,9 @@ def test_skipped_queries_are_those_without_an_ideal(case: Case) -> None:
     without = {query for query, value in expected.items() if value is None}
     assert {query for query, value in of_query(skipping, "nn-CUI@3").items() if math.isnan(value)} == without
     assert set(skipping.counts.empty_ideal["nn-IoU"]) == set(scoring.counts.empty_ideal["nn-IoU"]) == without
-    kept = [value for value in expected.values() if value is not None]
-    if kept:
-        assert skipping.means["nn-CUI@3"] == pytest.approx(sum(kept) / len(kept), abs=1e-12)
+    scored = [value for value in expected.values() if value is not None]
+    if scored:
+        assert skipping.means["nn-CUI@3"] == pytest.approx(sum(scored) / len(scored), abs=1e-12)
     else:
         assert skipping.means["nn-CUI@3"] is None
 
@@ -105,9 +110,11 @@ def test_the_most_relevant_images_are_ranked_exactly(case: Case) -> None:
     with case.graph as graph:
         for k in (1, 3, 20):
             ranking = top_k(
-                case.queries, graph, k, corpus=case.corpus, n=case.n, lam=case.lam, direction=case.direction,
-                unknown="isolated",
-            )  # fmt: skip
+                Dataset(case.queries, case.corpus),
+                graph,
+                k,
+                nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+            )
             for query, A in case.queries.items():
                 gains = {image: nn_iou(A, B, dist, case.n, case.lam) for image, B in case.held.items()}
                 others = sorted((image for image in gains if image != query), key=lambda image: (-gains[image], image))
@@ -120,13 +127,21 @@ def test_the_best_ranking_scores_one(case: Case) -> None:
     with case.graph as graph:
         for by, family in (("nn-iou", "nn-CUI"), ("iou", "CUI")):
             ranking = top_k(
-                case.queries, graph, 10, corpus=case.corpus, by=by, n=case.n, lam=case.lam,  # type: ignore[arg-type]
-                direction=case.direction, unknown="isolated",
-            )  # fmt: skip
+                Dataset(case.queries, case.corpus),
+                graph,
+                10,
+                by=by,  # type: ignore[arg-type]
+                nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+            )
             result = evaluate(
-                case.queries, ranking, graph, corpus=case.corpus, measures=f"{family}@1,2,10", n=case.n, lam=case.lam,
-                direction=case.direction, unknown="isolated", missing="zero", empty_ideal="skip",
-            )  # fmt: skip
+                Dataset(case.queries, case.corpus),
+                ranking,
+                graph,
+                measures=f"{family}@1,2,10",
+                missing="zero",
+                empty_ideal="skip",
+                nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+            )
             assert set(result.means.values()) <= {1.0, None}
 
 
@@ -192,17 +207,21 @@ def some(images: ImageConcepts, count: int) -> dict[str, frozenset[str]]:
 
 @pytest.mark.parametrize(("n", "direction"), [(1, "any"), (2, "any"), (2, "up")])
 def test_a_sample_of_rocov2_scores_as_the_literal_algorithms_say(
-    open_graph: SnapshotGraph, rocov2: ImageConcepts, n: int, direction: str
+    open_graph: SnapshotGraph, rocov2: ImageConcepts, n: int, direction: Direction
 ) -> None:
     images = some(rocov2, 80)
     ranking = {image: random.Random(image).sample(sorted(images), 40) for image in images}
     concepts = sorted({concept for held in images.values() for concept in held})
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
-    pairs = [(a, b) for a in known for b in known]
-    hops = dict(zip(pairs, open_graph.distances(pairs, direction=direction), strict=True))  # type: ignore[arg-type]
+    in_graph = [answer.requested for answer in open_graph.resolve(concepts) if answer.cui]
+    pairs = [(a, b) for a in in_graph for b in in_graph]
+    hops = dict(zip(pairs, open_graph.distances(pairs, direction=direction), strict=True))
     result = evaluate(
-        images, ranking, open_graph, measures=["nn-CUI@5,10,30"], n=n, direction=direction, unknown="isolated"  # type: ignore[arg-type]
-    )  # fmt: skip
+        images,
+        ranking,
+        open_graph,
+        measures=["nn-CUI@5,10,30"],
+        nearness=Nearness(n=n, direction=direction, unknown="isolated"),
+    )
     for k in (5, 10, 30):
         expected = ndcg_of_each_query(
             images, images, ranking, k,
@@ -213,7 +232,7 @@ def test_a_sample_of_rocov2_scores_as_the_literal_algorithms_say(
 
 @pytest.mark.parametrize(("n", "direction"), [(1, "any"), (2, "any"), (3, "down")])
 def test_gains_are_those_of_the_matrix_form(
-    open_graph: SnapshotGraph, rocov2: ImageConcepts, n: int, direction: str
+    open_graph: SnapshotGraph, rocov2: ImageConcepts, n: int, direction: Direction
 ) -> None:
     """I = X·Xᵀ, |rel| = X·Eᵀ + E·Xᵀ − 2·I with E = 1[X·N > 0]; for a directed N, the second E goes backwards."""
     from scipy import sparse
@@ -226,10 +245,10 @@ def test_gains_are_those_of_the_matrix_form(
     for row, name in enumerate(names):
         X[row, [place[concept] for concept in images[name]]] = 1
     X = X.tocsr()
-    known = [answer.asked for answer in open_graph.resolve(concepts) if answer.cui]
+    in_graph = [answer.requested for answer in open_graph.resolve(concepts) if answer.cui]
     N = sparse.lil_matrix((len(concepts), len(concepts)), dtype=np.int64)
     N.setdiag(1)
-    for hood in open_graph.neighbours(known, hops=n, direction=direction):  # type: ignore[arg-type]
+    for hood in open_graph.neighbours(in_graph, hops=n, direction=direction):
         N[place[hood.cui], [place[m.cui] for m in hood if m.cui in place]] = 1
     N = N.tocsr()
     forwards, backwards = ((X @ M > 0).astype(np.int64) for M in (N, N.T.tocsr()))
@@ -239,20 +258,29 @@ def test_gains_are_those_of_the_matrix_form(
     gains = (I + 0.5 * near) / (sizes[:, np.newaxis] + sizes - I)
     np.fill_diagonal(gains, -1.0)
     order = np.argsort(-gains, axis=1, kind="stable")[:, :30]  # names ascend, so a stable sort breaks ties by name
-    ranking = top_k(images, open_graph, 30, n=n, direction=direction, unknown="isolated")  # type: ignore[arg-type]
+    ranking = top_k(images, open_graph, 30, nearness=Nearness(n=n, direction=direction, unknown="isolated"))
     for row, name in enumerate(names):
         assert list(ranking[name]) == [names[i] for i in order[row]]
     result = evaluate(
-        images, ranking, open_graph, measures="nn-CUI@30", n=n, direction=direction, unknown="isolated"  # type: ignore[arg-type]
-    )  # fmt: skip
+        images,
+        ranking,
+        open_graph,
+        measures="nn-CUI@30",
+        nearness=Nearness(n=n, direction=direction, unknown="isolated"),
+    )
     best = dict(zip(result.queries, result.best_gains["nn-IoU"].tolist(), strict=True))
     assert best == {name: gains[row].max() for row, name in enumerate(names)}
 
 
 def test_rocov2_with_its_unknown_concepts(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
-    ranking = top_k(rocov2, open_graph, 30, unknown="isolated")
+    ranking = top_k(rocov2, open_graph, 30, nearness=Nearness(unknown="isolated"))
     result = evaluate(
-        rocov2, ranking, open_graph, measures=["nn-CUI@5,10,30", "CUI@5,10,30"], unknown="isolated", empty_ideal="skip"
+        rocov2,
+        ranking,
+        open_graph,
+        measures=["nn-CUI@5,10,30", "CUI@5,10,30"],
+        empty_ideal="skip",
+        nearness=Nearness(unknown="isolated"),
     )
     assert {result.means[f"nn-CUI@{k}"] for k in (5, 10, 30)} == {1.0}
     assert 0.9 < (result.means["CUI@30"] or 0) < 1.0
@@ -264,7 +292,9 @@ def test_rocov2_with_its_unknown_concepts(open_graph: SnapshotGraph, rocov2: Ima
     assert counts.unknown.distinct == len(set(strangers))
     assert counts.unknown.occurrences == len(strangers)
     assert set(counts.unknown.identifiers) == set(strangers)
-    chance = evaluate(rocov2, random_ranking(rocov2, 30), open_graph, measures="nn-CUI@30", unknown="isolated")
+    chance = evaluate(
+        rocov2, random_ranking(rocov2, 30), open_graph, measures="nn-CUI@30", nearness=Nearness(unknown="isolated")
+    )
     assert (chance.means["nn-CUI@30"] or 1) < 0.2
 
 
@@ -274,12 +304,23 @@ def isa_concepts() -> set[str]:
 
 def test_the_numbers_do_not_depend_on_the_threads(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     images = some(rocov2, 3000)
-    options = {"measures": ["nn-CUI@5,10,30", "CUI@10"], "unknown": "isolated", "n": 2}
+    nearness = Nearness(unknown="isolated")
+    expected = top_k(images, open_graph, 20, nearness=nearness, resources=Resources(1)).rows.tobytes()
     results = []
     for threads in (1, 2, 7):
-        ranking = top_k(images, open_graph, 20, unknown="isolated", threads=threads)
-        assert ranking.rows.tobytes() == top_k(images, open_graph, 20, unknown="isolated", threads=1).rows.tobytes()
-        results.append(evaluate(images, ranking, open_graph, threads=threads, **options))  # type: ignore[arg-type]
+        resources = Resources(threads)
+        ranking = top_k(images, open_graph, 20, nearness=nearness, resources=resources)
+        assert ranking.rows.tobytes() == expected
+        results.append(
+            evaluate(
+                images,
+                ranking,
+                open_graph,
+                measures=["nn-CUI@5,10,30", "CUI@10"],
+                nearness=Nearness(2, unknown="isolated"),
+                resources=resources,
+            )
+        )
     for result in results[1:]:
         assert result.values.tobytes() == results[0].values.tobytes()
         assert result.means == results[0].means
@@ -290,15 +331,17 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
     program = textwrap.dedent("""
         import json, random
         from cuihop import SnapshotGraph
+        from cuihop.measures.nearness import Nearness
         from cuihop.relevance.baselines import top_k
+        from cuihop.resources.resources import Resources
         from cuihop.evaluation.evaluate import evaluate
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(60)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(80)], concepts=cuis)
         images = {f"i{i}": frozenset(rng.sample(cuis, rng.randrange(6))) for i in range(90)}
         ranking = {i: rng.sample(sorted(images), 12) for i in images}
-        result = evaluate(images, ranking, graph, measures=["nn-CUI@3,10", "CUI@10"], n=2, lam=0.3)
-        best = top_k(images, graph, 7, n=2, lam=0.3)
+        result = evaluate(images, ranking, graph, measures=["nn-CUI@3,10", "CUI@10"], nearness=Nearness(2, 0.3))
+        best = top_k(images, graph, 7, nearness=Nearness(2, 0.3))
         print(json.dumps([result.values.tolist(), best.rows.tolist()]))
     """)
     answers = []
@@ -316,44 +359,59 @@ def test_the_numbers_do_not_depend_on_the_compiler() -> None:
 
 def test_progress_ends_with_all_queries(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     images = some(rocov2, 1000)
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
 
-    def tell(done: int, total: int) -> None:
-        told.append((done, total))
+    def note(done: int, total: int) -> None:
+        calls.append((done, total))
 
     for threads in (1, 2):
-        told.clear()
-        top_k(images, open_graph, 5, unknown="isolated", threads=threads, progress=tell)
-        assert told == sorted(told)
-        assert len(told) > 1
-        assert told[-1] == (1000, 1000)
+        calls.clear()
+        top_k(
+            images,
+            open_graph,
+            5,
+            nearness=Nearness(unknown="isolated"),
+            resources=Resources(threads=threads, progress=note),
+        )
+        assert calls == sorted(calls)
+        assert len(calls) > 1
+        assert calls[-1] == (1000, 1000)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_stops_the_work(open_graph: SnapshotGraph, rocov2: ImageConcepts, threads: int) -> None:
     images = some(rocov2, 3000)
-    told = []
+    calls = []
 
     def interrupted(done: int, total: int) -> None:
-        told.append(done)
+        calls.append(done)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        top_k(images, open_graph, 5, unknown="isolated", threads=threads, progress=interrupted)
-    assert len(told) == 1
-    assert told[0] < 3000
+        top_k(
+            images,
+            open_graph,
+            5,
+            nearness=Nearness(unknown="isolated"),
+            resources=Resources(threads=threads, progress=interrupted),
+        )
+    assert len(calls) == 1
+    assert calls[0] < 3000
 
 
 def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     program = textwrap.dedent("""
         import random
         from cuihop import SnapshotGraph
+        from cuihop.measures.nearness import Nearness
         from cuihop.relevance.baselines import top_k
+        from cuihop.resources.resources import Resources
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(3000)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(6000)], concepts=cuis)
         images = {f"i{i}": frozenset(rng.sample(cuis, 5)) for i in range(60_000)}
-        top_k(images, graph, 10, n=3, threads=2, progress=lambda done, total: print(done, flush=True))
+        resources = Resources(threads=2, progress=lambda done, total: print(done, flush=True))
+        top_k(images, graph, 10, nearness=Nearness(3), resources=resources)
         print("done", flush=True)
     """)
     process = subprocess.Popen(
@@ -375,13 +433,19 @@ def test_networkx_agrees_that_strangers_are_near_nothing() -> None:
 
 def test_release_parameters_and_versions_stand_in_the_result(open_graph: SnapshotGraph) -> None:
     images = {"a": "C0042449", "b": "C0005847"}
-    result = evaluate(images, {"a": ["b"], "b": ["a"]}, open_graph, measures="nn-CUI@1", n=2, lam=0.25, direction="up")
-    told = json.loads(result.to_json())
-    assert told["release"] == json.loads(json.dumps(asdict(open_graph.release)))
-    parameters = {key: told["parameters"][key] for key in ("n", "lambda", "direction", "unknown", "measures")}
+    result = evaluate(
+        images,
+        {"a": ["b"], "b": ["a"]},
+        open_graph,
+        measures="nn-CUI@1",
+        nearness=Nearness(n=2, lam=0.25, direction="up"),
+    )
+    summary = json.loads(result.to_json())
+    assert summary["release"] == json.loads(json.dumps(asdict(open_graph.release)))
+    parameters = {key: summary["parameters"][key] for key in ("n", "lambda", "direction", "unknown", "measures")}
     assert parameters == {"n": 2, "lambda": 0.25, "direction": "up", "unknown": "error", "measures": ["nn-CUI@1"]}
-    assert set(told["versions"]) == {"python", "cuihop", "numpy", "numba"}
-    assert "not installed" not in told["versions"].values()
+    assert set(summary["versions"]) == {"python", "cuihop", "numpy", "numba"}
+    assert "not installed" not in summary["versions"].values()
     # Upwards from veins to blood vessels; nothing of the other query is above it.
-    assert told["means"] == {"nn-CUI@1": 0.5}
-    assert told["counts"]["empty_ideal"] == {"nn-IoU": ["b"]}
+    assert summary["means"] == {"nn-CUI@1": 0.5}
+    assert summary["counts"]["empty_ideal"] == {"nn-IoU": ["b"]}

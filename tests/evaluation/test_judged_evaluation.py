@@ -19,13 +19,15 @@ from hypothesis import strategies as st
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
 from cuihop.cli import main
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.measures import JudgedRanking, hashing_average_precision
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.reading import read_run
 from example_graph import example_graph
+from flat_options import evaluate_flat
 
 LABELS = {
     "modality": {"a": "CT", "b": "CT", "c": "MR", "d": "CT", "e": ""},
@@ -38,7 +40,7 @@ RANKING = {"a": ["c", "b", "d", "e"], "b": ["a", "c"], "c": ["a"], "d": ["e", "a
 
 
 def test_precision_by_labels_by_hand() -> None:
-    result = evaluate_judged(RANKING, ["P@2(modality)", "P@2(organ)", "P@2(modality, organ)"], labels=LABELS)
+    result = evaluate(Dataset(labels=LABELS), RANKING, measures=["P@2(modality)", "P@2(organ)", "P@2(modality, organ)"])
     expected = [
         [0.5, 0.5, 0.0],  # a: c is MR, head; b is CT, chest
         [0.5, 0.0, 0.0],
@@ -57,7 +59,7 @@ def test_precision_by_labels_by_hand() -> None:
 
 
 def test_queries_without_anything_relevant_are_skipped_if_that_is_asked_for() -> None:
-    result = evaluate_judged(RANKING, "P@2(modality)", labels=LABELS, empty_ideal="skip")
+    result = evaluate(Dataset(labels=LABELS), RANKING, measures="P@2(modality)", empty_ideal="skip")
     assert np.isnan(result.values[:, 0]).tolist() == [False, False, True, False, True]
     assert result.means == {"P@2(modality)": 0.5}
 
@@ -65,10 +67,10 @@ def test_queries_without_anything_relevant_are_skipped_if_that_is_asked_for() ->
 def test_a_query_is_left_out_of_its_own_list_by_labels_but_not_by_judgements() -> None:
     ranking = {"a": ["a", "b"]}
     labels = {"kind": {"a": "x", "b": "x"}}
-    result = evaluate_judged(ranking, "P@1(kind)", labels=labels, missing="skip")
+    result = evaluate(Dataset(labels=labels), ranking, measures="P@1(kind)", missing="skip")
     assert (result.values[0, 0], result.counts.self_retrieved) == (1.0, 1)
-    assert evaluate_judged(ranking, "RR", qrels={"a": {"b": 1}}).means == {"RR": 0.5}
-    assert evaluate_judged(ranking, "RR", qrels={"a": {"a": 1}}).means == {"RR": 1.0}
+    assert evaluate(Dataset(qrels={"a": {"b": 1}}), ranking, measures="RR").means == {"RR": 0.5}
+    assert evaluate(Dataset(qrels={"a": {"a": 1}}), ranking, measures="RR").means == {"RR": 1.0}
 
 
 @settings(derandomize=True, deadline=None)
@@ -81,9 +83,9 @@ def test_labels_are_judgements_that_nobody_wrote(values: list[str], data: st.Dat
     by_labels = [f"{name}(kind)" for name in names]
     qrels = {i: {o: int(label[o] == label[i]) for o in images if o != i} for i in images}
     scores = {i: {o: float(-rank) for rank, o in enumerate(order)} for i, order in ranking.items()}
-    asked = {"P.3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut.3", "recall.2"}
-    theirs = pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(scores)
-    result = evaluate_judged(ranking, by_labels, labels={"kind": label})
+    measures_of_trec = {"P.3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut.3", "recall.2"}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, measures_of_trec).evaluate(scores)
+    result = evaluate(Dataset(labels={"kind": label}), ranking, measures=by_labels)
     order = ["P_3", "map", "Rprec", "bpref", "recip_rank", "ndcg_cut_3", "recall_2"]
     for row, image in enumerate(result.queries):
         assert result.values[row].tolist() == pytest.approx([theirs[image][name] for name in order], abs=1e-12)
@@ -91,10 +93,12 @@ def test_labels_are_judgements_that_nobody_wrote(values: list[str], data: st.Dat
 
 def test_labels_from_the_manual_concepts() -> None:
     images = ImageConcepts.of({"a": "C0040405;C0000726", "b": "C0040405;C0032743", "c": "C9999999", "d": "C0040405"})
-    labels = ImageLabels.of_concepts(images)
+    labels = Labels.of_concepts(images)
     assert labels.columns["modality"] == {"a": "C0040405", "b": "C0032743;C0040405", "c": "", "d": "C0040405"}
     assert labels.columns["organ"] == {"a": "C0000726", "b": "", "c": "", "d": ""}
-    result = evaluate_judged({i: [o for o in "abcd" if o != i] for i in "abcd"}, "P@3(modality)", labels=labels)
+    result = evaluate(
+        Dataset(labels=labels), {i: [o for o in "abcd" if o != i] for i in "abcd"}, measures="P@3(modality)"
+    )
     assert np.array_equal(result.values[:, 0], [1 / 3, 0.0, math.nan, 1 / 3], equal_nan=True)
 
 
@@ -105,11 +109,11 @@ def test_labels_from_files_and_frames(tmp_path: Path) -> None:
     ):
         path = tmp_path / "labels"
         path.write_bytes(gzip.compress(text.encode()))
-        labels = ImageLabels.read(path)
+        labels = Labels.read(path)
         assert labels.columns == {"modality": {"a": "CT", "b": "MR"}, "organ": {"a": "head", "b": ""}}
         assert labels.images == ("a", "b")
     frame = pd.DataFrame({"image": ["a", "b"], "modality": ["CT", "MR"], "organ": ["head", None]})
-    assert ImageLabels.of(frame).columns == labels.columns
+    assert Labels.of(frame).columns == labels.columns
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
     path = tmp_path / "labels.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        ImageLabels.read(path)
+        Labels.read(path)
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
@@ -146,16 +150,16 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
 )
 def test_labels_that_are_none(labels: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        ImageLabels.of(labels)
+        Labels.of(labels)
 
 
 def test_labels_that_are_not_there() -> None:
     with pytest.raises(InputError, match="no such label; found 'site'; expected modality or organ"):
-        evaluate_judged(RANKING, "P@2(site)", labels=LABELS)
+        evaluate(Dataset(labels=LABELS), RANKING, measures="P@2(site)")
     graph = SnapshotGraph.of([("C0042449", "C0005847")])
     images = {"a": "C0042449", "z": "C0005847"}
     with pytest.raises(InputError, match="images without a row of labels; found 1: z"):
-        evaluate(images, {"a": ["z"], "z": ["a"]}, graph, measures="P@1(modality)", labels=LABELS)
+        evaluate(Dataset(images, labels=LABELS), {"a": ["z"], "z": ["a"]}, graph, measures="P@1(modality)")
 
 
 # Judgements
@@ -168,7 +172,7 @@ def written(path: Path, text: str) -> Path:
 
 def test_judgements_are_read(tmp_path: Path) -> None:
     path = written(tmp_path / "qrels", "# a comment\n2 0 x 1\n\n1\tQ0\ty  -1\n2 0 y +3\n")
-    assert {query: dict(judged) for query, judged in Qrels.read(path).items()} == {
+    assert {query: dict(judged) for query, judged in Judgements.read(path).items()} == {
         "2": {"x": 1, "y": 3},
         "1": {"y": -1},
     }
@@ -188,7 +192,7 @@ def test_judgements_are_read(tmp_path: Path) -> None:
 def test_judgements_that_are_refused(tmp_path: Path, text: str, line: int | None, message: str) -> None:
     path = written(tmp_path / "qrels", text)
     with pytest.raises(InputError, match=message) as caught:
-        Qrels.read(path)
+        Judgements.read(path)
     assert (caught.value.file, caught.value.line) == (str(path), line)
 
 
@@ -197,7 +201,7 @@ def test_judgements_that_are_refused(tmp_path: Path, text: str, line: int | None
 )
 def test_judgements_that_are_none(bad: dict[str, dict[str, int]]) -> None:
     with pytest.raises(InputError):
-        Qrels.of(bad)
+        Judgements.of(bad)
 
 
 RUN = "1 Q0 x 1 0.5 r\n1 Q0 y 2 0.5 r\n9 Q0 z 1 1 r\n1 Q0 w 3 0.50000000001 r\n"
@@ -207,7 +211,7 @@ def test_a_run_needs_no_list_of_documents(tmp_path: Path) -> None:
     path = written(tmp_path / "run", RUN)
     ranking = read_run(path, ("1", "2"))
     assert dict(ranking) == {"1": ("w", "x", "y"), "2": ()}
-    assert (ranking.unasked, ranking.missing) == (("9",), ("2",))
+    assert (ranking.other_queries, ranking.missing) == (("9",), ("2",))
     assert dict(read_run(path, ("1",), ties="trec")) == {"1": ("y", "x", "w")}
     assert dict(read_run(path, ("1",), depth=1)) == {"1": ("w",)}
 
@@ -247,9 +251,9 @@ def test_arrays_are_no_run(tmp_path: Path) -> None:
 def test_missing_rankings_are_an_error_zero_or_skipped() -> None:
     qrels = {"p": {"x": 1}, "q": {"x": 1}}
     with pytest.raises(InputError, match="queries without a ranking; found 1: q"):
-        evaluate_judged({"p": ["x"]}, "AP", qrels=qrels)
-    assert evaluate_judged({"p": ["x"]}, "AP", qrels=qrels, missing="zero").means == {"AP": 0.5}
-    skipped = evaluate_judged({"p": ["x"], "r": ["x"]}, "AP", qrels=qrels, missing="skip")
+        evaluate(Dataset(qrels=qrels), {"p": ["x"]}, measures="AP")
+    assert evaluate(Dataset(qrels=qrels), {"p": ["x"]}, measures="AP", missing="zero").means == {"AP": 0.5}
+    skipped = evaluate(Dataset(qrels=qrels), {"p": ["x"], "r": ["x"]}, measures="AP", missing="skip")
     assert (skipped.means, skipped.counts.missing, skipped.counts.unasked) == ({"AP": 1.0}, ("q",), ("r",))
 
 
@@ -268,7 +272,7 @@ def test_missing_rankings_are_an_error_zero_or_skipped() -> None:
 def test_arguments_that_do_not_go_together(arguments: dict[str, object], message: str) -> None:
     ranking = {image: ["a" if image != "a" else "b"] for image in "abcde"}
     with pytest.raises(InputError, match=message):
-        evaluate_judged(ranking, **arguments)  # type: ignore[arg-type]
+        evaluate_flat(None, ranking, **arguments)
 
 
 def test_the_map_of_hashing_papers_is_its_formula_literally() -> None:
@@ -297,12 +301,14 @@ def test_measures_of_concepts_and_labels_in_one_evaluation() -> None:
     ranking = {"a": ["c", "b"], "b": ["a", "c"], "c": ["b", "a"]}
     labels = {"kind": {"a": "x", "b": "x", "c": "y"}}
     names = ["nn-CUI@2", "P@1(kind)", "CUI@1", "nn-CUI@2(n=2, λ=0.2)", "nn-CUI@2(λ=0)", "AP"]
-    result = evaluate(images, ranking, graph, measures=names, labels=labels, qrels={"a": {"c": 1}, "b": {"z": 1}})
+    result = evaluate(
+        Dataset(images, labels=labels, qrels={"a": {"c": 1}, "b": {"z": 1}}), ranking, graph, measures=names
+    )
     alone = [
         evaluate(images, ranking, graph, measures="nn-CUI@2").values[:, 0],
         np.array([0.0, 1.0, 0.0]),
         evaluate(images, ranking, None, measures="CUI@1").values[:, 0],
-        evaluate(images, ranking, graph, measures="nn-CUI@2", n=2, lam=0.2).values[:, 0],
+        evaluate(images, ranking, graph, measures="nn-CUI@2", nearness=Nearness(n=2, lam=0.2)).values[:, 0],
         evaluate(images, ranking, None, measures="CUI@2").values[:, 0],
         np.array([1.0, 0.0, math.nan]),
     ]
@@ -409,28 +415,28 @@ def test_the_measures_are_listed(run: Run) -> None:
     assert "nn-CUI@K" in run("measures")[1]
 
 
-# Judgements of images whose concepts are known
+# Judgements of images whose concepts are given
 
 
 def test_what_a_query_is_worth_to_itself_is_left_out_with_the_query() -> None:
     images = {"a": "C0042449", "b": "C0005847", "c": "C0018670"}
     qrels = {"a": {"a": 1, "b": 1}, "b": {"a": 1}, "c": {"a": 0}}
     ranking = {"a": ["a", "b"], "b": ["a"], "c": ["a"]}
-    found = evaluate(images, ranking, None, measures=["AP", "R@1"], qrels=qrels)
+    found = evaluate(Dataset(images, qrels=qrels), ranking, None, measures=["AP", "R@1"])
     assert found.values.tolist() == [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
     assert found.counts.judged_elsewhere == 0
-    alone = evaluate_judged(ranking, ["AP", "R@1"], qrels=qrels)  # nothing says what a query is: it stays
+    alone = evaluate(Dataset(qrels=qrels), ranking, measures=["AP", "R@1"])  # nothing says what a query is: it stays
     assert alone.values.tolist() == [[1.0, 0.5], [1.0, 1.0], [0.0, 0.0]]
 
 
 def test_a_query_that_the_corpus_does_not_hold_is_judged_as_it_stands() -> None:
     qrels = {"q": {"q": 1, "x": 1}}
-    found = evaluate({"q": "C0042449"}, {"q": ["x"]}, None, corpus={"x": "C0042449"}, measures="AP", qrels=qrels)
+    found = evaluate(Dataset({"q": "C0042449"}, {"x": "C0042449"}, qrels=qrels), {"q": ["x"]}, None, measures="AP")
     assert found.values.tolist() == [[0.5]]
     assert found.counts.judged_elsewhere == 1
 
 
-def test_judgements_of_other_images_are_counted_and_told(run: Run) -> None:
+def test_judgements_of_other_images_are_counted_and_reported(run: Run) -> None:
     Path("mixed.qrels").write_text("a 0 b 1\na 0 elsewhere 1\nunknown 0 a 1\nunknown 0 b 0\n")
     code, out, _ = run(
         "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "--ranking", "by_name.run", "--measure", "AP"

@@ -1,4 +1,4 @@
-"""Labels joined by +: the grade of an image is the number of labels in which it agrees with the query."""
+"""LabelValues joined by +: the grade of an image is the number of labels in which it agrees with the query."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from cuihop import ImageConcepts, evaluate
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.judged_values import judged_values
+from cuihop.evaluation.judge import Truth, judge
 from cuihop.measures import Measure, measures_named
 from cuihop.rankings.ranking import Ranking
 
 NAMES = ("modality", "organ", "view")
-Labels = Mapping[str, Mapping[str, str]]
+LabelValues = Mapping[str, Mapping[str, str]]
 
 
-def agreeing(labels: Labels, names: Sequence[str], query: str, image: str) -> int:
+def agreeing(labels: LabelValues, names: Sequence[str], query: str, image: str) -> int:
     """In how many labels the two agree; a missing one agrees with nothing."""
     return sum(labels[name][query] == labels[name][image] != "" for name in names)
 
 
 @st.composite
-def collections(draw: st.DrawFn) -> tuple[Labels, list[str], list[str], dict[str, list[str]]]:
-    """Labels, queries, corpus, and rankings that need not be whole."""
+def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dict[str, list[str]]]:
+    """LabelValues, queries, corpus, and rankings that need not be whole."""
     images = [f"i{place}" for place in range(draw(st.integers(2, 9)))]
     labels = {name: {image: draw(st.sampled_from(["", "x", "y", "z"])) for image in images} for name in NAMES}
     queries = draw(st.lists(st.sampled_from(images), min_size=1, unique=True))
@@ -48,7 +48,7 @@ def collections(draw: st.DrawFn) -> tuple[Labels, list[str], list[str], dict[str
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(collections(), st.integers(1, 3), st.integers(1, 10))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
-    drawn: tuple[Labels, list[str], list[str], dict[str, list[str]]], joined: int, k: int
+    drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int
 ) -> None:
     labels, queries, corpus, lists = drawn
     names = NAMES[:joined]
@@ -69,14 +69,14 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     wanted += [Measure(m.family, m.k, options=(("rel", joined),)) for m in wanted if m.family != "nDCG" and joined > 1]
     by_labels = [Measure(m.family, m.k, ("+".join(names),), m.options) for m in wanted]
     ranking = Ranking.of(lists, queries, corpus)
-    found = judged_values(ranking, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
-    expected = evaluate_judged(lists, wanted, qrels=qrels)
+    found = judge(ranking, Truth(by_labels, None, Labels.of(labels), "zero"))
+    expected = evaluate(Dataset(qrels=qrels), lists, measures=wanted)
     unjudged = [query for query in queries if not any(labels[name][query] for name in names)]
     expected.values[[queries.index(query) for query in unjudged]] = np.nan
     assert np.array_equal(found.values, expected.values, equal_nan=True)
     assert set(found.unjudged.values()) == {tuple(unjudged)}
-    told = {name.replace("+".join(names), "judgements"): queries for name, queries in found.nothing_relevant.items()}
-    assert told == {
+    nothing = {name.replace("+".join(names), "judgements"): queries for name, queries in found.nothing_relevant.items()}
+    assert nothing == {
         name: tuple(query for query in those if query not in unjudged)
         for name, those in expected.counts.nothing_relevant.items()
     }
@@ -85,7 +85,7 @@ def test_grades_of_labels_are_judgements_that_nobody_wrote(
     # Of any part of the queries the answers are the same.
     half = queries[: len(queries) // 2 + 1]
     part = Ranking.of({query: lists[query] for query in half}, half, corpus)
-    some = judged_values(part, by_labels, qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
+    some = judge(part, Truth(by_labels, None, Labels.of(labels), "zero"))
     assert np.array_equal(some.values, found.values[: len(half)], equal_nan=True)
 
 
@@ -96,7 +96,7 @@ def test_the_equations_of_the_hashing_paper_literally() -> None:
     ranking = {q: [o for o in generator.permutation(images).tolist() if o != q] for q in images}
     p = 10
     names = [f"mAP@{p}(modality+organ)", f"nDCG@{p}(modality+organ, gain=exp)", f"mAP@{p}(modality+organ, rel=2)"]
-    result = evaluate_judged(ranking, names, labels=labels)
+    result = evaluate(Dataset(labels=labels), ranking, measures=names)
     for row, query in enumerate(result.queries):
         rel = [agreeing(labels, NAMES[:2], query, image) for image in ranking[query]]
         for column, least in ((0, 1), (2, 2)):
@@ -120,8 +120,11 @@ def test_by_hand() -> None:
     }
     lists = {"q": ["a", "c", "b", "d"]}  # grades 1, 1, 2, 1
     exact = (1 + 1 / math.log2(3)) / (3 + 1 / math.log2(3))
-    result = evaluate_judged(
-        lists, ["nDCG@2(modality+organ, gain=exp)", "AP(modality+organ, rel=2)"], labels=labels, missing="skip"
+    result = evaluate(
+        Dataset(labels=labels),
+        lists,
+        measures=["nDCG@2(modality+organ, gain=exp)", "AP(modality+organ, rel=2)"],
+        missing="skip",
     )
     assert result.means == {
         "nDCG@2(modality+organ, gain=exp)": pytest.approx(exact),
@@ -156,10 +159,10 @@ def test_names_that_are_none(name: str, message: str) -> None:
 def test_columns_that_hold_a_plus_cannot_be_named() -> None:
     labels = {name: {"p": "1", "q": "1"} for name in ("a+b", "a", "b")}
     with pytest.raises(InputError, match=r"the name of a label holds a \+; found 'a\+b'.*Rename") as caught:
-        evaluate_judged({"p": ["q"], "q": ["p"]}, "P@1(a + b)", labels=labels)
+        evaluate(Dataset(labels=labels), {"p": ["q"], "q": ["p"]}, measures="P@1(a + b)")
     assert caught.value.file == "memory"
     with pytest.raises(InputError, match="no such label; found 'c'"):
-        evaluate_judged({"p": ["q"], "q": ["p"]}, "P@1(a+c)", labels=labels)
+        evaluate(Dataset(labels=labels), {"p": ["q"], "q": ["p"]}, measures="P@1(a+c)")
 
 
 def test_joined_labels_beside_concepts_and_in_score_cards(tmp_path: Path) -> None:
@@ -167,8 +170,8 @@ def test_joined_labels_beside_concepts_and_in_score_cards(tmp_path: Path) -> Non
     labels = {name: dict(zip("pqr", values, strict=True)) for name, values in (("a", "xxy"), ("b", "uvu"))}
     ranking = {one: [other for other in "pqr" if other != one] for one in "pqr"}
     names = ["CUI@1", "nDCG@2(a+b)", "nDCG@2(a+b, gain=exp)"]
-    result = evaluate(images, ranking, None, measures=names, labels=labels)
-    alone = evaluate_judged(ranking, names[1:], labels=labels)
+    result = evaluate(Dataset(images, labels=labels), ranking, None, measures=names)
+    alone = evaluate(Dataset(labels=labels), ranking, measures=names[1:])
     assert np.array_equal(result.values[:, 1:], alone.values)
     ScoreCard.of(alone, "s").write(tmp_path / "card.json")
     card = ScoreCard.read(tmp_path / "card.json")
@@ -184,7 +187,7 @@ def test_many_labels_are_counted_as_they_would_be_one_by_one() -> None:
     ranking = Ranking.of({image: [] for image in images}, images)
     for rel in range(1, 7):
         measure = Measure("RR", None, ("+".join(names),), (("rel", rel),))
-        found = judged_values(ranking, [measure], qrels=None, labels=ImageLabels.of(labels), empty_ideal="zero")
+        found = judge(ranking, Truth([measure], None, Labels.of(labels), "zero"))
         (relevance,) = found.relevance.values()
         pairs = itertools.permutations(images, 2)
         assert relevance[:, 1].sum() == sum(agreeing(labels, names, one, other) >= rel for one, other in pairs)

@@ -1,4 +1,4 @@
-"""What a notebook shows of evaluations and comparisons: short, escaped, with the numbers of the means."""
+"""Notebook tables of evaluations and comparisons: short, escaped, with the numbers of the means."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from cuihop.collection.dataset import Dataset
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.tables import comparison_tables, write_tables
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
 
 
 def evaluation(*rankings: list[str]) -> MeasuredQueries:
     ranking = {f"q{place}": found for place, found in enumerate(rankings)}
-    return evaluate_judged(ranking, ["P@1", "AP"], qrels={query: {"a": 1} for query in ranking})
+    return evaluate(Dataset(qrels={query: {"a": 1} for query in ranking}), ranking, measures=["P@1", "AP"])
 
 
 def cells(html: str) -> list[list[str]]:
@@ -25,14 +26,16 @@ def cells(html: str) -> list[list[str]]:
 
 def test_an_evaluation_shows_its_means() -> None:
     found = evaluation(["a"], ["b", "a"])
-    assert repr(found) == "<JudgedEvaluation of 2 queries: P@1 0.5000, AP 0.7500>"
+    assert repr(found) == "<Evaluation of 2 queries: P@1 0.5000, AP 0.7500>"
     assert cells(found._repr_html_()) == [
         ["measure", "mean", "queries", "nothing relevant"], ["P@1", "0.5000", "2", "0"], ["AP", "0.7500", "2", "0"],
     ]  # fmt: skip
 
 
 def test_queries_that_were_skipped_are_not_among_those_scored() -> None:
-    found = evaluate_judged({"q": ["a"], "r": ["a"]}, "AP", qrels={"q": {"a": 1}, "r": {}}, empty_ideal="skip")
+    found = evaluate(
+        Dataset(qrels={"q": {"a": 1}, "r": {}}), {"q": ["a"], "r": ["a"]}, measures="AP", empty_ideal="skip"
+    )
     assert cells(found._repr_html_())[1] == ["AP", "1.0000", "1", "1 left out"]
 
 
@@ -70,11 +73,11 @@ def test_every_form_of_a_comparison_subtracts_the_baseline_from_the_system(again
     assert row == said
     assert {"a", "b", "mean_a", "mean_b"}.isdisjoint(row)
     header, texts = found.table()
-    shown = dict(zip(header, texts, strict=True))
-    assert (shown["system"], shown["baseline"]) == (only.system, only.baseline)
-    assert shown["difference"].startswith("+" if better else "-")
-    assert shown["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
+    row = dict(zip(header, texts, strict=True))
+    assert (row["system"], row["baseline"]) == (only.system, only.baseline)
+    assert row["difference"].startswith("+" if better else "-")
+    assert row["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
     write_tables(tmp_path / "t.tex", comparison_tables(found))
-    assert f"AP & {only.system} & {only.baseline} & {shown['difference']} & " in (tmp_path / "t.tex").read_text()
+    assert f"AP & {only.system} & {only.baseline} & {row['difference']} & " in (tmp_path / "t.tex").read_text()
     figure = found.plot(tmp_path / "f.svg")
     assert f"{only.system} − {only.baseline}" in figure.axes[0].get_yticklabels()[0].get_text()

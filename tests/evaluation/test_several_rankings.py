@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collections_made import Case, cases
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
-from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.evaluate import evaluate, evaluate_each
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.several_rankings import evaluate_rankings
 from cuihop.rankings.ranking import Ranking
 from example_graph import example_graph
+from flat_options import evaluate_each_flat, evaluate_flat
 
 IMAGES = {"a": "C0042449;C0018670", "b": "C0005847;C0018670", "c": "C0003842", "d": "C0042449"}
 GOOD = {"a": ["d", "b", "c"], "b": ["a", "d"], "c": ["b"], "d": ["a", "b", "c"]}
@@ -54,10 +55,10 @@ def test_each_ranking_scores_what_it_scores_alone(case: Case, data: st.DataObjec
                                                                             [*case.queries, *case.held],
                                                                             strict=False)}},
     }  # fmt: skip
-    found = evaluate_rankings(case.queries, systems, case.graph, **options)
+    found = evaluate_each_flat(case.queries, systems, case.graph, **options)
     assert list(found) == list(systems)
     for name, ranking in systems.items():
-        alike(found[name], evaluate(case.queries, ranking, case.graph, **options))
+        alike(found[name], evaluate_flat(case.queries, ranking, case.graph, **options))
 
 
 def test_rankings_are_taken_one_by_one() -> None:
@@ -68,17 +69,17 @@ def test_rankings_are_taken_one_by_one() -> None:
             taken.append(name)
             yield name, ranking
 
-    found = evaluate_rankings(IMAGES, rankings(), example_graph(), measures="nn-CUI@2")
+    found = evaluate_each(IMAGES, rankings(), example_graph(), measures="nn-CUI@2")
     assert taken == list(found) == ["good", "bad"]
     assert (found["good"].mean("nn-CUI@2") or 0) > (found["bad"].mean("nn-CUI@2") or 0)
 
 
 def test_only_what_gains_need_of_a_ranking_is_kept_and_the_rest_is_still_counted() -> None:
     measures = ["nn-CUI@1", "AP(kind)"]
-    (alone,) = evaluate_rankings(IMAGES, {"x": GOOD}, example_graph(), measures=measures, labels=LABELS).values()
+    (alone,) = evaluate_each(Dataset(IMAGES, labels=LABELS), {"x": GOOD}, example_graph(), measures=measures).values()
     assert alone.retrieved.tolist() == [3, 2, 1, 3]
     assert alone.counts.short == 2
-    alike(alone, evaluate(IMAGES, GOOD, example_graph(), measures=measures, labels=LABELS))
+    alike(alone, evaluate(Dataset(IMAGES, labels=LABELS), GOOD, example_graph(), measures=measures))
 
 
 @pytest.mark.parametrize(
@@ -91,14 +92,14 @@ def test_only_what_gains_need_of_a_ranking_is_kept_and_the_rest_is_still_counted
 )
 def test_what_cannot_be_evaluated(rankings: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        evaluate_rankings(IMAGES, rankings, example_graph(), measures="nn-CUI@1")
+        evaluate_each(IMAGES, rankings, example_graph(), measures="nn-CUI@1")
     assert message in str(caught.value)
 
 
 def test_the_error_about_missing_rankings_names_the_file() -> None:
     ranking = dataclasses.replace(Ranking.of({"a": ["b"]}, tuple(IMAGES)), source="second.run")
     with pytest.raises(InputError, match="queries without a ranking") as caught:
-        evaluate_rankings(IMAGES, {"first": GOOD, "second": ranking}, example_graph())
+        evaluate_each(IMAGES, {"first": GOOD, "second": ranking}, example_graph())
     assert caught.value.file == "second.run"
 
 
@@ -106,12 +107,12 @@ def test_an_interrupted_evaluation_of_several_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     options: dict[str, Any] = {"measures": ["nn-CUI@2", "CUI@1"], "checkpoint": path, "keep_checkpoint": True}
     systems = {"good": GOOD, "bad": BAD}
-    first = evaluate_rankings(IMAGES, systems, example_graph(), **options)
+    first = evaluate_each_flat(IMAGES, systems, example_graph(), **options)
     before = path.read_bytes()
-    again = evaluate_rankings(IMAGES, systems, example_graph(), **options)
+    again = evaluate_each_flat(IMAGES, systems, example_graph(), **options)
     assert path.read_bytes() == before  # nothing was computed again
     for name in systems:
         alike(again[name], first[name])
     with pytest.raises(InputError, match="other inputs") as caught:
-        evaluate_rankings(IMAGES, {"good": GOOD, "bad": GOOD}, example_graph(), **options)
+        evaluate_each_flat(IMAGES, {"good": GOOD, "bad": GOOD}, example_graph(), **options)
     assert caught.value.column == "content of ranking"

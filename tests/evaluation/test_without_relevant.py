@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.labels import Labels
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.evaluation.result import EmptyIdeal
 from example_graph import EDGES, example_graph
 from program_run import Run
@@ -56,7 +56,7 @@ def collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def in_python(measures: tuple[str, ...], **options: Any) -> Any:
     images = ImageConcepts.read("images.csv")
     ranking, graph = read_ranking("good.run", tuple(images)), SnapshotGraph.open("graph.cuihop")
-    return evaluate(images, ranking, graph, measures=measures, labels=ImageLabels.read("labels.csv"), **options)
+    return evaluate(Dataset(images, labels=Labels.read("labels.csv")), ranking, graph, measures=measures, **options)
 
 
 def measured(measures: tuple[str, ...]) -> list[str]:
@@ -81,8 +81,10 @@ def test_every_door_gives_the_same_number_to_the_last_bit(program: Run, option: 
     studied = program("study", "images.csv", "--labels", "labels.csv", "--embeddings", "good=good.run", "--out", "out",
                       "--only", "tables", "--no-plots", *option, "--json")  # fmt: skip
     numbers = {row["measure"]: row for row in json.loads(studied.out)["numbers"] if row["ranking"] == "good"}
-    labelled = ImageLabels.read("labels.csv")
-    judged = evaluate_judged(read_ranking("good.run", labelled.images), OF_LABELS, labels=labelled, **keywords)
+    labelled = Labels.read("labels.csv")
+    judged = evaluate(
+        Dataset(labels=labelled), read_ranking("good.run", labelled.images), measures=OF_LABELS, **keywords
+    )
     assert compared["systems"][0]["means"] == evaluated["means"] == python.means
     assert compared["systems"][0]["mean_queries"] == evaluated["mean_queries"] == python.summary()["mean_queries"]
     assert by_labels["means"] == judged.means == {name: python.means[name] for name in OF_LABELS}
@@ -118,8 +120,8 @@ def test_a_query_without_the_label_has_no_value_and_one_with_a_label_of_its_own_
 def test_a_query_that_the_judgements_do_not_name_is_not_judged_with_concepts_either() -> None:
     images, ranking = {"a": "C0042449", "b": "C0005847", "c": ""}, {"a": ["b", "c"], "b": ["a"], "c": ["a"]}
     qrels = {"a": {"c": 1}, "b": {"a": 0}}
-    beside = evaluate(images, ranking, None, measures=["AP", "bpref"], qrels=qrels)
-    alone = evaluate_judged({name: ranking[name] for name in qrels}, ["AP", "bpref"], qrels=qrels)
+    beside = evaluate(Dataset(images, qrels=qrels), ranking, None, measures=["AP", "bpref"])
+    alone = evaluate(Dataset(qrels=qrels), {name: ranking[name] for name in qrels}, measures=["AP", "bpref"])
     assert beside.means == alone.means == {"AP": 0.25, "bpref": 0.5}
     assert (beside.counts.nothing_relevant, beside.counts.unjudged) == ({"judgements": ("b",)}, {"judgements": ("c",)})
     assert math.isnan(beside.values[2, 0])
@@ -129,27 +131,27 @@ def test_queries_left_out_for_want_of_a_ranking_are_not_counted_twice() -> None:
     labels = {"m": {"x": "1", "y": "1", "z": "2", "u": ""}}
     ranking = {"x": ["y"], "y": ["z"]}
     for missing, expected in (("zero", (3, 1, 1)), ("skip", (2, 0, 0))):
-        found = evaluate_judged(ranking, "P@1(m)", labels=labels, missing=missing)  # type: ignore[arg-type]
+        found = evaluate(Dataset(labels=labels), ranking, measures="P@1(m)", missing=missing)  # type: ignore[arg-type]
         (behind,) = found.mean_queries.values()
         assert (behind.scored, behind.nothing_relevant, behind.unjudged) == expected
 
 
 def test_a_query_with_one_of_two_joined_labels_is_judged_by_it() -> None:
     labels = {"m": {"x": "1", "y": "1", "z": ""}, "o": {"x": "", "y": "9", "z": ""}}
-    found = evaluate_judged({"x": ["y"], "y": ["x"], "z": ["x"]}, "nDCG(m+o)", labels=labels)
+    found = evaluate(Dataset(labels=labels), {"x": ["y"], "y": ["x"], "z": ["x"]}, measures="nDCG(m+o)")
     assert (found.means, found.counts.unjudged) == ({"nDCG(m+o)": 1.0}, {"m+o": ("z",)})
 
 
 def test_the_counts_stand_beside_the_means_in_every_text(program: Run) -> None:
-    shown = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
-    lines = [line.split() for line in shown.out.splitlines()]
+    printed = program("evaluate", *GIVEN, "--ranking", "good.run", *measured(("nn-CUI@5", "P@5(organ)")))
+    lines = [line.split() for line in printed.out.splitlines()]
     assert ["measure", "mean", "queries", "nothing", "relevant", "unjudged"] in lines
     assert any(line[:1] == ["nn-CUI@5"] and line[2:] == ["40", "2", "scored", "0", "0"] for line in lines)
     assert any(
         line[:1] == ["P@5(organ)"] and line[2:] == ["36", "3", "scored", "0", "4", "left", "out"] for line in lines
     )
-    assert "4 queries without organ: not judged, left out" in shown.out
-    assert "3 queries for which nothing is relevant (organ): scored 0" in shown.out
+    assert "4 queries without organ: not judged, left out" in printed.out
+    assert "3 queries for which nothing is relevant (organ): scored 0" in printed.out
     done = program("compare", "good.run", "bad.run", *GIVEN, *measured(("P@5(organ)",)), "--resamples", "9",
                    "--empty-ideal", "skip", "--report", "tables.tex")  # fmt: skip
     lines = [line.split() for line in done.out.splitlines()]

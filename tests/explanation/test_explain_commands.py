@@ -14,6 +14,7 @@ import pytest
 from cuihop import SnapshotGraph, explain_pair, explain_query, read_ranking
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import Grid
 from cuihop.rankings.ranking import Similarity
 from cuihop_server import running_service
 from example_graph import example_graph
@@ -129,7 +130,7 @@ def test_the_other_image_may_stand_in_another_file(run: Run) -> None:
 
 def test_sensitivity_of_a_pair(run: Run) -> None:
     done = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1", "--hubs", "4", "--json")
-    varied = sensitivity_of_pair(IMAGES["query"], IMAGES["near"], example_graph(), hubs=[1, 4])
+    varied = sensitivity_of_pair(IMAGES["query"], IMAGES["near"], example_graph(), Grid(hubs=[1, 4]))
     assert json.loads(done.out)["sensitivity"] == varied.as_dict()
     for_people = run("pair", "images.csv", "query", "near", "--sensitivity", "--hubs", "1").out
     assert "0.6667 *" in for_people

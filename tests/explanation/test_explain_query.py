@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from collections_made import Case, cases, networkx_distance
 from cuihop import ConceptGraph, ImageConcepts, Ranking, evaluate, explain_query, read_ranking
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.explanation.query import Rank, Standing
+from cuihop.measures.nearness import Nearness
 from example_graph import UNKNOWN, example_graph
 from literal_algorithms import ndcg_of_each_query, nn_iou
 
@@ -104,7 +106,6 @@ def test_the_json_is_stable() -> None:
         ({"above": "query"}, "above", "its own ranking"),
         ({"below": "near"}, "below", "one image twice"),
         ({"k": 0}, "k", "not a cut-off"),
-        ({"n": -1}, "n", "not a number of hops"),
         ({"ranking": {"far": ["near"]}}, "query", "no ranking for the query"),
         ({"ranking": {"query": ["nobody"]}}, "rank 1 of query 'query'", "not an image of the corpus"),
         ({"ranking": [["near"]]}, None, "not a ranking"),
@@ -122,7 +123,9 @@ def test_unknown_concepts_of_any_image_are_refused_as_by_evaluate() -> None:
     images = {**IMAGES, "strange": UNKNOWN}
     with pytest.raises(ConceptNotFound, match=UNKNOWN):
         explain_query(images, "query", example_graph(), above="near", below="far")
-    explained = explain_query(images, "query", example_graph(), above="near", below="strange", unknown="isolated")
+    explained = explain_query(
+        images, "query", example_graph(), above="near", below="strange", nearness=Nearness(unknown="isolated")
+    )
     assert explained.nn_iou_below.gain == 0.0
 
 
@@ -146,16 +149,24 @@ def test_gains_ranks_and_ndcg_equal_those_of_evaluate(case: Case, data: st.DataO
     above, below = data.draw(st.lists(st.sampled_from(others), min_size=2, max_size=2, unique=True))
     k = data.draw(st.integers(1, 12))
     explained = explain_query(
-        case.queries, query, case.graph, above=above, below=below, corpus=case.corpus, ranking=case.ranking, k=k,
-        n=case.n, lam=case.lam, direction=case.direction, unknown="isolated",
-    )  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        query,
+        case.graph,
+        above=above,
+        below=below,
+        ranking=case.ranking,
+        k=k,
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    )
     assert explained.ranked is not None
     evaluated = evaluate(
-        {query: case.queries[query]} if case.corpus is not None else case.queries,
-        {query: case.ranking[query]} if case.corpus is not None else case.ranking,
-        case.graph, corpus=case.corpus, measures=f"nn-CUI@{k}", n=case.n, lam=case.lam, direction=case.direction,
-        unknown="isolated", missing="zero",
-    )  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        case.ranking,
+        case.graph,
+        measures=f"nn-CUI@{k}",
+        missing="zero",
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    )
     assert explained.ranked.ndcg == evaluated.values[evaluated.queries.index(query), 0]
     distance = case.distance()
     literal = {name: nn_iou(case.queries[query], case.held[name], distance, case.n, case.lam) for name in others}
@@ -179,9 +190,15 @@ def test_the_cost_is_the_gain_from_exchanging_the_two(case: Case, data: st.DataO
     above, below = data.draw(st.lists(st.sampled_from(ranking), min_size=2, max_size=2, unique=True))
     k = data.draw(st.integers(1, 10))
     explained = explain_query(
-        case.queries, query, case.graph, above=above, below=below, corpus=case.corpus, ranking=case.ranking, k=k,
-        n=case.n, lam=case.lam, direction=case.direction, unknown="isolated",
-    ).ranked  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        query,
+        case.graph,
+        above=above,
+        below=below,
+        ranking=case.ranking,
+        k=k,
+        nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+    ).ranked
     assert explained is not None
     exchanged = [{above: below, below: above}.get(image, image) for image in ranking]
     distance = networkx_distance(case.nodes, case.edges, case.direction)

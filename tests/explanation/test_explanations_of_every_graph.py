@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from cuihop import ConceptGraph, connect, explain_pair, explain_query
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import Grid
 from cuihop.graph import DIRECTIONS, Direction
+from cuihop.measures.nearness import Nearness
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import UNKNOWN, example_graph
@@ -34,13 +37,15 @@ def graphs(neo4j_server: LocalServer) -> Iterator[list[ConceptGraph]]:
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_every_graph_explains_alike(direction: Direction, graphs: list[ConceptGraph]) -> None:
     def explanations(graph: ConceptGraph) -> list[object]:
-        options = {"direction": direction, "unknown": "isolated"}
-        images = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
+        options: dict[str, Any] = {"direction": direction, "unknown": "isolated"}
+        images: dict[str, Any] = {"above": "b", "below": "c", "ranking": {"a": ["c", "b"]}}
         return [
-            explain_pair(A, B, graph, 2, **options).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_pair(A, B, graph, hubs=[0, 1, 2, 9], **options).as_dict(),  # type: ignore[arg-type]
-            explain_query(IMAGES, "a", graph, **images, **options).as_dict(),  # type: ignore[arg-type]
-            sensitivity_of_query(IMAGES, "a", graph, hubs=[1], **images, **options).as_dict(),  # type: ignore[arg-type]
+            explain_pair(A, B, graph, 2, **options).as_dict(),
+            sensitivity_of_pair(A, B, graph, Grid(hubs=[0, 1, 2, 9]), **options).as_dict(),
+            explain_query(IMAGES, "a", graph, **images, nearness=Nearness(**options)).as_dict(),
+            sensitivity_of_query(
+                IMAGES, "a", graph, **images, nearness=Nearness(**options), grid=Grid(hubs=[1])
+            ).as_dict(),
         ]
 
     expected = explanations(example_graph())
@@ -53,14 +58,14 @@ class Counting:
 
     def __init__(self, graph: ConceptGraph) -> None:
         self._graph = graph
-        self.asked: list[str] = []
+        self.options: list[str] = []
 
     def __getattr__(self, name: str) -> object:
-        self.asked.append(name)
+        self.options.append(name)
         return getattr(self._graph, name)
 
     def questions(self) -> list[str]:
-        return sorted(name for name in self.asked if name != "release")
+        return sorted(name for name in self.options if name != "release")
 
 
 def test_a_pair_is_explained_in_few_questions() -> None:
@@ -72,7 +77,7 @@ def test_a_pair_is_explained_in_few_questions() -> None:
 @pytest.mark.parametrize("n", range(6))
 def test_without_hubs_neighbours_are_asked_in_layers(n: int) -> None:
     counting = Counting(example_graph())
-    sensitivity_of_pair(A[1:4], B, counting, ns=[n], hubs=[1, 5])  # type: ignore[arg-type]
+    sensitivity_of_pair(A[1:4], B, counting, Grid(ns=[n], hubs=[1, 5]))  # type: ignore[arg-type]
     others = [question for question in counting.questions() if question != "neighbours"]
     assert others == ["distances", "names", "resolve"]
-    assert counting.asked.count("neighbours") <= 2 * n + 1
+    assert counting.options.count("neighbours") <= 2 * n + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -13,8 +14,11 @@ import cuihop
 from collections_made import Case, cases
 from concept_graph_contract import oracle
 from cuihop import ConceptGraph, SnapshotGraph, evaluate
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
 from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
+from cuihop.explanation.sensitivity import Grid
+from cuihop.measures.nearness import Nearness
 from example_graph import example_graph
 from literal_algorithms import Distance, ndcg_of_each_query, nn_iou, rel
 
@@ -35,7 +39,7 @@ def distance_without_hubs(case: Case, most: int | None) -> Distance:
 
 
 def test_hubs_as_bridge_and_as_partner_by_hand(graph: ConceptGraph) -> None:
-    found = sensitivity_of_pair([VEINS], [ARTERIES], graph, ns=[1, 2], lams=[0.5], hubs=[1, 2])
+    found = sensitivity_of_pair([VEINS], [ARTERIES], graph, Grid(ns=[1, 2], lams=[0.5], hubs=[1, 2]))
     assert [(s.hubs, s.n, s.near, s.nn_iou) for s in found.settings] == [
         (None, 1, 0, 0.0), (None, 2, 2, 0.5),
         (1, 1, 0, 0.0), (1, 2, 0, 0.0),  # blood vessels, between the two, has two children
@@ -43,30 +47,40 @@ def test_hubs_as_bridge_and_as_partner_by_hand(graph: ConceptGraph) -> None:
     ]  # fmt: skip
     assert [(x.hubs, x.n, x.cui, x.name) for x in found.lost] == [(1, 2, ARTERIES, "Arteries"), (1, 2, VEINS, "Veins")]
     assert found.hubs == ()
-    partner = sensitivity_of_pair([VEINS], [VESSELS], graph, ns=[1], lams=[1], hubs=[1])
+    partner = sensitivity_of_pair([VEINS], [VESSELS], graph, Grid(ns=[1], lams=[1], hubs=[1]))
     assert [s.nn_iou for s in partner.settings] == [1.0, 0.0]
     assert [(h.cui, h.name, h.children) for h in partner.hubs] == [(VESSELS, "Blood vessels", 2)]
-    shared = sensitivity_of_pair([VESSELS], [VESSELS, VEINS], graph, ns=[1], lams=[1], hubs=[1])
+    shared = sensitivity_of_pair([VESSELS], [VESSELS, VEINS], graph, Grid(ns=[1], lams=[1], hubs=[1]))
     assert [s.nn_iou for s in shared.settings] == [1.0, 0.5]  # a hub in both still counts
 
 
 def test_another_way_round_a_hub_is_found() -> None:
     edges = [("C0000001", "C0000009"), ("C0000002", "C0000009"), ("C0000001", "C0000003"), ("C0000003", "C0000004"),
              ("C0000002", "C0000004")]  # fmt: skip
-    found = sensitivity_of_pair(["C0000001"], ["C0000002"], SnapshotGraph.of([*edges, ("C0000005", "C0000009")]),
-                                ns=[2, 3], lams=[0.5], hubs=[2])  # fmt: skip
+    found = sensitivity_of_pair(
+        ["C0000001"],
+        ["C0000002"],
+        SnapshotGraph.of([*edges, ("C0000005", "C0000009")]),
+        Grid(ns=[2, 3], lams=[0.5], hubs=[2]),
+    )
     assert [(s.hubs, s.n, s.near) for s in found.settings] == [(None, 2, 2), (None, 3, 2), (2, 2, 0), (2, 3, 2)]
 
 
 @pytest.mark.parametrize(
-    ("setting", "column"),
+    ("settings", "column"),
     [({"ns": [-1]}, "n"), ({"ns": []}, "ns"), ({"lams": []}, "lams"), ({"lams": [2]}, "lam"), ({"hubs": [-1]}, "hubs"),
-     ({"hubs": [1.5]}, "hubs"), ({"direction": "left"}, "direction")],
+     ({"hubs": [1.5]}, "hubs")],
 )  # fmt: skip
-def test_a_wrong_setting_is_refused(setting: dict[str, object], column: str) -> None:
+def test_a_wrong_setting_is_refused(settings: dict[str, Any], column: str) -> None:
     with pytest.raises(InputError) as refused:
-        sensitivity_of_pair(VEINS, VESSELS, example_graph(), **setting)  # type: ignore[arg-type]
+        Grid(**settings)
     assert refused.value.column == column
+
+
+def test_a_wrong_direction_is_refused() -> None:
+    with pytest.raises(InputError) as refused:
+        sensitivity_of_pair(VEINS, VESSELS, example_graph(), direction="left")  # type: ignore[arg-type]
+    assert refused.value.column == "direction"
 
 
 def test_empty_and_unknown_sets(graph: ConceptGraph) -> None:
@@ -76,7 +90,7 @@ def test_empty_and_unknown_sets(graph: ConceptGraph) -> None:
 
 
 def test_the_json_is_stable() -> None:
-    pair = sensitivity_of_pair(VEINS, VESSELS, example_graph(), ns=[1], lams=[0.5], hubs=[1]).as_dict()
+    pair = sensitivity_of_pair(VEINS, VESSELS, example_graph(), Grid(ns=[1], lams=[0.5], hubs=[1])).as_dict()
     assert json.loads(json.dumps(pair)) == pair == {
         "direction": "any", "shared": 0, "union": 2,
         "settings": [{"hubs": None, "n": 1, "lambda": 0.5, "near": 2, "nn_iou": 0.5},
@@ -87,7 +101,7 @@ def test_the_json_is_stable() -> None:
     }  # fmt: skip
     images = {"q": VEINS, "x": VESSELS, "y": AORTA}
     query = sensitivity_of_query(
-        images, "q", example_graph(), above="x", below="y", ns=[1], lams=[0.5], hubs=[]
+        images, "q", example_graph(), above="x", below="y", grid=Grid(ns=[1], lams=[0.5], hubs=[])
     ).as_dict()
     assert json.loads(json.dumps(query)) == query == {
         "direction": "any", "k": 10,
@@ -103,7 +117,9 @@ def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> No
     A, B = (case.queries[data.draw(images)] for _ in range(2))
     hubs = data.draw(st.lists(st.integers(0, 4), max_size=3))
     ns, lams, graph = [0, 1, 2, 3, case.n], [0.0, 0.3, case.lam], case.graph
-    found = sensitivity_of_pair(A, B, graph, ns=ns, lams=lams, hubs=hubs, direction=case.direction, unknown="isolated")
+    found = sensitivity_of_pair(
+        A, B, graph, Grid(ns=ns, lams=lams, hubs=hubs), direction=case.direction, unknown="isolated"
+    )
     assert len(found.settings) == (1 + len(set(hubs))) * len(set(ns)) * len(set(lams))
     for setting in found.settings:
         distance = distance_without_hubs(case, setting.hubs)
@@ -131,16 +147,27 @@ def test_every_setting_of_a_query_is_exact(case: Case, data: st.DataObject) -> N
     above, below = data.draw(st.lists(st.sampled_from(others), min_size=2, max_size=2, unique=True))
     k, most = data.draw(st.integers(1, 6)), data.draw(st.integers(0, 4))
     found = sensitivity_of_query(
-        case.queries, query, case.graph, above=above, below=below, corpus=case.corpus, ranking=case.ranking, k=k,
-        ns=[0, 1, 3], lams=[0.5, case.lam], hubs=[most], direction=case.direction, unknown="isolated",
-    )  # fmt: skip
+        Dataset(case.queries, case.corpus),
+        query,
+        case.graph,
+        above=above,
+        below=below,
+        ranking=case.ranking,
+        k=k,
+        grid=Grid(ns=[0, 1, 3], lams=[0.5, case.lam], hubs=[most]),
+        nearness=Nearness(direction=case.direction, unknown="isolated"),
+    )
     own = case.queries[query]
     whole = [setting for setting in found.settings if setting.hubs is None]
     if case.corpus is None:
         evaluated = evaluate(
-            case.queries, case.ranking, case.graph, measures=[f"nn-CUI@{k}(n={s.n}, λ={s.lam!r})" for s in whole],
-            direction=case.direction, unknown="isolated", missing="zero",
-        )  # fmt: skip
+            case.queries,
+            case.ranking,
+            case.graph,
+            measures=[f"nn-CUI@{k}(n={s.n}, λ={s.lam!r})" for s in whole],
+            missing="zero",
+            nearness=Nearness(direction=case.direction, unknown="isolated"),
+        )
         assert [s.ndcg for s in whole] == evaluated.values[evaluated.queries.index(query)].tolist()
     for setting in found.settings:
         distance = distance_without_hubs(case, setting.hubs)

@@ -15,13 +15,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
+from collection.wrong_inputs import zstd
 from cuihop import SnapshotGraph
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking, read_run
 from cuihop.relevance.baselines import random_ranking
@@ -121,25 +123,25 @@ def test_an_evaluation_from_tables_is_that_from_text(rocov2: ImageConcepts, tmp_
     table = pa.table(dict(zip(("query", "document", "score"), map(list, zip(*rows, strict=True)), strict=True)))
     parquet.write_table(table, tmp_path / "run.parquet")
     with SnapshotGraph.of(isa_edges("rrf_open"), identifiers="cui") as graph:
-        expected = evaluate(images, ranking, graph, unknown="isolated").values.tobytes()
+        expected = evaluate(images, ranking, graph, nearness=Nearness(unknown="isolated")).values.tobytes()
         given = (table, polars.from_arrow(table), table.to_pandas(), read_ranking(tmp_path / "run.parquet", [*images]))
         for ranked in given:
-            assert evaluate(images, ranked, graph, unknown="isolated").values.tobytes() == expected
+            assert evaluate(images, ranked, graph, nearness=Nearness(unknown="isolated")).values.tobytes() == expected
 
 
 def test_judgements_are_those_of_trec(tmp_path: Path) -> None:
-    qrels = Qrels.read(shared("trec_eval/qrels.test.gz"))
+    qrels = Judgements.read(shared("trec_eval/qrels.test.gz"))
     rows = [(query, document, grade) for query, documents in qrels.items() for document, grade in documents.items()]
     table = pa.table(dict(zip(("query", "document", "grade"), map(list, zip(*rows, strict=True)), strict=True)))
     parquet.write_table(table, tmp_path / "qrels.parquet")
-    found = Qrels.read(tmp_path / "qrels.parquet")
+    found = Judgements.read(tmp_path / "qrels.parquet")
     assert (list(found), found.digest) == (list(qrels), qrels.digest)
-    assert Qrels.of(polars.from_arrow(table)).digest == qrels.digest
+    assert Judgements.of(polars.from_arrow(table)).digest == qrels.digest
     run = read_run(shared("trec_eval/results.test.gz"), tuple(qrels))
     flat = [(query, image, rank) for query in run for rank, image in enumerate(run[query])]
     ranked = pa.table(dict(zip(("query", "document", "rank"), map(list, zip(*flat, strict=True)), strict=True)))
-    expected = evaluate_judged(run, ["AP", "nDCG@10"], qrels=qrels)
-    assert evaluate_judged(ranked, ["AP", "nDCG@10"], qrels=table).means == expected.means
+    expected = evaluate(Dataset(qrels=qrels), run, measures=["AP", "nDCG@10"])
+    assert evaluate(Dataset(qrels=table), ranked, measures=["AP", "nDCG@10"]).means == expected.means
 
 
 def test_labels_are_those_of_the_csv_file(tmp_path: Path) -> None:
@@ -152,8 +154,8 @@ def test_labels_are_those_of_the_csv_file(tmp_path: Path) -> None:
         }
     )
     parquet.write_table(table, tmp_path / "labels.parquet")
-    expected = ImageLabels.read(tmp_path / "labels.csv")
-    for found in (ImageLabels.read(tmp_path / "labels.parquet"), ImageLabels.of(table)):
+    expected = Labels.read(tmp_path / "labels.csv")
+    for found in (Labels.read(tmp_path / "labels.parquet"), Labels.of(table)):
         assert found.columns == expected.columns
         assert found.digest == expected.digest
 
@@ -175,7 +177,7 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, Any], str]] = [
     (ImageConcepts.read, IMAGES | {"CUIs": [V, f"{W};", ""]}, r"column CUIs, row 2: an identifier is missing"),
     (ImageConcepts.read, IMAGES | {"CUIs": [[V], [None], []]}, r"column CUIs, row 2: an identifier is missing"),
     (ImageConcepts.read, IMAGES | {"CUIs": [[1], [2], []]}, r"row 1: wrong type.*list.*expected text, or lists"),
-    (ImageConcepts.read, IMAGES | {"more": [1, 2, 3]}, "wrong number of columns; found 3"),
+    (ImageConcepts.read, {"x": ["a"], "CUIs": [V], "more": [1]}, "wrong number of columns; found 3"),
     (ImageConcepts.read, {"ID": pa.array([], pa.string()), "CUIs": pa.array([], pa.string())}, "holds no image"),
     (lambda p: read_ranking(p, "abc"), RUN | {"score": [2.0, None, 1.0]}, r"column score, row 2: a value is missing"),
     (lambda p: read_ranking(p, "abc"), RUN | {"score": [2.0, 1, np.nan]}, r"column score, row 3: not a finite.*nan"),
@@ -188,13 +190,13 @@ WRONG: list[tuple[Callable[[Path], object], dict[str, Any], str]] = [
     (lambda p: read_ranking(p, "abc"), RUN | {"rank": [1, 2, 3]}, "either score or rank"),
     (lambda p: read_ranking(p, "abc"), {"query": ["a"], "document": ["b"]}, r"column score: no such column"),
     (lambda p: read_ranking(p, "abc"), {**QRELS, "rank": [1, -2]}, r"column rank, row 2: not a rank; found -2"),
-    (Qrels.read, QRELS | {"grade": [1, 0.5]}, r"column grade, row 2: not a grade; found 0.5"),
-    (Qrels.read, QRELS | {"grade": [1001, 0]}, r"column grade, row 1: not a grade; found 1001"),
-    (Qrels.read, QRELS | {"document": ["b", "b"]}, r"column document, row 2: a document is judged twice.*row 1"),
-    (Qrels.read, QRELS | {"query": ["a", ""]}, r"column query, row 2: a name is missing"),
-    (ImageLabels.read, {"image": ["a", "a"], "organ": ["x", "y"]}, r"column image, row 2: an image stands twice"),
-    (ImageLabels.read, {"image": ["a", "b"], "organ": [1, 2]}, r"column organ, row 1: wrong type"),
-    (ImageLabels.read, {"image": ["a", "b"]}, "not columns of labels"),
+    (Judgements.read, QRELS | {"grade": [1, 0.5]}, r"column grade, row 2: not a grade; found 0.5"),
+    (Judgements.read, QRELS | {"grade": [1001, 0]}, r"column grade, row 1: not a grade; found 1001"),
+    (Judgements.read, QRELS | {"document": ["b", "b"]}, r"column document, row 2: a document is judged twice.*row 1"),
+    (Judgements.read, QRELS | {"query": ["a", ""]}, r"column query, row 2: a name is missing"),
+    (Labels.read, {"image": ["a", "a"], "organ": ["x", "y"]}, r"column image, row 2: an image stands twice"),
+    (Labels.read, {"image": ["a", "b"], "organ": [1, 2]}, r"column organ, row 1: wrong type"),
+    (Labels.read, {"image": ["a", "b"]}, "not columns of labels"),
 ]  # fmt: skip
 
 
@@ -222,14 +224,14 @@ def test_a_file_that_is_not_whole_is_refused(rocov2: ImageConcepts, tmp_path: Pa
     path = tmp_path / form
     FORMS[form](columns(rocov2)["text"], path)
     whole = path.read_bytes()
-    for kept in (0, 3, 9, len(whole) // 2, len(whole) - 3):
-        path.write_bytes(whole[:kept])
+    for length in (0, 3, 9, len(whole) // 2, len(whole) - 3):
+        path.write_bytes(whole[:length])
         with pytest.raises(InputError) as refused:
             ImageConcepts.read(path)
         assert refused.value.file == str(path)
 
 
-def test_damage_inside_is_told(rocov2: ImageConcepts, tmp_path: Path) -> None:
+def test_damage_inside_is_an_error(rocov2: ImageConcepts, tmp_path: Path) -> None:
     path = tmp_path / "images.parquet"
     parquet.write_table(columns(rocov2)["text"], path, compression="zstd")
     whole = bytearray(path.read_bytes())
@@ -250,9 +252,9 @@ def test_text_with_the_name_of_a_table_is_refused(tmp_path: Path) -> None:
 
 def test_other_objects_are_refused() -> None:
     with pytest.raises(InputError, match="not judgements"):
-        Qrels.of(3)  # type: ignore[arg-type]
+        Judgements.of(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not a ranking"):
-        evaluate_judged(3, "AP", qrels={"a": {"b": 1}})  # type: ignore[arg-type]
+        evaluate(Dataset(qrels={"a": {"b": 1}}), 3, measures="AP")  # type: ignore[arg-type]
     assert Ranking.of({"a": ["b"]}, ["a", "b"]).digest != Ranking.of({"a": ["b"]}, ["b", "a"]).digest
 
 
@@ -265,6 +267,11 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 8
     assert "pip install 'cuihop[parquet]'" in done.stderr
+    (tmp_path / "images.csv.zst").write_bytes(zstd(b"ID,CUIs\na,C0042449\n"))
+    line = [sys.executable, "-c", program.replace("images.parquet", "images.csv.zst")]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 8
+    assert "files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'" in done.stderr
     done = subprocess.run(
         [sys.executable, "-c", program.replace("sys.modules['pyarrow'] = None", "")],
         cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cuihop import ImageConcepts, evaluate
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.files.text_lines import columns, line_blocks, raw_lines
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
@@ -53,7 +53,7 @@ def test_judgements_between_comments_and_empty_lines(tmp_path: Path, drawn, othe
     texts = [*lines, *others]
     random.shuffle(texts)
     (tmp_path / "qrels").write_text("\n".join(texts), encoding="utf-8")
-    found = Qrels.read(tmp_path / "qrels")
+    found = Judgements.read(tmp_path / "qrels")
     assert {(query, document): grade for query, of in found.items() for document, grade in of.items()} == drawn
 
 
@@ -74,7 +74,7 @@ def test_judgements_far_down_are_refused_with_their_line(tmp_path: Path, fault: 
     path = tmp_path / "qrels"
     path.write_bytes(b"".join(b"1 0 d%d 1\n" % line for line in range(before)) + wrong + b"2 0 x 1\n")
     with pytest.raises(InputError, match=message) as caught:
-        Qrels.read(path)
+        Judgements.read(path)
     assert (caught.value.file, caught.value.line) == (str(path), before + 1)
 
 
@@ -140,7 +140,7 @@ def test_rankings_of_documents_are_the_same_however_they_come(tmp_path: Path, dr
     expected = {query: best_first(drawn.get(query, {})) for query in queries}
     ranking = scored_ranking(drawn, qrels=dict.fromkeys(queries), depth=depth, ties=ties)
     assert dict(ranking) == expected
-    assert ranking.unasked == tuple(query for query in drawn if query not in queries)
+    assert ranking.other_queries == tuple(query for query in drawn if query not in queries)
     lines = [f"{q} Q0 {d} 1 {score!r} r\n" for q, found in drawn.items() for d, score in found.items()]
     random.shuffle(lines)
     if lines:
@@ -167,7 +167,7 @@ def test_a_ranking_of_documents_that_happen_to_be_the_images() -> None:
 
 
 def test_what_is_told_later_is_told_once_and_survives_pickling() -> None:
-    result = evaluate_judged({"q": ["a", "b"]}, "AP", qrels={"q": {"b": 1}})
+    result = evaluate(Dataset(qrels={"q": {"b": 1}}), {"q": ["a", "b"]}, measures="AP")
     again = pickle.loads(pickle.dumps(result))  # noqa: S301
     assert again.counts == result.counts
     assert result.counts is result.counts

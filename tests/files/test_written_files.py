@@ -66,8 +66,8 @@ def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    with whole_folder(tmp_path / "link") as made:
-        (made / "report.md").write_text("x")
+    with whole_folder(tmp_path / "link") as folder:
+        (folder / "report.md").write_text("x")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "report.md").read_text() == "x"
 
@@ -99,7 +99,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     before = sorted(path.name for path in tmp_path.iterdir())
-    for name, told in (
+    for name, message in (
         ("pipe", "a device or a pipe"),
         ("null", "a device or a pipe"),
         ("circle", "round in a circle"),
@@ -109,7 +109,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
         ("x\0y", "null"),
     ):
         for function in (check_output, write):
-            with pytest.raises(OutputError, match=told):
+            with pytest.raises(OutputError, match=message):
                 function(tmp_path / name)
     with (tmp_path / "file").open() as file, pytest.raises(OutputError, match="an open file of a process"):
         write(Path(f"/dev/fd/{file.fileno()}"))
@@ -117,7 +117,7 @@ def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_folder_without_the_right_to_write_is_told_before_the_work(read_only: Path) -> None:
+def test_a_folder_without_the_right_to_write_is_refused_before_the_work(read_only: Path) -> None:
     for refuse in (check_output, check_output_folder, write):
         with pytest.raises(OutputError, match="read-only file system"):
             refuse(read_only / "x.csv")
@@ -137,11 +137,11 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_a_private_one_is_private_fro
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(errno.ENOSPC, r"; 3,000 bytes are needed$"), (errno.EDQUOT, r"; 3,000 bytes are needed$"),
+    ("number", "message"), [(errno.ENOSPC, r"; 3,000 bytes are needed$"), (errno.EDQUOT, r"; 3,000 bytes are needed$"),
                          (errno.EIO, r"Input/output error$")],
 )  # fmt: skip
 def test_a_full_disk_and_nothing_else_says_how_much_is_needed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, message: str
 ) -> None:
     path = tmp_path / "x"
     path.write_text("old")
@@ -150,7 +150,7 @@ def test_a_full_disk_and_nothing_else_says_how_much_is_needed(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match=told), replaced_file(path, expected_bytes=3000) as file:
+    with pytest.raises(OutputError, match=message), replaced_file(path, expected_bytes=3000) as file:
         file.write(b"new")
     with pytest.raises(OutputError, match=rf"{os.strerror(number)}$"), replaced_file(path) as file:
         file.write(b"new")

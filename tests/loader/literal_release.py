@@ -1,4 +1,4 @@
-"""What a release says, read in the plainest way: one line after the other, into sets and dictionaries."""
+"""Literal reading of a release: one line after the other, into sets and dictionaries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(
 ) -> LiteralRelease:
     answer = LiteralRelease()
 
-    def known(*cuis: str) -> bool:
+    def exists(*cuis: str) -> bool:
         return identifiers == "any" or all(CUI.fullmatch(cui) for cui in cuis)
 
     ways: dict[tuple[str, str], set[str]] = {}
@@ -41,7 +41,7 @@ def read(
         cui1, _, _, rel, cui2, _, _, rela, _, _, sab, _, _, _, suppress, _ = row.split("|")[:-1]
         if suppress != "N" and not include_suppressed:
             continue
-        if (include_sabs and sab not in include_sabs) or sab in exclude_sabs or not known(cui1, cui2):
+        if (include_sabs and sab not in include_sabs) or sab in exclude_sabs or not exists(cui1, cui2):
             continue
         second_is_child = (
             ("isa" in relations and rela == "isa")
@@ -69,7 +69,7 @@ def read(
     graded: dict[str, list[tuple[tuple[object, ...], str]]] = {}
     for row in files.get("MRCONSO", ()):
         cui, lat, ts, _, stt, _, ispref, _, _, _, _, sab, tty, _, text, _, suppress, _ = row.split("|")[:-1]
-        if not known(cui):
+        if not exists(cui):
             continue
         answer.concepts.add(cui)
         if lat not in languages or not text:
@@ -81,8 +81,8 @@ def read(
         graded.setdefault(cui, []).append((grade, text))
     for cui, rows in graded.items():
         rows.sort(key=lambda row: row[0])
-        shown = [text for grade, text in rows if not grade[0]] or [rows[0][1]]
-        answer.names[cui] = list(dict.fromkeys(shown))[: None if synonyms else 1]
+        usable = [text for grade, text in rows if not grade[0]] or [rows[0][1]]
+        answer.names[cui] = list(dict.fromkeys(usable))[: None if synonyms else 1]
 
     for row in files.get("MRSTY", ()):
         cui, tui, _, sty, _, _ = row.split("|")[:-1]
@@ -93,15 +93,15 @@ def read(
 
     for row in files.get("MRCUI", ()):
         old, _, rel, _, _, new, _ = row.split("|")[:-1]
-        if rel in ("SY", "RB", "RN", "RO", "DEL") and known(old):
+        if rel in ("SY", "RB", "RN", "RO", "DEL") and exists(old):
             answer.retired.add((old, rel, new))
     for row in files.get("MERGEDCUI", ()):
         old, new = row.split("|")[:-1]
-        if known(old):
+        if exists(old):
             answer.retired.add((old, "SY", new))
     for row in files.get("DELETEDCUI", ()):
         old, _ = row.split("|")[:-1]
-        if known(old):
+        if exists(old):
             answer.retired.add((old, "DEL", ""))
     answer.retired = {row for row in answer.retired if row[0] not in answer.concepts}
     return answer

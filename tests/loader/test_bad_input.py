@@ -62,7 +62,7 @@ def test_a_long_file_names_the_line_of_its_only_bad_row(tmp_path: Path) -> None:
     assert "line 43,211" in str(error)
 
 
-def test_the_first_of_several_bad_rows_is_told(tmp_path: Path) -> None:
+def test_the_first_of_several_bad_rows_is_reported(tmp_path: Path) -> None:
     rows = [*GOOD, isa("C 1", "C0000001"), "too|few|", *GOOD, "\ud800"[:0] + "x"]
     assert where(refused(written(tmp_path, {"MRREL": rows}))) == ("MRREL.RRF", 4, "CUI1")
 
@@ -111,7 +111,7 @@ def test_a_last_line_without_line_feed_is_whole_if_its_columns_are(tmp_path: Pat
     assert load([folder]).report.edges == 3
 
 
-def test_crlf_line_ends_are_accepted_and_told(tmp_path: Path) -> None:
+def test_crlf_line_ends_are_accepted_and_reported(tmp_path: Path) -> None:
     names = [name("C0000001", "One")]
     unix = load([written(tmp_path / "unix", {"MRREL": GOOD, "MRCONSO": names})])
     dos = load([written(tmp_path / "dos", {"MRREL": GOOD, "MRCONSO": names}, line_end="\r\n")])
@@ -203,8 +203,8 @@ def test_an_empty_gzip_file(tmp_path: Path) -> None:
 
 def test_a_truncated_zip_archive(tmp_path: Path) -> None:
     archive = tmp_path / "umls.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("2025AB/META/MRREL.RRF", "\n".join(GOOD) + "\n")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("2025AB/META/MRREL.RRF", "\n".join(GOOD) + "\n")
     archive.write_bytes(archive.read_bytes()[:-10])
     error = refused(archive)
     assert error.problem == "not a zip archive, or one that breaks off"
@@ -212,8 +212,8 @@ def test_a_truncated_zip_archive(tmp_path: Path) -> None:
 
 def test_a_damaged_member_of_a_zip_archive(tmp_path: Path) -> None:
     archive = tmp_path / "umls.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as made:
-        made.writestr("META/MRREL.RRF", "\n".join(GOOD) + "\n")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as zipped:
+        zipped.writestr("META/MRREL.RRF", "\n".join(GOOD) + "\n")
     archive.write_bytes(archive.read_bytes().replace(b"C0000003", b"C0000009", 1))
     error = refused(archive)
     assert error.problem == "the zip archive is damaged"
@@ -280,16 +280,16 @@ def test_skipped_rows_are_counted_and_written_aside(
     loaded = load([folder], LoadOptions(on_bad_row="skip", rejects=rejects))
     assert edges(loaded) == {(f"C000000{i + 1}", f"C000000{i}") for i in (1, 2, 3)}
     (report,) = loaded.report.files
-    assert (report.rows, report.kept, report.bad, report.skipped) == (8, 3, 5, {"bad row": 5})
+    assert (report.rows, report.used, report.bad, report.skipped) == (8, 3, 5, {"bad row": 5})
     assert any("bad rows were left out: 5" in warning for warning in loaded.report.warnings)
     lines = rejects.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "file\tline\tcolumn\tproblem\trow"
-    told = [line.split("\t") for line in lines[1:]]
-    assert [(row[0], row[1], row[2]) for row in told] == [
+    fields = [line.split("\t") for line in lines[1:]]
+    assert [(row[0], row[1], row[2]) for row in fields] == [
         (str(file), "2", "STYPE1"), (str(file), "5", "17"), (str(file), "6", "CUI1"),
         (str(file), "7", "AUI1"), (str(file), "8", "CUI1"),
     ]  # fmt: skip
-    assert [row[4] for row in told] == ["a|b|", GOOD[0] + "|", isa("C 1", "C0000001"), r"\xff\xfe|", "cut"]
+    assert [row[4] for row in fields] == ["a|b|", GOOD[0] + "|", isa("C 1", "C0000001"), r"\xff\xfe|", "cut"]
 
 
 def test_more_bad_rows_than_good_ones(tmp_path: Path) -> None:

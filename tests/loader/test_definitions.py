@@ -44,12 +44,12 @@ def test_rows_that_are_active_and_in_a_language_asked_for_count_once(tmp_path: P
     assert veins.definitions == (
         Definition("MSH", "The vessels carrying blood away from the capillary beds."),
         Definition("NCI", "Vessels that carry blood to the heart."),
-        Definition("UNTOLD", "Die Vene."),  # no MRSAB row tells its language
+        Definition("UNTOLD", "Die Vene."),  # no MRSAB row has its language
     )
     assert vessels.definitions == (Definition("MSH", "Any of the tubular vessels conveying the blood."),)
     assert loaded.report.definitions == 4
     report = next(file for file in loaded.report.files if file.role == "MRDEF")
-    assert (report.rows, report.kept) == (12, 4)
+    assert (report.rows, report.used) == (12, 4)
     assert report.skipped == {
         "suppressed": 3,
         "other language": 1,
@@ -93,8 +93,8 @@ def test_the_command_tells_definitions_as_text_and_as_json(tmp_path: Path, progr
     with SnapshotGraph.open(path) as graph:
         assert graph.verify() > 0
         assert len(graph.concepts([VEINS])[0].definitions) == 3
-    told = program("concept", VEINS, "--graph", path, "--json")
-    definitions = json.loads(told.out)["concept"]["definitions"]
+    printed = program("concept", VEINS, "--graph", path, "--json")
+    definitions = json.loads(printed.out)["concept"]["definitions"]
     assert definitions[1] == {"sab": "NCI", "text": "Vessels that carry blood to the heart."}
     assert "(NCI)" in program("concept", VEINS, "--graph", path).out
 

@@ -15,7 +15,7 @@ from cuihop_loader.edge_table import EdgeRows, edge_table
 def test_edges_and_their_vocabularies_are_those_that_dictionaries_find(batch: int) -> None:
     random = np.random.default_rng(1)
     sabs = [f"V{number:04d}" for number in random.permutation(300)]
-    count = 30_000  # of so many edges that most sets of vocabularies differ, and the tables of sets must grow
+    count = 30_000  # with these, most sets of vocabularies differ, and the tables of sets must grow
     child, parent = random.integers(1, 1 << 26, 60), random.integers(1, 1 << 26, 60)
     of = random.integers(0, 60, (count, 2))
     sab, way = random.integers(0, len(sabs), count), random.integers(0, 2, count)

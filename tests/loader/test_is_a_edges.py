@@ -102,7 +102,7 @@ def test_vocabularies_can_be_included_and_excluded(tmp_path: Path) -> None:
     assert loaded.report.files[0].skipped == {"other vocabulary": 1}
 
 
-def test_a_vocabulary_that_does_not_occur_is_told(tmp_path: Path) -> None:
+def test_a_vocabulary_that_does_not_occur_is_reported(tmp_path: Path) -> None:
     folder = written(tmp_path, {"MRREL": [isa(VESSELS, VEINS, sab="SNOMEDCT_US")]})
     loaded = load([folder], LoadOptions(exclude_sabs=["SNOMEDCT"]))
     assert any("SNOMEDCT" in warning for warning in loaded.report.warnings)
@@ -117,10 +117,10 @@ def test_other_identifiers_are_left_out_loudly_or_kept(tmp_path: Path) -> None:
     assert set(loaded.report.other_identifier_samples) == {"CL319935", "HP:0001250"}
     assert any("--identifiers any" in warning and "CL319935" in warning for warning in loaded.report.warnings)
 
-    kept = load([folder], LoadOptions(identifiers="any"))
-    assert edges(kept) == {(VEINS, VESSELS), ("CL319935", VESSELS), (VEINS, "HP:0001250")}
-    assert kept.report.other_identifiers == {}
-    assert not any("--identifiers" in warning for warning in kept.report.warnings)
+    loaded_any = load([folder], LoadOptions(identifiers="any"))
+    assert edges(loaded_any) == {(VEINS, VESSELS), ("CL319935", VESSELS), (VEINS, "HP:0001250")}
+    assert loaded_any.report.other_identifiers == {}
+    assert not any("--identifiers" in warning for warning in loaded_any.report.warnings)
 
 
 def test_identifiers_longer_than_eight_bytes_are_kept_in_order(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_identifiers_longer_than_eight_bytes_are_kept_in_order(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "told"),
+    ("rows", "options", "message"),
     [
         ([relation(VEINS, "PAR", VESSELS)], LoadOptions(), "--relations par-chd (rows: 1)"),
         ([relation(VEINS, "RB", VESSELS)] * 3, LoadOptions(), "--relations rb-rn (rows: 3)"),
@@ -146,11 +146,11 @@ def test_identifiers_longer_than_eight_bytes_are_kept_in_order(tmp_path: Path) -
     ],
 )
 def test_no_edge_at_all_is_an_error_that_says_what_would_find_some(
-    tmp_path: Path, rows: list[str], options: LoadOptions, told: str
+    tmp_path: Path, rows: list[str], options: LoadOptions, message: str
 ) -> None:
     with pytest.raises(InputError, match="no is_a relation") as error:
         load([written(tmp_path, {"MRREL": rows})], options)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_more_vocabularies_than_fit_are_refused(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def test_a_snapshot_and_a_report_for_people(run: Run, umls: Path, tmp_path: Path
     done = run(umls, "--output", tmp_path / "g.cuihop")
     assert done.returncode == 0
     assert SnapshotGraph.open(tmp_path / "g.cuihop").distance("C0000001", "C0000030") == 29
-    for told in ("29 isa rows", "is_a edges 29", "longest upward path 29 hops", "C0000001 Héart [D] :smile: 1"):
-        assert told in " ".join(done.stdout.split()) or told == "29 isa rows"
+    for fact in ("29 isa rows", "is_a edges 29", "longest upward path 29 hops", "C0000001 Héart [D] :smile: 1"):
+        assert fact in " ".join(done.stdout.split()) or fact == "29 isa rows"
     assert "warning: no MRCUI" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 
@@ -71,9 +71,9 @@ def test_the_report_as_json_is_the_snapshots_own(run: Run, umls: Path, tmp_path:
     done = run(umls, "-o", tmp_path / "g.cuihop", "--json", "--report", tmp_path / "report.json")
     printed = json.loads(done.stdout)
     assert json.loads((tmp_path / "report.json").read_text()) == printed
-    kept = dict(SnapshotGraph.open(tmp_path / "g.cuihop").report)
+    stored = dict(SnapshotGraph.open(tmp_path / "g.cuihop").report)
     assert printed.pop("seconds") > 0
-    assert json.loads(json.dumps(kept)) == printed
+    assert json.loads(json.dumps(stored)) == printed
     assert printed["edges"] == 29
 
 
@@ -202,7 +202,7 @@ def test_a_terminal_sees_a_progress_bar(umls: Path, tmp_path: Path) -> None:
         stdout=subprocess.PIPE, stderr=theirs, text=True, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(theirs)
-    shown = b""
+    output = b""
     while True:
         try:
             piece = os.read(ours, 4096)
@@ -210,9 +210,9 @@ def test_a_terminal_sees_a_progress_bar(umls: Path, tmp_path: Path) -> None:
             break
         if not piece:
             break
-        shown += piece
+        output += piece
     out, _ = process.communicate(timeout=60)
     os.close(ours)
     assert process.returncode == 0
-    assert b"bytes" in shown or b"kB" in shown
+    assert b"bytes" in output or b"kB" in output
     assert "kB" not in out

@@ -105,7 +105,7 @@ def test_names_are_the_terms_and_their_exact_synonyms(tmp_path: Path) -> None:
 
 def test_alternatives_and_obsolete_terms_are_retired(tmp_path: Path) -> None:
     graph = SnapshotGraph(loaded(tmp_path, HEADER + ANATOMY).sections)
-    found = {r.asked: (r.status, r.cui, r.candidates) for r in graph.resolve(["T:33", "T:5", "T:55", "T:6", "T:7"])}
+    found = {r.requested: (r.status, r.cui, r.candidates) for r in graph.resolve(["T:33", "T:5", "T:55", "T:6", "T:7"])}
     assert found == {
         "T:33": ("merged", "C0018787", ()),
         "T:5": ("merged", "C0018787", ()),
@@ -140,7 +140,7 @@ def test_two_terms_of_one_cui_are_one_concept(tmp_path: Path) -> None:
     assert SnapshotGraph(graph.sections).concepts(["C0018787"])[0].synonyms == ("cor", "heart again")
 
 
-def test_cross_references_that_are_no_cuis_are_told(tmp_path: Path) -> None:
+def test_cross_references_that_are_no_cuis_are_reported(tmp_path: Path) -> None:
     text = HEADER + ANATOMY + "\n[Term]\nid: T:8\nxref: UMLS:CN517202\nis_a: T:1\n"
     graph = loaded(tmp_path, text)
     assert ("T:8", "C0178784") in edges(graph)

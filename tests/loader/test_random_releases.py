@@ -118,13 +118,13 @@ def test_a_random_release_is_read_as_written(
         assert statements_of(loaded.sections, old) == statements
     assert sum(report.retired.statements.values()) == len(expected.retired)
     for file in report.files:
-        assert file.kept >= 0
-        assert file.rows == file.kept + sum(file.skipped.values())
+        assert file.used >= 0
+        assert file.rows == file.used + sum(file.skipped.values())
         assert file.rows == len(release[file.role])
 
 
 def statements_of(sections: Any, old: str) -> set[tuple[str, str]]:
-    """What a snapshot says of a retired identifier, straight from its sections."""
+    """Statements of a snapshot on a retired identifier, straight from its sections."""
     from cuihop.snapshot.identifier_table import IdentifierTable
     from cuihop.snapshot.writer import RETIRED_RELATIONS
 

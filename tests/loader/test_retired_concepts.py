@@ -29,7 +29,7 @@ def test_what_became_of_a_retired_concept(tmp_path: Path) -> None:
     )
     loaded = load([folder])
     graph = SnapshotGraph(loaded.sections)
-    found = {r.asked: (r.status, r.cui, r.candidates) for r in graph.resolve([f"C00000{i}" for i in range(11, 18)])}
+    found = {r.requested: (r.status, r.cui, r.candidates) for r in graph.resolve([f"C00000{i}" for i in range(11, 18)])}
     assert found == {
         "C0000011": ("merged", "C0000001", ()),
         "C0000012": ("retired", None, (("RB", "C0000002"), ("RN", "C0000001"))),
@@ -66,5 +66,5 @@ def test_retired_identifiers_of_other_vocabularies_are_kept_only_where_such_coun
     assert [r.cui for r in graph.resolve(["CL99", "a-long-identifier"])] == ["C0000001", "C0000001"]
 
 
-def test_without_change_files_the_user_is_told(tmp_path: Path) -> None:
+def test_without_change_files_there_is_a_warning(tmp_path: Path) -> None:
     assert any("retired CUIs" in warning for warning in load([written(tmp_path, {"MRREL": EDGE})]).report.warnings)

@@ -58,17 +58,17 @@ def test_rows_and_faults_are_those_that_plain_python_finds(lines: list[bytes], e
         path = Path(folder) / "MRRANK.RRF"
         path.write_bytes(content)
         file = SourceFile("MRRANK", (Part(path, None, False, len(content)),))
-        told: list[int] = []
+        reported: list[int] = []
 
         class Noted(RejectedRows):
             def reject(self, file: str, line: int, fault: object, row: bytes) -> None:
-                told.append(line)
+                reported.append(line)
                 assert row == split[line - 1].removesuffix(b"\r")
 
         scanner = RowScanner(file, ("SAB", "SUPPRESS"), work, Noted(skip=True, target=None), block_bytes=block)
         if content:
             assert [row for found in scanner for row in found] == good
-            assert told == bad
+            assert reported == bad
             assert (scanner.report.rows, scanner.report.bad) == (len(good) + len(bad), len(bad))
         else:
             with pytest.raises(InputError, match="empty"):
@@ -138,10 +138,10 @@ def test_codes_lead_back_to_identifiers_in_their_order(texts: list[str]) -> None
     assert column.is_invalid().tolist() == [not ok for ok in valid]
     assert sorted(fault.row for fault in rows.faults) == [row for row, ok in enumerate(valid) if not ok]
     codes = IdentifierCodes()
-    kept = codes.codes(column.at(np.flatnonzero(valid)))
+    valid_codes = codes.codes(column.at(np.flatnonzero(valid)))
     wanted = [text for text, ok in zip(texts, valid, strict=True) if ok]
-    assert [text.decode() for text in codes.identifiers(kept).tolist()] == wanted
-    distinct = np.unique(kept)
+    assert [text.decode() for text in codes.identifiers(valid_codes).tolist()] == wanted
+    distinct = np.unique(valid_codes)
     ordered, places = codes.in_order(distinct)
     assert [text.decode() for text in ordered.tolist()] == sorted(set(wanted))
     assert ordered[places].tolist() == codes.identifiers(distinct).tolist()

@@ -1,4 +1,4 @@
-"""Where files are found: folders, archives, parts, files by name."""
+"""Discovery of files: folders, archives, parts, files by name."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_parts_may_come_from_several_archives(tmp_path: Path) -> None:
     roles(sorted(tmp_path.iterdir()))
 
 
-def test_a_missing_part_is_told(tmp_path: Path) -> None:
+def test_a_missing_part_is_an_error(tmp_path: Path) -> None:
     for suffix in ("aa", "ac"):
         (tmp_path / f"MRREL.RRF.{suffix}").write_bytes(TEXT)
     with pytest.raises(InputError, match=r"a part is missing; found part \.ac; expected part \.ab"):
@@ -68,10 +68,10 @@ def test_a_missing_part_is_told(tmp_path: Path) -> None:
 
 def test_a_zip_archive(tmp_path: Path) -> None:
     archive = tmp_path / "umls-2025AB.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("2025AB/META/MRREL.RRF", TEXT)
-        made.writestr("2025AB/META/MRCONSO.RRF.gz", gzip.compress((NAMES[0] + "\n").encode()))
-        made.writestr("2025AB/META/MRHIER.RRF", "not read")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr("2025AB/META/MRREL.RRF", TEXT)
+        zipped.writestr("2025AB/META/MRCONSO.RRF.gz", gzip.compress((NAMES[0] + "\n").encode()))
+        zipped.writestr("2025AB/META/MRHIER.RRF", "not read")
     assert roles(archive) == {
         "MRREL": f"{archive}:2025AB/META/MRREL.RRF",
         "MRCONSO": f"{archive}:2025AB/META/MRCONSO.RRF.gz",
@@ -118,14 +118,14 @@ def test_progress_counts_bytes_up_to_the_total(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(row_scanner, "BLOCK_BYTES", 256)
     folder = written(tmp_path, {"MRREL": GOOD, "MRCONSO": NAMES})
     (folder / "MRSTY.RRF.gz").write_bytes(gzip.compress(b"C0000001|T047|A|Disease|AT1||\n"))
-    told: list[tuple[str, int, int]] = []
-    load([folder], progress=lambda step, done, total: told.append((step, done, total)))
+    calls: list[tuple[str, int, int]] = []
+    load([folder], progress=lambda step, done, total: calls.append((step, done, total)))
     total = sum(path.stat().st_size for path in folder.iterdir())
-    assert {t for _, _, t in told} == {total}
-    done = [d for _, d, _ in told]
+    assert {t for _, _, t in calls} == {total}
+    done = [d for _, d, _ in calls]
     assert done == sorted(done)
     assert done[-1] == total
-    assert len({step for step, _, _ in told}) == 4
+    assert len({step for step, _, _ in calls}) == 4
 
 
 def test_nothing_else_in_the_folder_is_touched(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from cuihop import SnapshotGraph
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.measures import JudgedRanking, average_precision, bipartite_matching, graded_ndcg
 from cuihop.measures.bipartite_matching import best_matching
 
@@ -32,7 +33,7 @@ collections = st.lists(st.tuples(judgements, orders), min_size=1, max_size=4)
 def runs(queries: Sequence[tuple[dict[str, int], list[str]]]) -> tuple[
     dict[str, dict[str, int]], dict[str, list[str]], dict[str, dict[str, float]]
 ]:  # fmt: skip
-    """Qrels, rankings, and the same rankings as scores without ties."""
+    """Judgements, rankings, and the same rankings as scores without ties."""
     qrels = {f"q{i}": judged for i, (judged, _) in enumerate(queries)}
     ranking = {f"q{i}": order for i, (_, order) in enumerate(queries)}
     scores = {query: {d: float(len(order) - i) for i, d in enumerate(order)} for query, order in ranking.items()}
@@ -46,7 +47,7 @@ def test_ir_measures(queries: list[tuple[dict[str, int], list[str]]]) -> None:
     names = ["P@3", "R@3", "AP", "AP@3", "Rprec", "Bpref", "RR", "nDCG", "nDCG@3", "P(rel=2)@5"]
     ours = ["P@3", "R@3", "AP", "AP@3", "Rprec", "bpref", "RR", "nDCG", "nDCG@3", "P@5(rel=2)"]
     measures = [ir_measures.parse_measure(name) for name in names]
-    result = evaluate_judged(ranking, ours, qrels=qrels)
+    result = evaluate(Dataset(qrels=qrels), ranking, measures=ours)
     found = {(str(v.measure), v.query_id): v.value for v in ir_measures.iter_calc(measures, qrels, scores)}
     for own, measure in zip(result.measures, measures, strict=True):
         column = result.values[:, result.measures.index(own)].tolist()
@@ -79,8 +80,8 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ranx.evaluate(ranx.Qrels(qrels), run := ranx.Run(scores), list(names), return_mean=False)
-    result = evaluate_judged(ranking, names.values(), qrels=relevant)
-    full = evaluate_judged(ranking, names.values(), qrels=qrels)
+    result = evaluate(Dataset(qrels=relevant), ranking, measures=names.values())
+    full = evaluate(Dataset(qrels=qrels), ranking, measures=names.values())
     for theirs, own in names.items():
         values = (full if own == "bpref" else result).values[:, list(names.values()).index(own)]
         by_query = dict(zip(result.queries, values.tolist(), strict=True))
@@ -94,11 +95,14 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
 def test_ranx_cuts_real_gains_to_whole_numbers(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        qrels, run = ranx_evaluate.Qrels({"q": {"a": 0.9, "b": 1.0}}), ranx_evaluate.Run({"q": {"a": 2.0, "b": 1.0}})
+        qrels, run = (
+            ranx_evaluate.Qrels({"q": {"a": 0.9, "b": 1.0}}),
+            ranx_evaluate.Run({"q": {"a": 2.0, "b": 1.0}}),
+        )
         assert ranx_evaluate.evaluate(qrels, run, "ndcg") == pytest.approx(1 / math.log2(3))
     assert graded_ndcg(JudgedRanking.of([0.9, 1.0], [0.9, 1.0])) > 0.97
     with pytest.raises(InputError, match="whole number"):
-        evaluate_judged({"q": ["a"]}, "nDCG", qrels={"q": {"a": 0.5}})  # type: ignore[dict-item]
+        evaluate(Dataset(qrels={"q": {"a": 0.5}}), {"q": ["a"]}, measures="nDCG")  # type: ignore[dict-item]
 
 
 @settings(deadline=None, derandomize=True)

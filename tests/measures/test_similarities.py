@@ -224,18 +224,18 @@ def test_codes_that_do_not_fit_the_memory_are_refused() -> None:
 def test_embeddings_are_ranked_alike_with_little_memory(k: int) -> None:
     table = np.random.default_rng(4).standard_normal((700, 8)).astype(np.float32)
     names = [f"i{n:04}" for n in range(700)]
-    assert ranked_rows(table, names, k, memory="12MB") == ranked_rows(table, names, k)
+    assert ranked_rows(table, names, k, memory="20MB") == ranked_rows(table, names, k)
     with pytest.raises(LimitExceeded, match="--memory"):
         ranked_rows(table, names, k, memory="20kB")
 
 
 def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     program = (
-        "import numpy as np\nfrom cuihop import embedding_ranking\n"
+        "import numpy as np\nfrom cuihop import embedding_ranking\nfrom cuihop.resources.resources import Resources\n"
         "codes = np.random.default_rng(1).integers(0, 256, (120_000, 128)).astype(np.uint8)\n"
         "images = {f'i{n}': '' for n in range(120_000)}\n"
         "tell = lambda done, total: print('ready', flush=True)\n"
-        "embedding_ranking(images, codes, 10, similarity='hamming', progress=tell)\n"
+        "embedding_ranking(images, codes, 10, similarity='hamming', resources=Resources(progress=tell))\n"
         "print('done', flush=True)"
     )
     process = subprocess.Popen(

@@ -12,9 +12,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.evaluation.judged import evaluate_judged
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.measures import JudgedRanking, bpref, measures_named
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.reading import read_run
@@ -41,7 +42,7 @@ def published(name: str) -> dict[tuple[str, str], str]:
 
 
 def counted(name: str) -> dict[str, int]:
-    """How many documents of all queries were retrieved, are relevant, and both."""
+    """Numbers of documents of all queries that were retrieved, are relevant, and both."""
     rows = [line.split() for line in gzip.decompress(shared(f"trec_eval/{name}").read_bytes()).decode().splitlines()]
     return {row[0]: int(row[2]) for row in rows if row[1] == "all" and row[0] in ("num_ret", "num_rel", "num_rel_ret")}
 
@@ -77,12 +78,12 @@ def test_the_published_outputs(
     tmp_path: Path, output: str, qrels: str, run: str, depth: int | None, threshold: int, missing: str
 ) -> None:
     expected = published(output)
-    judgements = Qrels.read(shared(f"trec_eval/{qrels}"))
+    judgements = Judgements.read(shared(f"trec_eval/{qrels}"))
     file = without_junk(shared(f"trec_eval/{run}"), tmp_path / "run")
     ranking = read_run(file, tuple(judgements), depth=depth, ties="trec")
     option = f"(rel={threshold})" if threshold > 1 else ""
     names = {name: own if "nDCG" in own else own + option for name, _ in expected if (own := ours(name))}
-    result = evaluate_judged(ranking, names.values(), qrels=judgements, missing=missing)  # type: ignore[arg-type]
+    result = evaluate(Dataset(qrels=judgements), ranking, measures=names.values(), missing=missing)  # type: ignore[arg-type]
     columns = {str(measure): place for place, measure in enumerate(result.measures)}
     assert len(expected) == len({query for _, query in expected}) * len(names)
     assert len(names) == {"out.test.gz": 13, "out.test.meas_params.gz": 8}.get(output, 41)
@@ -95,13 +96,13 @@ def test_the_published_outputs(
     if output != "out.test.meas_params.gz":  # which lists no counts
         source = "judgements" if threshold == 1 else f"judgements, rel={threshold}"
         counts = result.counts.relevance[source]
-        told = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
-        assert told == counted(output)
+        ours = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
+        assert ours == counted(output)
 
 
 documents = st.sampled_from([f"d{i}" for i in range(12)])
 grades = st.dictionaries(documents, st.sampled_from([-2, -1, 0, 0, 1, 2, 3, 4]), min_size=1)
-# Scores that single precision cannot tell apart are ties of trec_eval. An empty list, and none at all, are worth 0.
+# Scores that are equal in single precision are ties of trec_eval. An empty list, and none at all, are worth 0.
 scores = st.none() | st.dictionaries(documents, st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-12, 1e30]))
 
 BY_NAME = {
@@ -123,16 +124,18 @@ def test_trec_eval_itself_on_random_runs(
     exponential = {"ndcg": "nDCG(gain=exp)", "ndcg_cut_3": "nDCG@3(gain=exp)"}
     hashing = f"mAP@3(rel={threshold})"
     ranking = scored_ranking(run, qrels=qrels, ties="trec")
-    given_as_lists = evaluate_judged(dict(ranking), [*names.values(), hashing], qrels=qrels, missing="zero")
-    result = evaluate_judged(ranking, [*names.values(), *exponential.values(), hashing], qrels=qrels, missing="zero")
+    given_as_lists = evaluate(Dataset(qrels=qrels), dict(ranking), measures=[*names.values(), hashing], missing="zero")
+    result = evaluate(
+        Dataset(qrels=qrels), ranking, measures=[*names.values(), *exponential.values(), hashing], missing="zero"
+    )
     assert np.array_equal(given_as_lists.values[:, :-1], result.values[:, : len(names)])
     # pytrec_eval crashes on grades below 0, which are no judgements, and leaves out queries without any other.
     judged = {query: {d: grade for d, grade in of.items() if grade >= 0} for query, of in qrels.items()}
     raised = {query: {d: 2**grade - 1 for d, grade in of.items()} for query, of in judged.items()}
     listed = {query: found for query, found in run.items() if found}
-    for theirs, asked, own in ((judged, ASKED, names), (raised, {"ndcg", "ndcg_cut.3"}, exponential)):
-        known = {query: of for query, of in theirs.items() if of}
-        expected = pytrec_eval.RelevanceEvaluator(known, asked, relevance_level=threshold).evaluate(listed)
+    for theirs, requested, own in ((judged, ASKED, names), (raised, {"ndcg", "ndcg_cut.3"}, exponential)):
+        judged_queries = {query: of for query, of in theirs.items() if of}
+        expected = pytrec_eval.RelevanceEvaluator(judged_queries, requested, relevance_level=threshold).evaluate(listed)
         for name, measure in own.items():
             column = result.values[:, [str(m) for m in result.measures].index(str(measures_named(measure)[0]))]
             values = [expected.get(query, {}).get(name, 0.0) for query in result.queries]
@@ -148,30 +151,32 @@ def test_trec_eval_itself_on_random_runs(
 def test_a_document_of_a_negative_grade_was_not_judged() -> None:
     # trec_eval's RELVALUE_NONPOOL. By hand: R = 2, N = 1; nothing judged 0 stands before a, one thing before c.
     judged = {"q": {"outside": -1, "a": 1, "b": 0, "c": 1}}
-    found = evaluate_judged({"q": ["outside", "a", "b", "c"]}, ["bpref", "nDCG@1"], qrels=judged)
+    found = evaluate(Dataset(qrels=judged), {"q": ["outside", "a", "b", "c"]}, measures=["bpref", "nDCG@1"])
     assert found.means == {"bpref": 0.5, "nDCG@1": 0.0}
     assert bpref(JudgedRanking.of([-1, 1, 0, 1], pool=[-1, 1, 0, 1])) == 0.5
-    assert evaluate_judged({"q": ["b", "a"]}, "bpref", qrels={"q": {"x": -1, "a": 1, "b": 0, "c": 1}}).means == {
-        "bpref": 0.0
-    }
+    assert evaluate(
+        Dataset(qrels={"q": {"x": -1, "a": 1, "b": 0, "c": 1}}), {"q": ["b", "a"]}, measures="bpref"
+    ).means == {"bpref": 0.0}
 
 
 def test_labels_beside_judgements_are_about_all_images_that_have_labels() -> None:
     ranking = {"x": ["x", "y", "z"], "y": ["x", "y"]}
     labels = {"m": dict.fromkeys(["x", "y", "z", "w"], "a")}
     measures = ["AP(m)", "R@1(m)", "AP"]
-    both = evaluate_judged(ranking, measures, qrels={"x": {"x": 1}, "y": {"x": 1}}, labels=labels)
+    both = evaluate(Dataset(qrels={"x": {"x": 1}, "y": {"x": 1}}, labels=labels), ranking, measures=measures)
     # The query is left out where labels judge, and stays where the judgements name it; w was never retrieved.
     assert both.values.tolist() == pytest.approx(np.array([[2 / 3, 1 / 3, 1.0], [1 / 3, 1 / 3, 1.0]]))
-    alone = evaluate_judged({**ranking, "z": [], "w": []}, measures[:2], labels=labels)
+    alone = evaluate(Dataset(labels=labels), {**ranking, "z": [], "w": []}, measures=measures[:2])
     assert both.values[:, :2].tolist() == alone.values[:2].tolist()
     with pytest.raises(InputError, match=r"without a row of labels.*1: v"):
-        evaluate_judged({"x": ["v"]}, "AP(m)", qrels={"x": {"x": 1}}, labels=labels)
+        evaluate(Dataset(qrels={"x": {"x": 1}}, labels=labels), {"x": ["v"]}, measures="AP(m)")
 
 
 @pytest.mark.parametrize("nothing", [None, math.nan, ""])
 def test_a_missing_label_agrees_with_nothing(nothing: object) -> None:
-    found = evaluate_judged({"x": ["y"], "y": ["x"]}, "AP(m)", labels={"m": {"x": nothing, "y": nothing}})
+    found = evaluate(Dataset(labels={"m": {"x": nothing, "y": nothing}}), {"x": ["y"], "y": ["x"]}, measures="AP(m)")
     assert (found.means, found.counts.unlabelled) == ({"AP(m)": None}, {"m": 2})
     graded = {"m": {"x": nothing, "y": nothing}, "o": {"x": "chest", "y": "chest"}}  # they agree in one of two
-    assert evaluate_judged({"x": ["y"], "y": ["x"]}, "nDCG(m + o)", labels=graded).means == {"nDCG(m+o)": 1.0}
+    assert evaluate(Dataset(labels=graded), {"x": ["y"], "y": ["x"]}, measures="nDCG(m + o)").means == {
+        "nDCG(m+o)": 1.0
+    }

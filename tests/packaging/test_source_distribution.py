@@ -1,4 +1,4 @@
-"""What a user gets who takes the sources: nothing is missing that the pages link to or that ``make`` needs."""
+"""The source distribution: it lacks nothing that the pages link to or that ``make`` needs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_the_sources_are_those_of_the_checkout(unpacked: Path) -> None:
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
         pytest.skip("no checkout: this runs from sources that were unpacked")
-    kept = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
-    assert files(unpacked) - {"PKG-INFO"} == kept
+    tracked = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    assert files(unpacked) - {"PKG-INFO"} == tracked
 
 
 def test_every_link_of_the_pages_leads_to_a_file_of_the_sources(unpacked: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +19,15 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph, embedding_ranking, evaluate
 from cuihop.cli import main
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError, LimitExceeded
-from cuihop.evaluation.judged import evaluate_judged
 from cuihop.rankings import nearest_vectors
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.resources.checkpoint import Checkpoint
+from cuihop.resources.resources import Resources
+from flat_options import evaluate_flat
 from vectors_ranked import ranked_blocks, ranked_rows
 
 MEASURES = ["AP(kind)", "Rprec(kind)", "bpref(kind)", "nDCG(kind)", "mAP@7(kind)", "P@5(kind)", "AP(kind, side)"]
@@ -70,8 +73,8 @@ def test_twins_beyond_all_room_for_candidates_are_ties_by_name(monkeypatch: pyte
         assert query == sorted(range(first, first + 2_500), key=names.__getitem__)[:5]
 
 
-def test_the_middle_of_many_directions_is_told_apart_by_double_precision() -> None:
-    """The corpus differs by less than single precision tells, and by so many that candidates do not suffice."""
+def test_the_middle_of_many_directions_is_ordered_by_double_precision() -> None:
+    """The corpus differs by less than single precision, and its candidates are more than the first search holds."""
     table = np.zeros((4_000, 8))
     table[:, 0] = 1.0
     table[:, 1] = np.random.default_rng(1).permutation(4_000) * 1e-9 + 1e-6
@@ -118,17 +121,17 @@ def test_a_ranking_judged_in_blocks_has_the_values_of_the_whole(
     labels = labels_of(collection)
     whole = read_ranking(collection / file, [f"i{n:03}" for n in range(900)], depth=899, similarity=similarity)
     assert whole.lengths.tolist() == [899] * 900
-    options = {"labels": labels, "empty_ideal": empty_ideal}
-    expected = evaluate_judged(whole, MEASURES, **options)  # type: ignore[arg-type]
-    told: list[tuple[int, int]] = []
-    found = evaluate_judged(
-        in_blocks(collection / file, similarity), MEASURES, progress=lambda *d: told.append(d), **options,  # type: ignore[arg-type]
-    )  # fmt: skip
+    options: dict[str, Any] = {"labels": labels, "empty_ideal": empty_ideal, "measures": MEASURES}
+    expected = evaluate_flat(None, whole, **options)
+    progress: list[tuple[int, int]] = []
+    found = evaluate_flat(
+        None, in_blocks(collection / file, similarity), **options, progress=lambda *d: progress.append(d)
+    )
     assert found.values.tobytes() == expected.values.tobytes()
     assert found.counts == expected.counts
     assert found.retrieved.tolist() == expected.retrieved.tolist()
     assert found.parameters == expected.parameters
-    assert told[-1] == (900, 900)
+    assert progress[-1] == (900, 900)
 
 
 def test_concepts_and_labels_are_measured_in_blocks_alike(collection: Path) -> None:
@@ -136,8 +139,8 @@ def test_concepts_and_labels_are_measured_in_blocks_alike(collection: Path) -> N
     graph = SnapshotGraph.of([("C0000001", "C0000002"), ("C0000002", "C0000003")], concepts=list(labels_concepts()))
     whole = read_ranking(collection / "codes.npy", list(images), depth=899, similarity="hamming")
     options = {"measures": [*MEASURES, "nn-CUI@5,30", "CUI@10"], "labels": labels_of(collection)}
-    expected = evaluate(images, whole, graph, **options)  # type: ignore[arg-type]
-    found = evaluate(images, in_blocks(collection / "codes.npy", "hamming"), graph, **options)  # type: ignore[arg-type]
+    expected = evaluate_flat(images, whole, graph, **options)
+    found = evaluate_flat(images, in_blocks(collection / "codes.npy", "hamming"), graph, **options)
     assert found.values.tobytes() == expected.values.tobytes()
     assert found.counts == expected.counts
     assert found.retrieved.tolist() == expected.retrieved.tolist()
@@ -163,7 +166,7 @@ def test_the_command_measures_whole_rankings_of_codes(
         assert not Path("unfinished").exists()
     assert outputs[0] == outputs[1]
     whole = in_blocks(collection / "codes.npy", "hamming").whole()
-    mean = evaluate_judged(whole, "AP(kind)", labels=labels_of(collection)).means["AP(kind)"]
+    mean = evaluate(Dataset(labels=labels_of(collection)), whole, measures="AP(kind)").means["AP(kind)"]
     assert outputs[0][1] == ["AP(kind)", f"{mean:.4f}"]
 
 
@@ -173,23 +176,25 @@ EMBEDDINGS = textwrap.dedent("""
     import sys
     import numpy as np
     from cuihop import embedding_ranking
+    from cuihop.resources.resources import Resources
     from cuihop.rankings import nearest_vectors
     nearest_vectors._OPERATIONS = 40 * 600 * 16
     table = np.random.default_rng(2).standard_normal((600, 16))
     images = {f"i{n}": "" for n in range(600)}
     def make(**options):
-        return embedding_ranking(images, table, 9, **options)
+        return embedding_ranking(images, table, 9, resources=Resources(**options))
 """)
 BM = textwrap.dedent("""
     import random, sys
     from cuihop import SnapshotGraph
     from cuihop.relevance.baselines import top_k
+    from cuihop.resources.resources import Resources
     rng = random.Random(4)
     cuis = [f"C{i:07d}" for i in range(200)]
     graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(300)], concepts=cuis)
     images = {f"i{i}": frozenset(rng.sample(cuis, 4)) for i in range(500)}
     def make(**options):
-        return top_k(images, graph, 9, by="bm", **options)
+        return top_k(images, graph, 9, by="bm", resources=Resources(**options))
 """)
 TFIDF = BM.replace('"bm"', '"tf-idf"')
 GO = textwrap.dedent("""
@@ -240,11 +245,11 @@ def test_a_killed_ranking_goes_on_where_it_was(program: str, tmp_path: Path) -> 
 )
 def test_a_checkpoint_of_other_vectors_is_refused(tmp_path: Path, field: str, change: dict[str, object]) -> None:
     table = np.random.default_rng(2).standard_normal((50, 5))
-    path = tmp_path / "blocks"
+    resources = Resources(checkpoint=tmp_path / "blocks", keep_checkpoint=True)
 
     def ranked(table: npt.NDArray[np.float64] = table, k: int = 3, names: str = "i", **options: str) -> Ranking:
         images = {f"{names}{n}": "" for n in range(50)}
-        return embedding_ranking(images, table, k, checkpoint=path, keep_checkpoint=True, **options)  # type: ignore[arg-type]
+        return embedding_ranking(images, table, k, resources=resources, **options)  # type: ignore[arg-type]
 
     ranked()
     given = {**change, "table": table + 1.0} if "table" in change else change
@@ -256,24 +261,40 @@ def test_a_checkpoint_of_other_vectors_is_refused(tmp_path: Path, field: str, ch
 
 def test_a_checkpoint_of_judged_blocks_depends_on_the_labels(collection: Path, tmp_path: Path) -> None:
     path, labels = tmp_path / "blocks", labels_of(collection)
-    first = evaluate_judged(
-        in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path, keep_checkpoint=True
+    first = evaluate(
+        Dataset(labels=labels),
+        in_blocks(collection / "e.npy", "cosine"),
+        measures="AP(kind)",
+        resources=Resources(checkpoint=path, keep_checkpoint=True),
     )
-    again = evaluate_judged(
-        in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path, keep_checkpoint=True
+    again = evaluate(
+        Dataset(labels=labels),
+        in_blocks(collection / "e.npy", "cosine"),
+        measures="AP(kind)",
+        resources=Resources(checkpoint=path, keep_checkpoint=True),
     )
     assert first.values.tobytes() == again.values.tobytes()
     labels["kind"]["i001"] = "9"
     with pytest.raises(InputError, match="content of labels"):
-        evaluate_judged(in_blocks(collection / "e.npy", "cosine"), "AP(kind)", labels=labels, checkpoint=path)
+        evaluate(
+            Dataset(labels=labels),
+            in_blocks(collection / "e.npy", "cosine"),
+            measures="AP(kind)",
+            resources=Resources(checkpoint=path),
+        )
 
 
 def test_a_ranking_that_was_read_has_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a Q0 b 1 1 r\n")
     with pytest.raises(InputError, match="a checkpoint goes with vectors"):
-        read_ranking(tmp_path / "run", ("a", "b"), checkpoint=tmp_path / "blocks")
+        read_ranking(tmp_path / "run", ("a", "b"), resources=Resources(checkpoint=tmp_path / "blocks"))
     with pytest.raises(InputError, match="made in blocks"):
-        evaluate_judged({"a": ["b"]}, "AP", qrels={"a": {"b": 1}}, checkpoint=tmp_path / "blocks")
+        evaluate(
+            Dataset(qrels={"a": {"b": 1}}),
+            {"a": ["b"]},
+            measures="AP",
+            resources=Resources(checkpoint=tmp_path / "blocks"),
+        )
 
 
 # Memory
@@ -283,16 +304,16 @@ def test_a_whole_ranking_that_does_not_fit_is_refused_and_judged_in_blocks_it_do
     generator = np.random.default_rng(1)
     names = [f"i{n:04}" for n in range(3_000)]
     codes = generator.integers(0, 256, (3_000, 8)).astype(np.uint8)
-    made = ranked_blocks(codes, names, None, "hamming", memory="160MB")
+    ranking = ranked_blocks(codes, names, None, "hamming", memory="160MB")
     labels = {"kind": {name: str(n % 7) for n, name in enumerate(names)}}
-    assert evaluate_judged(made, "AP(kind)", labels=labels).values.shape == (3_000, 1)
+    assert evaluate(Dataset(labels=labels), ranking, measures="AP(kind)").values.shape == (3_000, 1)
     with pytest.raises(LimitExceeded, match="for rankings"):
         ranked_blocks(
             np.tile(codes, (4, 1)), [f"i{n:05}" for n in range(12_000)], None, "hamming", memory="300MB"
         ).whole()
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 @pytest.mark.parametrize(("similarity", "k", "images", "allowed"), [
     ("cosine", 10, 12_000, "40MB"), ("cosine", None, 6_000, "80MB"), ("hamming", None, 12_000, "180MB"),
 ])  # fmt: skip
@@ -309,12 +330,13 @@ def test_blocks_stay_within_the_memory_allowed(
         import sys
         from pathlib import Path
         from cuihop.rankings.reading import read_ranking_in_blocks
+        from cuihop.resources.resources import Resources
         similarity, k, allowed = sys.argv[1], None if sys.argv[2] == "None" else int(sys.argv[2]), sys.argv[3]
         images = int(sys.argv[4])
         def work(file, images):
             names = [f"i{n:05}" for n in range(images)]
             made = read_ranking_in_blocks(f"{file}_{similarity}.npy", names, depth=k, similarity=similarity,
-                                          memory=allowed)
+                                          resources=Resources(memory=allowed))
             for found in made.in_order(lambda number, block: made.ranking_of(block).rows.sum()):
                 pass
         def peak():

@@ -1,4 +1,4 @@
-"""Arrays that are not what they should be: told with file and row, and no interpreter comes to harm."""
+"""Malformed arrays: errors with file and row, and no crash of the interpreter."""
 
 from __future__ import annotations
 
@@ -150,10 +150,10 @@ def raw_of(table: npt.NDArray[Any]) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("kept", [6, 7, 9, 50, 127, 128, 129, 1000])
-def test_a_truncated_file_is_refused(tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("length", [6, 7, 9, 50, 127, 128, 129, 1000])
+def test_a_truncated_file_is_refused(tmp_path: Path, length: int) -> None:
     path = tmp_path / "t.npy"
-    path.write_bytes(raw_of(TABLE)[:kept])
+    path.write_bytes(raw_of(TABLE)[:length])
     with pytest.raises(InputError, match=r"t\.npy: not a whole NumPy array"):
         ranked(path)
 
@@ -168,12 +168,12 @@ def test_no_damage_to_the_header_ends_in_anything_but_words(
         raw[data.draw(st.integers(0, 127))] = data.draw(st.integers(0, 255) | st.sampled_from(b"0123456789(),'>fFTb-"))
     path = tmp_path_factory.getbasetemp() / "damaged.npy"
     path.write_bytes(raw)
-    told = ""
+    message = ""
     try:
         ranked(path)
     except CuihopError as error:
-        told = str(error)
-    assert told == "" or "damaged.npy" in told
+        message = str(error)
+    assert message == "" or "damaged.npy" in message
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_crash(tmp_path: Path) -> None:
@@ -182,11 +182,12 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_crash(tmp_path:
         import numpy as np, os, sys
         from cuihop.errors import InputError
         from cuihop.rankings.reading import read_ranking_in_blocks
+        from cuihop.resources.resources import Resources
         names = [f"i{n:05}" for n in range(20_000)]
         table = np.random.default_rng(1).standard_normal((20_000, 16))
         for change in (lambda: os.truncate("t.npy", 5_000), lambda: np.save("t.npy", table + 1)):
             np.save("t.npy", table)
-            ranking = read_ranking_in_blocks("t.npy", names, depth=5, memory="60MB")
+            ranking = read_ranking_in_blocks("t.npy", names, depth=5, resources=Resources(memory="60MB"))
             ranking.ranking_of(ranking.blocks[0])
             change()
             try:

@@ -175,7 +175,7 @@ def test_an_isolated_concept_matches_itself(graph: SnapshotGraph) -> None:
     assert nn_iou({UNKNOWN}, {UNKNOWN, VEINS}, graph, n=9, lam=1.0, unknown="isolated") == 0.5
 
 
-def test_a_merged_concept_is_its_successor_and_is_told(graph: SnapshotGraph) -> None:
+def test_a_merged_concept_is_its_successor_and_is_reported(graph: SnapshotGraph) -> None:
     overlap = concept_overlap("C9000901;C0042449", VEINS, graph)
     assert {VEINS} == overlap.A
     assert overlap.nn_iou == 1.0

@@ -16,14 +16,17 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from collections_made import Case, cases, networkx_distance
 from cuihop import SnapshotGraph
 from cuihop._kernels.assignment import largest_total
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.measures.bipartite_matching import DividedBy, bipartite_matching
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import Relevance, top_k
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.matching_gains import rows_by_matching
 from cuihop.relevance.rank_by_gain import RankingWork
 from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.resources import Resources
 from literal_algorithms import Distance
 from real_graphs import isa_edges
 from shared_data import shared
@@ -69,7 +72,11 @@ def test_many_concepts_are_matched_as_by_scipy() -> None:
 @given(cases(), st.integers(1, 12))
 def test_the_ranking_by_bm_is_that_of_a_scan_of_all_pairs(case: Case, k: int) -> None:
     ranking = top_k(
-        case.queries, case.graph, k, corpus=case.corpus, by="bm", direction=case.direction, unknown="isolated"
+        Dataset(case.queries, case.corpus),
+        case.graph,
+        k,
+        by="bm",
+        nearness=Nearness(direction=case.direction, unknown="isolated"),
     )
     dist = case.distance()
     for query, A in case.queries.items():
@@ -98,7 +105,7 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
 @settings(deadline=None, max_examples=40)
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
-    images = ImageCollection.of(case.queries, case.corpus, case.graph, "isolated")
+    images = ImageCollection.of(Dataset(case.queries, case.corpus), case.graph, "isolated")
     work = RankingWork(MemoryBudget.of("2GB"), threads=1)
     rows = rows_by_matching(images, case.graph, len(case.held), work, by=by, direction=case.direction)
     dist = case.distance()
@@ -138,7 +145,7 @@ def test_more_concepts_than_memory_allows_are_refused() -> None:
     graph = SnapshotGraph.of(list(pairwise(concepts)))
     images = {concept: concept for concept in concepts}
     with pytest.raises(LimitExceeded, match=r"for distances of concepts.*--memory"):
-        top_k(images, graph, 1, by="bm", memory="40MB")
+        top_k(images, graph, 1, by="bm", resources=Resources(memory="40MB"))
 
 
 def test_bm_needs_a_graph() -> None:
@@ -154,15 +161,15 @@ def by_scikit_learn(case: Case) -> npt.NDArray[np.float64]:
         return np.array([[float(c in one) for c in concepts] for one in sets]).reshape(len(sets), -1)
 
     weigh = TfidfTransformer().fit(table(list(case.held.values())))
-    asked, held = (weigh.transform(table(list(i.values()))).toarray() for i in (case.queries, case.held))
-    cosines: npt.NDArray[np.float64] = asked @ held.T
+    weights, held = (weigh.transform(table(list(i.values()))).toarray() for i in (case.queries, case.held))
+    cosines: npt.NDArray[np.float64] = weights @ held.T
     return cosines
 
 
 @settings(deadline=None)
 @given(cases().filter(lambda case: any(one for one in (*case.queries.values(), *case.held.values()))))
 def test_the_ranking_by_tfidf_has_the_cosines_of_scikit_learn(case: Case) -> None:
-    ranking = top_k(case.queries, None, 12, corpus=case.corpus, by="tf-idf")
+    ranking = top_k(Dataset(case.queries, case.corpus), None, 12, by="tf-idf")
     cosines = by_scikit_learn(case)
     for place, query in enumerate(case.queries):
         value = dict(zip(case.held, cosines[place].tolist(), strict=True))
@@ -197,5 +204,8 @@ def test_the_threads_do_not_change_a_ranking() -> None:
     images = dict(list(whole.items())[:600])
     relevances: list[Relevance] = ["bm", "tf-idf"]
     for by in relevances:
-        one, several = (top_k(images, graph, 30, by=by, unknown="isolated", threads=t) for t in (1, 3))
+        one, several = (
+            top_k(images, graph, 30, by=by, nearness=Nearness(unknown="isolated"), resources=Resources(threads=t))
+            for t in (1, 3)
+        )
         assert dict(one) == dict(several)

@@ -12,7 +12,7 @@ from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.statuses import STATUSES, Status, status_of
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from example_graph import example_graph
 from remote.recording_guard import RecordingGuard
 
@@ -83,7 +83,7 @@ def test_an_error_arrives_as_it_was_raised(graph: RemoteGraph, row: Status) -> N
 
 
 def test_a_request_has_the_same_identifier_on_both_sides() -> None:
-    def refuse(request: Asked) -> None:
+    def refuse(request: RequestInfo) -> None:
         if request.operation == "path":
             raise errors.GraphUnavailable("not now")
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,13 +32,14 @@ from cuihop.errors import (
     ReleaseMismatch,
 )
 from cuihop.graph import DIRECTIONS, ConceptGraph
+from cuihop.measures.nearness import Nearness
 from cuihop.remote import graph as remote_graph
 from cuihop.remote.graph import RemoteGraph
 from cuihop.remote.packs import cui_numbers
 from cuihop.remote.settings import RemoteSettings
 from cuihop.remote.transport import Request
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from example_graph import EDGES, RETIRED, example_graph
@@ -254,7 +256,7 @@ def test_a_batch_is_never_answered_from_two_releases(scheme: str, monkeypatch: p
         RemoteGraph.open(address(running, scheme)) as graph,
     ):
 
-        def switch(request: Asked) -> None:
+        def switch(request: RequestInfo) -> None:
             if len(guard.requests) == 20:
                 running.holder.serve(ServedGraph(after.release, index=after))
 
@@ -452,11 +454,13 @@ def random_images(count: int, seed: int) -> dict[str, list[str]]:
 def test_an_evaluation_is_that_of_the_snapshot_to_the_last_bit(scheme: str, direction: cuihop.Direction) -> None:
     images, offline, guard = random_images(60, 4), example_graph(), RecordingGuard()
     ranking = cuihop.random_ranking(images, 30, seed=1)
-    options = {"unknown": "isolated", "n": 2, "direction": direction, "measures": ["nn-CUI@5,10", "CUI@30"]}
-    here = cuihop.evaluate(images, ranking, offline, **options)  # type: ignore[arg-type]
+    options: dict[str, Any] = {
+        "nearness": Nearness(2, direction=direction, unknown="isolated"), "measures": ["nn-CUI@5,10", "CUI@30"],
+    }  # fmt: skip
+    here = cuihop.evaluate(images, ranking, offline, **options)
     with running_service(offline, guard=guard) as running, connect(address(running, scheme)) as graph:
         del guard.requests[:]
-        there = cuihop.evaluate(images, ranking, graph, **options)  # type: ignore[arg-type]
+        there = cuihop.evaluate(images, ranking, graph, **options)
         assert [request.operation for request in guard.requests] == ["resolve", "pack"]
     assert there.values.tobytes() == here.values.tobytes()
     assert there.summary() == here.summary()

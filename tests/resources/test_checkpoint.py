@@ -24,8 +24,11 @@ from cuihop import SnapshotGraph
 from cuihop.errors import InputError, OutputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import top_k
 from cuihop.resources.checkpoint import MAGIC, Checkpoint, FinishedBlock
+from cuihop.resources.resources import Resources
+from flat_options import evaluate_flat
 
 CUIS = [f"C{i:07d}" for i in range(400)]
 MEASURES = ["nn-CUI@5,10", "nn-CUI@5(n=2)", "CUI@10", "nn-CUI@3(λ=0.2)"]
@@ -43,15 +46,15 @@ ranking = {i: rng.sample(sorted(images), 12) for i in images}
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, Any]:
+def job() -> dict[str, Any]:
     values: dict[str, Any] = {}
     exec(MADE, values)  # noqa: S102 (the same program as in the other processes)
     return values
 
 
 @pytest.fixture(scope="module")
-def whole(made: dict[str, Any]) -> Evaluation:
-    return evaluate(made["images"], made["ranking"], made["graph"], measures=MEASURES)
+def whole(job: dict[str, Any]) -> Evaluation:
+    return evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES)
 
 
 def same(found: Evaluation, expected: Evaluation) -> bool:
@@ -60,148 +63,169 @@ def same(found: Evaluation, expected: Evaluation) -> bool:
 
 
 def stopping(after: int) -> Callable[[int, int], None]:
-    told = []
+    calls = []
 
-    def tell(done: int, total: int) -> None:
-        told.append(done)
-        if len(told) == after:
+    def progress(done: int, total: int) -> None:
+        calls.append(done)
+        if len(calls) == after:
             raise KeyboardInterrupt
 
-    return tell
+    return progress
 
 
-def interrupted(made: dict[str, Any], path: Path, after: int = 4, **options: Any) -> None:
+def interrupted(job: dict[str, Any], path: Path, after: int = 4, **options: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
-        evaluate(
-            made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path,
-            progress=stopping(after), **options,
+        evaluate_flat(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, **options, checkpoint=path,
+            progress=stopping(after),
         )  # fmt: skip
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("after", [1, 4, 13])
 def test_an_interrupted_evaluation_goes_on(
-    made: dict[str, Any], whole: Evaluation, tmp_path: Path, threads: int, after: int
+    job: dict[str, Any], whole: Evaluation, tmp_path: Path, threads: int, after: int
 ) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path, after, threads=threads)
+    interrupted(job, path, after, threads=threads)
     left = path.stat().st_size
     found = evaluate(
-        made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path, keep_checkpoint=True,
-        threads=3 - threads, memory="50MB",
-    )  # fmt: skip
+        job["images"],
+        job["ranking"],
+        job["graph"],
+        measures=MEASURES,
+        resources=Resources(checkpoint=path, keep_checkpoint=True, threads=3 - threads, memory="50MB"),
+    )
     assert same(found, whole)
     assert path.stat().st_size >= left
 
 
-def test_a_finished_checkpoint_needs_no_work(made: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
+def test_a_finished_checkpoint_needs_no_work(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     options: dict[str, Any] = {"measures": MEASURES, "checkpoint": path, "keep_checkpoint": True}
-    evaluate(made["images"], made["ranking"], made["graph"], **options)
+    evaluate_flat(job["images"], job["ranking"], job["graph"], **options)
     before = path.read_bytes()
-    assert same(evaluate(made["images"], made["ranking"], made["graph"], **options), whole)
+    assert same(evaluate_flat(job["images"], job["ranking"], job["graph"], **options), whole)
     assert path.read_bytes() == before
 
 
-def test_after_success_the_file_is_gone(made: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
+def test_after_success_the_file_is_gone(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path)
+    interrupted(job, path)
     assert path.exists()
-    assert same(evaluate(made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path), whole)
+    assert same(
+        evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)),
+        whole,
+    )
     assert not path.exists()
 
 
-def test_a_ranking_goes_on(made: dict[str, Any], tmp_path: Path) -> None:
+def test_a_ranking_goes_on(job: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "blocks"
-    expected = top_k(made["images"], made["graph"], 12, n=2)
+    expected = top_k(job["images"], job["graph"], 12, nearness=Nearness(n=2))
     with pytest.raises(KeyboardInterrupt):
-        top_k(made["images"], made["graph"], 12, n=2, checkpoint=path, progress=stopping(3))
-    assert top_k(made["images"], made["graph"], 12, n=2, checkpoint=path).rows.tobytes() == expected.rows.tobytes()
+        top_k(
+            job["images"],
+            job["graph"],
+            12,
+            nearness=Nearness(n=2),
+            resources=Resources(checkpoint=path, progress=stopping(3)),
+        )
+    assert (
+        top_k(
+            job["images"], job["graph"], 12, nearness=Nearness(n=2), resources=Resources(checkpoint=path)
+        ).rows.tobytes()
+        == expected.rows.tobytes()
+    )
     assert not path.exists()
 
 
 OTHERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "content of queries": lambda made: {"queries": {**made["images"], "i0000": frozenset(CUIS[:4])}},
-    "content of corpus": lambda made: {"corpus": {**made["images"], "i0000": frozenset(CUIS[:4])}},
-    "order of images": lambda made: {"queries": dict(reversed(made["images"].items()))},
-    "content of ranking": lambda made: {"ranking": {**made["ranking"], "i0000": ["i0003"]}},
-    "release digest": lambda made: {"graph": SnapshotGraph.of([("C0000001", "C0000002")], concepts=CUIS)},
-    "measures": lambda made: {"measures": ["nn-CUI@5"]},
-    "n": lambda made: {"n": 2},
-    "lambda": lambda made: {"lam": 0.25},
-    "direction": lambda made: {"direction": "up"},
-    "unknown": lambda made: {"unknown": "isolated"},
-    "empty_ideal": lambda made: {"empty_ideal": "skip"},
+    "content of queries": lambda job: {"queries": {**job["images"], "i0000": frozenset(CUIS[:4])}},
+    "content of corpus": lambda job: {"corpus": {**job["images"], "i0000": frozenset(CUIS[:4])}},
+    "order of images": lambda job: {"queries": dict(reversed(job["images"].items()))},
+    "content of ranking": lambda job: {"ranking": {**job["ranking"], "i0000": ["i0003"]}},
+    "release digest": lambda job: {"graph": SnapshotGraph.of([("C0000001", "C0000002")], concepts=CUIS)},
+    "measures": lambda job: {"measures": ["nn-CUI@5"]},
+    "n": lambda job: {"n": 2},
+    "lambda": lambda job: {"lam": 0.25},
+    "direction": lambda job: {"direction": "up"},
+    "unknown": lambda job: {"unknown": "isolated"},
+    "empty_ideal": lambda job: {"empty_ideal": "skip"},
 }
 
 
 @pytest.mark.parametrize("field", OTHERS)
 def test_a_checkpoint_of_other_inputs_is_refused_and_left_alone(
-    made: dict[str, Any], tmp_path: Path, field: str
+    job: dict[str, Any], tmp_path: Path, field: str
 ) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path)
+    interrupted(job, path)
     before = path.read_bytes()
     given: dict[str, Any] = {
-        "queries": made["images"],
-        "ranking": made["ranking"],
-        "graph": made["graph"],
+        "queries": job["images"],
+        "ranking": job["ranking"],
+        "graph": job["graph"],
         "measures": MEASURES,
     }
-    given |= OTHERS[field](made)
+    given |= OTHERS[field](job)
     with pytest.raises(InputError, match="other inputs") as refused:
-        evaluate(given.pop("queries"), given.pop("ranking"), given.pop("graph"), checkpoint=path, **given)
+        evaluate_flat(given.pop("queries"), given.pop("ranking"), given.pop("graph"), **given, checkpoint=path)
     assert refused.value.column == field
     assert path.read_bytes() == before
 
 
 def test_a_checkpoint_of_another_version_is_refused(
-    made: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path)
+    interrupted(job, path)
     monkeypatch.setattr("cuihop.relevance.image_collection.versions", lambda *names: dict.fromkeys(names, "99.0"))
     with pytest.raises(InputError, match="version of cuihop"):
-        evaluate(made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path)
+        evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path))
 
 
-def test_what_is_torn_at_the_end_is_computed_again(made: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
+def test_what_is_torn_at_the_end_is_computed_again(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path, after=3)
+    interrupted(job, path, after=3)
     good = path.read_bytes()
     rng = random.Random(1)
     cuts = [0, 1, 7, 16, 17, 31, 60, *(rng.randrange(len(good)) for _ in range(6)), len(good) - 1]
     for cut in cuts:
         path.write_bytes(good[:cut])
-        found = evaluate(made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path)
+        found = evaluate(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)
+        )
         assert same(found, whole), cut
 
 
 def test_a_damaged_block_and_all_after_it_are_computed_again(
-    made: dict[str, Any], whole: Evaluation, tmp_path: Path
+    job: dict[str, Any], whole: Evaluation, tmp_path: Path
 ) -> None:
     path = tmp_path / "blocks"
-    interrupted(made, path, after=5)
+    interrupted(job, path, after=5)
     good = path.read_bytes()
     begin = good.index(b"}") + 1
     for place in (begin + 3, begin + 9, begin + 40, len(good) - 5):
         path.write_bytes(good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :])
-        found = evaluate(made["images"], made["ranking"], made["graph"], measures=MEASURES, checkpoint=path)
+        found = evaluate(
+            job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path)
+        )
         assert same(found, whole), place
 
 
 @pytest.mark.parametrize("content", [b"image,CUIs\nx,C0000001\n", b"\0" * 40, b"cuihop blocks 2\n"])
-def test_another_file_is_never_overwritten(made: dict[str, Any], tmp_path: Path, content: bytes) -> None:
+def test_another_file_is_never_overwritten(job: dict[str, Any], tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "blocks"
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a checkpoint"):
-        evaluate(made["images"], made["ranking"], made["graph"], checkpoint=path)
+        evaluate(job["images"], job["ranking"], job["graph"], resources=Resources(checkpoint=path))
     assert path.read_bytes() == content
 
 
-def test_a_folder_in_its_place_is_told(made: dict[str, Any], tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_an_error(job: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        evaluate(made["images"], made["ranking"], made["graph"], checkpoint=tmp_path)
+        evaluate(job["images"], job["ranking"], job["graph"], resources=Resources(checkpoint=tmp_path))
 
 
 def test_records_that_are_none_are_refused_whatever_their_checksum(tmp_path: Path) -> None:
@@ -232,7 +256,7 @@ def test_records_that_are_none_are_refused_whatever_their_checksum(tmp_path: Pat
         assert saved.finished[0].values.shape == (2, 3)
 
 
-def test_a_pipe_in_its_place_is_told(tmp_path: Path) -> None:
+def test_a_pipe_in_its_place_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match="a device or a pipe"):
         Checkpoint(tmp_path / "pipe", {})
@@ -261,12 +285,14 @@ def test_values_come_back_as_they_were(tmp_path: Path) -> None:
 PROGRAM = MADE + textwrap.dedent("""
     import json, sys
     from cuihop.evaluation.evaluate import evaluate
+    from cuihop.resources.resources import Resources
     def tell(done, total):
         print(done, flush=True)
         if len(sys.argv) > 2:
             sys.stdin.readline()  # the other process decides when to go on
     measures = ["nn-CUI@5,10", "nn-CUI@5(n=2)", "CUI@10", "nn-CUI@3(λ=0.2)"]
-    result = evaluate(images, ranking, graph, measures=measures, checkpoint=sys.argv[1], progress=tell, threads=2)
+    result = evaluate(images, ranking, graph, measures=measures,
+                      resources=Resources(checkpoint=sys.argv[1], progress=tell, threads=2))
     print("finished", result.values.tobytes().hex())
 """)
 

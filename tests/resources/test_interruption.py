@@ -111,7 +111,7 @@ def test_landmarks_that_were_stopped_are_made_again() -> None:
         with pytest.raises(Stopped), interrupted_by(Countdown(checks)):
             [again.distances(pairs) for _ in range(200)]
         assert again.distances(pairs[:4_000]).to_list() == expected
-        assert again._engines._landmarks_in >= 0 or again._engines._landmarks is not None
+        assert again._engines._searches_until_landmarks >= 0 or again._engines._landmarks is not None
 
 
 def test_a_deadline_ends_a_pack_within_a_moment_of_its_time() -> None:

@@ -1,4 +1,4 @@
-"""The memory allowed: told, kept to, refused in words; and the numbers do not depend on it."""
+"""The memory budget: parsed, respected, refused with a message; and numbers do not depend on it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from collections_made import Case, cases
 from cuihop import SnapshotGraph
 from cuihop._kernels import relevance
 from cuihop._kernels.relevance import counter_type
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import Evaluation
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance import concept_sets
 from cuihop.relevance.baselines import random_ranking, top_k
 from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.resources import Resources
 from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
 from shared_data import shared
@@ -67,7 +70,14 @@ def images() -> dict[str, frozenset[str]]:
 
 def scored(images: dict[str, frozenset[str]], graph: SnapshotGraph, memory: int | str) -> Evaluation:
     ranking = random_ranking(images, 30)
-    return evaluate(images, ranking, graph, measures=["nn-CUI@5,30", "CUI@10"], n=2, unknown="isolated", memory=memory)
+    return evaluate(
+        images,
+        ranking,
+        graph,
+        measures=["nn-CUI@5,30", "CUI@10"],
+        nearness=Nearness(n=2, unknown="isolated"),
+        resources=Resources(memory=memory),
+    )
 
 
 def test_with_as_little_as_is_accepted_the_numbers_are_the_same(
@@ -110,7 +120,7 @@ def test_rankings_that_do_not_fit_are_refused(images: dict[str, frozenset[str]])
     with pytest.raises(LimitExceeded, match="for rankings"):
         random_ranking(images, 3000, memory="10MB")
     with pytest.raises(LimitExceeded, match="for rankings"):
-        top_k(images, None, 3000, by="iou", memory="20MB")
+        top_k(images, None, 3000, by="iou", resources=Resources(memory="20MB"))
 
 
 small = settings(
@@ -133,9 +143,14 @@ def test_every_way_of_counting_gives_the_literal_values(monkeypatch: pytest.Monk
     dist = case.distance()
     with case.graph as graph:
         found = evaluate(
-            case.queries, case.ranking, graph, corpus=case.corpus, measures="nn-CUI@1,3", n=case.n, lam=case.lam,
-            direction=case.direction, unknown="isolated", missing="zero", threads=1,
-        )  # fmt: skip
+            Dataset(case.queries, case.corpus),
+            case.ranking,
+            graph,
+            measures="nn-CUI@1,3",
+            missing="zero",
+            nearness=Nearness(n=case.n, lam=case.lam, direction=case.direction, unknown="isolated"),
+            resources=Resources(threads=1),
+        )
     for column, k in enumerate((1, 3)):
         expected = ndcg_of_each_query(
             case.queries, case.held, case.ranking, k, lambda A, B: nn_iou(A, B, dist, case.n, case.lam)
@@ -178,7 +193,7 @@ def test_counters_hold_sets_of_any_size(largest: int, seed: int) -> None:
     assert gain("first", "second") == 0.5
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 def test_memory_stays_within_what_is_allowed() -> None:
     """The peak of a process grows by no more than it was allowed, with neighbourhoods that reach nearly everything."""
     program = textwrap.dedent("""
@@ -187,19 +202,22 @@ def test_memory_stays_within_what_is_allowed() -> None:
         from cuihop import SnapshotGraph
         from cuihop.relevance.baselines import top_k
         from cuihop.evaluation.evaluate import evaluate
+        from cuihop.measures.nearness import Nearness
+        from cuihop.resources.resources import Resources
         rng = random.Random(3)
         cuis = [f"C{i:07d}" for i in range(4000)]
         graph = SnapshotGraph.of([(rng.choice(cuis), rng.choice(cuis)) for _ in range(8000)], concepts=cuis)
         images = {f"i{i}": frozenset(rng.sample(cuis, 3)) for i in range(12_000)}
         few = dict(list(images.items())[:50])
-        evaluate(few, top_k(few, graph, 5, n=4), graph, n=4)
+        evaluate(few, top_k(few, graph, 5, nearness=Nearness(4)), graph, nearness=Nearness(4))
         ranking = {image: [] for image in images}
         allowed = int(sys.argv[1])
         def peak():  # not ru_maxrss, which begins with that of the process that started this one
             lines = Path("/proc/self/status").read_text().splitlines()
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
         before = peak()
-        evaluate(images, ranking, graph, n=4, memory=allowed, measures="nn-CUI@30", missing="zero")
+        evaluate(images, ranking, graph, nearness=Nearness(4), resources=Resources(memory=allowed),
+                 measures="nn-CUI@30", missing="zero")
         print(peak() - before)
     """)
     for allowed in (60_000_000, 120_000_000):

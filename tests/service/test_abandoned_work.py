@@ -58,19 +58,19 @@ def message() -> pb.GetDistancePackRequest:
 @pytest.mark.parametrize("hops", [254, 255])
 def test_an_overdue_pack_stops(service: RunningService, hops: int) -> None:
     assert http(service, "/v1/pack", question(hops), X_Timeout_Seconds="0.5").status == 504
-    wait_for(lambda: service.front.running == 0, SOON)
+    wait_for(lambda: service.admission.running == 0, SOON)
 
 
 def test_an_overdue_pack_over_grpc_stops(service: RunningService) -> None:
-    with stub(service) as asked, pytest.raises(grpc.RpcError) as caught:
-        list(asked.GetDistancePack(message(), timeout=0.5))
+    with stub(service) as grpc_stub, pytest.raises(grpc.RpcError) as caught:
+        list(grpc_stub.GetDistancePack(message(), timeout=0.5))
     assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
-    wait_for(lambda: service.front.running == 0, SOON)
+    wait_for(lambda: service.admission.running == 0, SOON)
 
 
 def test_a_pack_whose_caller_hangs_up_stops(service: RunningService) -> None:
-    ask_for_a_pack(("127.0.0.1", service.http_port), lambda: wait_for(lambda: service.front.running == 1))
-    wait_for(lambda: service.front.running == 0, SOON)
+    ask_for_a_pack(("127.0.0.1", service.http_port), lambda: wait_for(lambda: service.admission.running == 1))
+    wait_for(lambda: service.admission.running == 0, SOON)
 
 
 def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], None]) -> None:
@@ -81,11 +81,11 @@ def ask_for_a_pack(address: tuple[str, int], begun: Callable[[], None]) -> None:
 
 
 def test_a_pack_that_its_caller_cancels_stops(service: RunningService) -> None:
-    with stub(service) as asked:
-        call = asked.GetDistancePack(message(), timeout=60)
-        wait_for(lambda: service.front.running == 1)
+    with stub(service) as grpc_stub:
+        call = grpc_stub.GetDistancePack(message(), timeout=60)
+        wait_for(lambda: service.admission.running == 1)
         call.cancel()
-    wait_for(lambda: service.front.running == 0, SOON)
+    wait_for(lambda: service.admission.running == 0, SOON)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,4 +1,4 @@
-"""What every question passes: room, time, and callers who hang up."""
+"""Admission of requests: room, time, and callers who hang up."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from cuihop.errors import ConceptNotFound, NotAllowed, NotAuthenticated, QueryTi
 from cuihop.graph import ConceptGraph, Direction, Path
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished, Front
+from cuihop_service.admission import Admission, RequestInfo, RequestOutcome
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Call, Cancelled
+from cuihop_service.request_context import Cancelled, RequestContext
 from example_graph import example_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
 
-QUESTION = Asked("distance", "test")
+QUESTION = RequestInfo("distance", "test")
 
 
 class Kept:
     """An observer that keeps everything."""
 
     def __init__(self) -> None:
-        self.all: list[Finished] = []
+        self.all: list[RequestOutcome] = []
 
-    def started(self, asked: Asked) -> Asked:
-        return asked
+    def started(self, info: RequestInfo) -> RequestInfo:
+        return info
 
-    def finished(self, finished: Finished, token: Any) -> None:
-        assert token is finished.asked
-        self.all.append(finished)
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
+        assert token is outcome.info
+        self.all.append(outcome)
 
     def waiting(self, running: int, waiting: int) -> None:
         assert running >= 0
@@ -55,142 +55,155 @@ def run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 def test_a_quick_answer_and_a_slow_one_are_accounted_for() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     async def ask() -> None:
-        front = Front(Limits(), observer=kept)
+        admission = Admission(Limits(), observer=outcomes)
         answer = Answer(3, "d" * 64, "index", {})
-        assert await front.answer(Asked("distance", "test", quick=True), lambda call: answer) is answer
-        assert await front.answer(QUESTION, lambda call: answer) is answer
-        front.close()
+        assert await admission.answer(RequestInfo("distance", "test", quick=True), lambda context: answer) is answer
+        assert await admission.answer(QUESTION, lambda context: answer) is answer
+        admission.close()
 
     run(ask)
-    assert [(f.reason, f.tier, f.caller) for f in kept.all] == [("OK", "index", ANONYMOUS)] * 2
-    assert all(f.seconds > 0 for f in kept.all)
+    assert [(f.reason, f.tier, f.caller) for f in outcomes.all] == [("OK", "index", ANONYMOUS)] * 2
+    assert all(f.seconds > 0 for f in outcomes.all)
 
 
 def test_an_error_is_accounted_for_by_its_reason() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
-    def fail(call: Call) -> None:
+    def fail(context: RequestContext) -> None:
         raise ConceptNotFound(["C1234567"], release="r")
 
-    def break_down(call: Call) -> None:
+    def break_down(context: RequestContext) -> None:
         raise ZeroDivisionError
 
     async def ask() -> None:
-        front = Front(Limits(), observer=kept)
+        admission = Admission(Limits(), observer=outcomes)
         with pytest.raises(ConceptNotFound):
-            await front.answer(QUESTION, fail)
+            await admission.answer(QUESTION, fail)
         with pytest.raises(ZeroDivisionError):
-            await front.answer(QUESTION, break_down)
-        front.close()
+            await admission.answer(QUESTION, break_down)
+        admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["CONCEPT_NOT_FOUND", "INTERNAL"]
+    assert [f.reason for f in outcomes.all] == ["CONCEPT_NOT_FOUND", "INTERNAL"]
 
 
 def test_who_may_not_is_refused_before_the_work() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class NobodyKnown:
-        def caller(self, asked: Asked) -> Caller:
-            if asked.credentials is None:
+        def caller(self, info: RequestInfo) -> Caller:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        def admit(self, caller: Caller, asked: Asked) -> None:
+        def admit(self, caller: Caller, info: RequestInfo) -> None:
             raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: Asked) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return False
 
-    def never(call: Call) -> None:
+    def never(context: RequestContext) -> None:
         raise AssertionError("worked for somebody who may not")
 
     async def ask() -> None:
-        front = Front(Limits(), NobodyKnown(), kept)
+        admission = Admission(Limits(), NobodyKnown(), outcomes)
         with pytest.raises(NotAuthenticated):
-            await front.answer(QUESTION, never)
+            await admission.answer(QUESTION, never)
         with pytest.raises(NotAllowed, match="'ann' lacks the scope 'names'"):
-            await front.answer(Asked("search", "test", credentials="x", scope="names"), never)
+            await admission.answer(RequestInfo("search", "test", credentials="x", scope="names"), never)
         with pytest.raises(RateLimited):
-            await front.answer(Asked("distance", "test", credentials="x"), never)
-        front.close()
+            await admission.answer(RequestInfo("distance", "test", credentials="x"), never)
+        admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
+    assert [f.reason for f in outcomes.all] == ["NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED"]
 
 
 def test_a_guard_may_have_to_ask_elsewhere_first() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class Elsewhere:
-        async def caller(self, asked: Asked) -> Caller:
+        async def caller(self, info: RequestInfo) -> Caller:
             await asyncio.sleep(0)
-            if asked.credentials is None:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        async def admit(self, caller: Caller, asked: Asked) -> None:
+        async def admit(self, caller: Caller, info: RequestInfo) -> None:
             await asyncio.sleep(0)
-            if asked.size > 1:
+            if info.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: Asked) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return True
 
     async def ask() -> None:
-        front = Front(Limits(), Elsewhere(), kept)
+        admission = Admission(Limits(), Elsewhere(), outcomes)
         with pytest.raises(NotAuthenticated):
-            await front.identified(QUESTION)
-        assert await front.answer(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
+            await admission.identified(QUESTION)
+        assert (
+            await admission.answer(
+                RequestInfo("distance", "test", credentials="x"), lambda context: context.caller.name
+            )
+            == "ann"
+        )
         with pytest.raises(RateLimited):
-            await front.answer(Asked("distance", "test", credentials="x", size=2), lambda call: None)
-        known = Caller("bob", frozenset({"read"}))
-        assert await front.answer(Asked("distance", "test", caller=known), lambda call: call.caller.name) == "bob"
-        front.close()
+            await admission.answer(RequestInfo("distance", "test", credentials="x", size=2), lambda context: None)
+        authenticated = Caller("bob", frozenset({"read"}))
+        assert (
+            await admission.answer(
+                RequestInfo("distance", "test", caller=authenticated), lambda context: context.caller.name
+            )
+            == "bob"
+        )
+        admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
+    assert [f.reason for f in outcomes.all] == ["NOT_AUTHENTICATED", "OK", "RATE_LIMITED", "OK"]
 
 
 def test_what_needs_no_turn_of_the_loop_is_refused_and_accounted_for_alike() -> None:
-    kept = Kept()
+    outcomes = Kept()
 
     class Readers:
-        def caller(self, asked: Asked) -> Caller:
-            if asked.credentials is None:
+        def caller(self, info: RequestInfo) -> Caller:
+            if info.credentials is None:
                 raise NotAuthenticated("no key")
             return Caller("ann", frozenset({"read"}))
 
-        def admit(self, caller: Caller, asked: Asked) -> None:
-            if asked.size > 1:
+        def admit(self, caller: Caller, info: RequestInfo) -> None:
+            if info.size > 1:
                 raise RateLimited("too many", retry_after=2.0)
 
-        def waits(self, asked: Asked) -> bool:
+        def waits(self, info: RequestInfo) -> bool:
             return False
 
-    def fail(call: Call) -> None:
+    def fail(context: RequestContext) -> None:
         raise ValueError("a fault")
 
     async def ask() -> None:
-        front = Front(Limits(), Readers(), kept)
-        assert front.at_once(Asked("distance", "test", credentials="x"), lambda call: call.caller.name) == "ann"
-        refusals: list[tuple[type[Exception], Asked]] = [
+        admission = Admission(Limits(), Readers(), outcomes)
+        assert (
+            admission.at_once(RequestInfo("distance", "test", credentials="x"), lambda context: context.caller.name)
+            == "ann"
+        )
+        refusals: list[tuple[type[Exception], RequestInfo]] = [
             (NotAuthenticated, QUESTION),
-            (NotAllowed, Asked("search", "test", credentials="x", scope="names")),
-            (RateLimited, Asked("distance", "test", credentials="x", size=2)),
-            (ValueError, Asked("distance", "test", credentials="x")),
+            (NotAllowed, RequestInfo("search", "test", credentials="x", scope="names")),
+            (RateLimited, RequestInfo("distance", "test", credentials="x", size=2)),
+            (ValueError, RequestInfo("distance", "test", credentials="x")),
         ]
-        for error, asked in refusals:
+        for error, info in refusals:
             with pytest.raises(error):
-                front.at_once(asked, fail)
-        front.close()
+                admission.at_once(info, fail)
+        admission.close()
 
     run(ask)
-    assert [f.reason for f in kept.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
-    assert kept.all[0].caller == Caller("ann", frozenset({"read"}))
+    assert [f.reason for f in outcomes.all] == ["OK", "NOT_AUTHENTICATED", "NOT_ALLOWED", "RATE_LIMITED", "INTERNAL"]
+    assert outcomes.all[0].caller == Caller("ann", frozenset({"read"}))
 
 
 def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
@@ -199,7 +212,7 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
     at_work: list[int] = []
     most = 0
 
-    def work(call: Call) -> str:
+    def work(context: RequestContext) -> str:
         nonlocal most
         at_work.append(1)
         most = max(most, len(at_work))
@@ -208,33 +221,33 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
         return "done"
 
     async def ask() -> None:
-        front = Front(limits)
-        tasks = [asyncio.create_task(front.answer(QUESTION, work)) for _ in range(3)]
-        while front.running < 2:
+        admission = Admission(limits)
+        tasks = [asyncio.create_task(admission.answer(QUESTION, work)) for _ in range(3)]
+        while admission.running < 2:
             await asyncio.sleep(0.01)
         with pytest.raises(RateLimited, match="2 questions are being answered and 1 wait"):
-            await front.answer(QUESTION, work)
+            await admission.answer(QUESTION, work)
         release.set()
         assert await asyncio.gather(*tasks) == ["done"] * 3
-        front.close()
+        admission.close()
 
     run(ask)
     assert most == 2
 
 
-def test_who_waits_for_room_too_long_is_told() -> None:
+def test_a_request_that_waits_for_room_too_long_times_out() -> None:
     release = threading.Event()
 
     async def ask() -> None:
-        front = Front(Limits(running=1))
-        first = asyncio.create_task(front.answer(QUESTION, lambda call: release.wait(10)))
+        admission = Admission(Limits(running=1))
+        first = asyncio.create_task(admission.answer(QUESTION, lambda context: release.wait(10)))
         await asyncio.sleep(0.05)
         with pytest.raises(QueryTimedOut, match="too busy"):
-            await front.answer(Asked("distance", "test", seconds=0.05), lambda call: None)
+            await admission.answer(RequestInfo("distance", "test", seconds=0.05), lambda context: None)
         release.set()
         await first
-        assert await front.answer(QUESTION, lambda call: "room again") == "room again"
-        front.close()
+        assert await admission.answer(QUESTION, lambda context: "room again") == "room again"
+        admission.close()
 
     run(ask)
 
@@ -242,33 +255,33 @@ def test_who_waits_for_room_too_long_is_told() -> None:
 def test_work_that_is_overdue_is_told_to_stop_and_keeps_its_room_until_it_does() -> None:
     stopped = threading.Event()
 
-    def work(call: Call) -> None:
+    def work(context: RequestContext) -> None:
         try:
             while True:
-                call.check()
+                context.check()
                 time.sleep(0.005)
         finally:
             stopped.set()
 
     async def ask() -> None:
-        front = Front(Limits(running=1))
+        admission = Admission(Limits(running=1))
         with pytest.raises(QueryTimedOut):
-            await front.answer(Asked("distances", "test", seconds=0.05), work)
+            await admission.answer(RequestInfo("distances", "test", seconds=0.05), work)
         while not stopped.is_set():
             await asyncio.sleep(0.005)
-        assert await front.answer(QUESTION, lambda call: "room again") == "room again"
-        assert front.running == 0
-        front.close()
+        assert await admission.answer(QUESTION, lambda context: "room again") == "room again"
+        assert admission.running == 0
+        admission.close()
 
     run(ask)
 
 
 def test_the_service_own_limit_holds_where_the_caller_would_wait_longer() -> None:
     async def ask() -> None:
-        front = Front(Limits(seconds=0.05))
+        admission = Admission(Limits(seconds=0.05))
         with pytest.raises(QueryTimedOut):
-            await front.answer(Asked("distance", "test", seconds=60.0), lambda call: time.sleep(0.2))
-        front.close()
+            await admission.answer(RequestInfo("distance", "test", seconds=60.0), lambda context: time.sleep(0.2))
+        admission.close()
 
     run(ask)
 
@@ -310,10 +323,10 @@ class SlowGraph(SnapshotGraph):
 @pytest.fixture(scope="module")
 def slow() -> Iterator[tuple[RunningService, Kept]]:
     graph: ConceptGraph = SlowGraph(example_graph().sections)
-    kept = Kept()
+    outcomes = Kept()
     assert isinstance(graph, SlowGraph)
-    with running_service(ServedGraph(graph.release, index=graph), observer=kept) as service:
-        yield service, kept
+    with running_service(ServedGraph(graph.release, index=graph), observer=outcomes) as service:
+        yield service, outcomes
 
 
 def wait_for(true: Callable[[], bool]) -> None:
@@ -324,22 +337,22 @@ def wait_for(true: Callable[[], bool]) -> None:
 
 
 def test_a_deadline_of_grpc_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     stub = GrpcAsker(service).stub
     batch = pb.DistancesRequest(packed=pb.PackedPairs(a=[6121] * 90_000, b=[18670] * 90_000))
     with pytest.raises(grpc.RpcError) as refused:
         stub.Distances(batch, timeout=0.25)
     assert refused.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10  # of 22
-    assert kept.all[0].reason in ("CANCELLED", "TIMED_OUT")
+    assert outcomes.all[0].reason in ("CANCELLED", "TIMED_OUT")
 
 
 def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     SlowGraph.begun.clear()
     stub = GrpcAsker(service).stub
@@ -347,14 +360,14 @@ def test_a_call_that_is_cancelled_ends_the_work(slow: tuple[RunningService, Kept
     future = stub.Distances.future(batch)
     SlowGraph.begun.wait(10)
     future.cancel()
-    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10
-    assert kept.all[0].reason == "CANCELLED"
+    assert outcomes.all[0].reason == "CANCELLED"
 
 
 def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService, Kept]) -> None:
-    service, kept = slow
-    kept.all.clear()
+    service, outcomes = slow
+    outcomes.all.clear()
     SlowGraph.parts = 0
     SlowGraph.begun.clear()
     pair = b'["C0006121","C0018670"]'
@@ -365,9 +378,9 @@ def test_a_caller_of_http_who_hangs_up_ends_the_work(slow: tuple[RunningService,
             b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
         )
         SlowGraph.begun.wait(10)
-    wait_for(lambda: bool(kept.all) and service.front.running == 0)
+    wait_for(lambda: bool(outcomes.all) and service.admission.running == 0)
     assert SlowGraph.parts < 10
-    assert kept.all[0].reason == "CANCELLED"
+    assert outcomes.all[0].reason == "CANCELLED"
 
 
 def test_a_time_limit_of_http(slow: tuple[RunningService, Kept]) -> None:
@@ -416,4 +429,4 @@ def test_too_many_at_once_are_asked_to_come_back() -> None:
 
 def test_cancelled_is_no_error_of_the_table() -> None:
     with pytest.raises(Cancelled, match="has gone"):
-        Call(cancelled=True).check()
+        RequestContext(cancelled=True).check()

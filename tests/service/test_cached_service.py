@@ -12,7 +12,7 @@ from cuihop import SnapshotGraph
 from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_server import RunningService, running_service
-from cuihop_service.cache import CachedGraph, SharedPairs
+from cuihop_service.cache import CachedGraph, RedisCache
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer
@@ -26,7 +26,7 @@ PAIR = ("C0006121", "C0018670")
 
 def cached_service(server: LocalServer, graph: SnapshotGraph, redis: RedisServer | None) -> ServedGraph:
     stored = stored_graph(server, graph, switch=True)
-    shared = None if redis is None else SharedPairs(redis.address)
+    shared = None if redis is None else RedisCache(redis.address)
     return ServedGraph(stored.release, database=stored, cached=CachedGraph(stored, shared=shared))
 
 
@@ -50,18 +50,18 @@ def test_each_answer_names_its_tier(service: RunningService) -> None:
 def test_a_batch_says_how_much_of_it_was_known(service: RunningService) -> None:
     asker = HttpAsker(service)
     asker.distance(*PAIR)
-    told = asker.post("/v1/distances", {"pairs": [PAIR, ("C0042449", "C0005847")]})
-    assert (told["hops"], told["tier"], told["from_cache"]) == ([3, 1], "cypher", 1)
-    told = asker.post("/v1/distances", {"pairs": [PAIR, ("C0042449", "C0005847")]})
-    assert (told["tier"], told["from_cache"]) == ("cache", 2)
+    answer = asker.post("/v1/distances", {"pairs": [PAIR, ("C0042449", "C0005847")]})
+    assert (answer["hops"], answer["tier"], answer["from_cache"]) == ([3, 1], "cypher", 1)
+    answer = asker.post("/v1/distances", {"pairs": [PAIR, ("C0042449", "C0005847")]})
+    assert (answer["tier"], answer["from_cache"]) == ("cache", 2)
     asker.close()
 
 
 def test_beyond_the_bound_is_an_answer_that_is_kept(service: RunningService) -> None:
     asker = GrpcAsker(service)
     assert asker.distance(*PAIR, max_hops=2)["tier"] == "cypher"
-    told = asker.distance(*PAIR, max_hops=1)
-    assert (told["hops"], told["tier"]) == (None, "cache")
+    answer = asker.distance(*PAIR, max_hops=1)
+    assert (answer["hops"], answer["tier"]) == (None, "cache")
     assert asker.distance(*PAIR)["hops"] == 3
     assert asker.distance(*PAIR, max_hops=3) == {**asker.distance(*PAIR), "tier": "cache", "hops": 3}
     asker.close()
@@ -86,8 +86,8 @@ def test_another_release_never_gets_old_answers(
     assert asker.distance(*PAIR)["hops"] == 3
     shorter = SnapshotGraph.of([PAIR], name="shorter", identifiers="cui")
     service.holder.serve(cached_service(neo4j_server, shorter, redis_server))
-    told = asker.distance(*PAIR)
-    assert (told["hops"], told["tier"], told["release"]) == (1, "cypher", shorter.release.digest)
+    answer = asker.distance(*PAIR)
+    assert (answer["hops"], answer["tier"], answer["release"]) == (1, "cypher", shorter.release.digest)
     asker.close()
 
 
@@ -118,11 +118,11 @@ def test_files_of_concepts(tmp_path: Path) -> None:
         concepts_of_file(empty)
 
 
-def test_what_cannot_be_warmed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_cannot_be_warmed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUIHOP_REDIS", raising=False)
     concepts = tmp_path / "concepts.txt"
     concepts.write_text("C0006121\n")
-    for graph, told in (("g.cuihop", "a snapshot needs no cache"), ("bolt://localhost", "no cache to fill")):
+    for graph, complaint in (("g.cuihop", "a snapshot needs no cache"), ("bolt://localhost", "no cache to fill")):
         done = CliRunner().invoke(application(), ["warm", str(concepts), "--graph", graph])
         assert isinstance(done.exception, InputError)
-        assert told in str(done.exception)
+        assert complaint in str(done.exception)

@@ -85,9 +85,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return World(path, np.where(np.isinf(found), NO_PATH, found).astype(np.int64))
 
 
-def wrong(told: list[int | None], hops: Int) -> int:
-    """How many answers differ."""
-    given = np.array([NO_PATH if distance is None else distance for distance in told])
+def wrong(answers: list[int | None], hops: Int) -> int:
+    """Number of answers differ."""
+    given = np.array([NO_PATH if distance is None else distance for distance in answers])
     assert given.shape == hops.shape
     return int((given != hops).sum())
 
@@ -119,7 +119,7 @@ async def over_http(port: int, world: World, seed: int, batches: int, singles: i
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     faults = 0
 
-    async def asked(request: bytes) -> Any:
+    async def response_to(request: bytes) -> Any:
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 "), head
@@ -133,11 +133,11 @@ async def over_http(port: int, world: World, seed: int, batches: int, singles: i
             pairs[0][0] = pairs[0][0].replace("C", "\\u0043")  # not written evenly: the documented route
         body = orjson.dumps({"pairs": pairs}).replace(rb"\\u", rb"\u")
         head = b"POST /v1/distances HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
-        told = await asked(head + b"%d\r\n\r\n" % len(body) + body)
-        faults += wrong(told["hops"], hops)
+        answers = await response_to(head + b"%d\r\n\r\n" % len(body) + body)
+        faults += wrong(answers["hops"], hops)
         for x, y, expected in zip(a[:singles].tolist(), b[:singles].tolist(), hops[:singles].tolist(), strict=True):
             query = f"GET /v1/distance?a={cui(x)}&b={cui(y)} HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            one = await asked(query.encode())
+            one = await response_to(query.encode())
             assert (one["a"], one["b"]) == (cui(x), cui(y))
             faults += one["hops"] != (None if expected == NO_PATH else expected)
     writer.close()
@@ -154,10 +154,10 @@ async def over_grpc(port: int, world: World, seed: int, batches: int, singles: i
             a, b, hops = world.pairs(seed * 1_000 + batch, BATCH)
             packed = pb.PackedPairs(a=number(a).tolist(), b=number(b).tolist())
             answer = await stub.Distances(pb.DistancesRequest(packed=packed), timeout=60)
-            told: list[int | None] = list(answer.hops)
+            answers: list[int | None] = list(answer.hops)
             for place in answer.unreached:
-                told[place] = None
-            faults += wrong(told, hops)
+                answers[place] = None
+            faults += wrong(answers, hops)
             for x, y, expected in zip(a[:singles].tolist(), b[:singles].tolist(), hops[:singles].tolist(), strict=True):
                 one = await stub.Distance(pb.DistanceRequest(a=cui(x), b=cui(y)), timeout=60)
                 faults += (one.hops if one.HasField("hops") else NO_PATH) != expected

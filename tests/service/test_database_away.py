@@ -25,7 +25,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
@@ -71,9 +71,9 @@ def test_on_an_empty_database_it_starts_and_answers_when_a_release_appears(
 ) -> None:
     flags = ("--store", database.address, "--index-folder", str(tmp_path), "--workers", "2")
     with serving(*flags, NEO4J_PASSWORD_FILE=str(database.home / "password")) as (process, http, _):
-        code, told = health(http)
-        assert (code, told["status"], told["release"]) == (503, "unavailable", None)
-        assert "no release" in told["trouble"]
+        code, fields = health(http)
+        assert (code, fields["status"], fields["release"]) == (503, "unavailable", None)
+        assert "no release" in fields["trouble"]
         refused = urllib3.request("GET", f"{http}/v1/distance?a={PAIR[0]}&b={PAIR[1]}")
         assert refused.status == 503
         assert "no release" in refused.json()["detail"]
@@ -131,7 +131,7 @@ def watched(database: LocalServer, tmp_path: Path) -> Iterator[tuple[GraphHolder
 
 
 def hops(holder: GraphHolder) -> tuple[int | None, str]:
-    answer = ConceptService(holder, Limits()).distance(*PAIR, call=Call())
+    answer = ConceptService(holder, Limits()).distance(*PAIR, context=RequestContext())
     return answer.value, answer.tier
 
 
@@ -167,7 +167,7 @@ def test_on_a_full_disk_answers_come_by_cypher_until_there_is_room(
 
     monkeypatch.setattr(stores, "write_snapshot", write)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(path)._replace(free=0) if full else usage(path))
-    holder.settle("unavailable", "as after a start without the database")
+    holder.set_state("unavailable", "as after a start without the database")
     watch.start()
     wait_for(lambda: holder.state == "degraded")
     assert hops(holder) == (3, "cypher")
@@ -214,11 +214,11 @@ def test_a_wrong_password_is_tried_once_by_all_workers_and_locks_nobody_out(
     flags = ("--store", proxy.address, "--index-folder", str(tmp_path / "index"), "--workers", "3")
     with serving(*flags, NEO4J_PASSWORD_FILE=str(tmp_path / "password")) as (_, http, _):
         for _ in range(12):  # looks of three workers, a second apart
-            code, told = health(http)
-            assert (code, told["status"]) == (503, "unavailable")
-            assert "refuses user 'neo4j' with this password" in told["trouble"]
-            assert "tried again at" in told["trouble"]
-            assert "not-the-password" not in told["trouble"]
+            code, fields = health(http)
+            assert (code, fields["status"]) == (503, "unavailable")
+            assert "refuses user 'neo4j' with this password" in fields["trouble"]
+            assert "tried again at" in fields["trouble"]
+            assert "not-the-password" not in fields["trouble"]
             time.sleep(0.5)
         assert proxy.refusals == 1
         (tmp_path / "password").write_text(database.password)

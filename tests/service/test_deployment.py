@@ -1,4 +1,4 @@
-"""What is deployed: checked as far as it can be without a container engine and a cluster."""
+"""The deployment, checked as far as possible without a container engine and a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
@@ -70,12 +70,12 @@ def test_the_dockerfile_has_no_fault_that_its_linter_knows() -> None:
 def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
     rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert rules[0] == "*"
-    kept = {rule[1:] for rule in rules if rule.startswith("!")}
+    included = {rule[1:] for rule in rules if rule.startswith("!")}
     copied = set()
     for name, rest in instructions():
         if name == "COPY" and "--from" not in rest:
             copied |= set(rest.split()[:-1])
-    assert copied == kept
+    assert copied == included
     assert all((ROOT / source).exists() for source in copied)
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = {built["project"]["readme"], *(path.split("/")[0] for path in built["project"]["license-files"])}
@@ -83,7 +83,7 @@ def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
     assert needed <= copied
     extras = set(re.findall(r"--extra (\w+)", DOCKERFILE.read_text()))
     assert extras == {"service", "traces"} <= set(built["project"]["optional-dependencies"])
-    assert not any(fnmatch("keys/keys.json", pattern) for pattern in kept)
+    assert not any(fnmatch("keys/keys.json", pattern) for pattern in included)
 
 
 def test_the_image_runs_the_service_as_nobody_special_and_holds_no_secret() -> None:
@@ -119,7 +119,7 @@ def probe(service: RunningService, **environment: str) -> subprocess.CompletedPr
 def test_the_probe_of_the_image_tells_ready_from_not_ready_and_says_why() -> None:
     with running_service(example_graph()) as service:
         assert probe(service).returncode == 0
-        service.holder.settle("unavailable", "the database is away")
+        service.holder.set_state("unavailable", "the database is away")
         done = probe(service)
         assert done.returncode == 1
         assert done.stdout.startswith("503: ")
@@ -371,13 +371,15 @@ def test_the_commands_for_systemd_make_what_the_unit_needs(tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, set[str]]:
+def exposed() -> dict[str, set[str]]:
     """The label names of every sample that the service can tell."""
     graph, holder = example_graph(), GraphHolder()
     holder.serve(ServedGraph(graph.release, index=graph))
     metrics = Metrics(holder, lambda: {"misses": 1.0, "shared_errors": 1.0, "entries": 1.0})
     answer = Answer(1, graph.release.digest, "index", {})
-    metrics.finished(Finished(Asked("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None)
+    metrics.finished(
+        RequestOutcome(RequestInfo("distance", "http"), ANONYMOUS, 0.1, "OK", answer.tier, answer.digest), None
+    )
     families = text_string_to_metric_families(metrics.text()[0].decode())
     found: dict[str, set[str]] = {"up": {"job", "instance"}}
     for family in families:
@@ -394,17 +396,17 @@ def expressions() -> list[str]:
 
 
 @pytest.mark.parametrize("expression", expressions())
-def test_every_expression_is_promql_over_metrics_that_there_are(expression: str, told: dict[str, set[str]]) -> None:
+def test_every_expression_is_promql_over_metrics_that_there_are(expression: str, exposed: dict[str, set[str]]) -> None:
     promql_parser.parse(expression)
     names = re.findall(r"\b(cuihop_\w+|up)\b", expression)
     assert names
     for name in names:
-        assert name in told, name
-    labels = {label for name in names for label in told[name]}
+        assert name in exposed, name
+    labels = {label for name in names for label in exposed[name]}
     grouped = [part.strip() for group in re.findall(r"by \(([^)]*)\)", expression) for part in group.split(",")]
     matched = re.findall(r"(\w+)=~?\"([^\"]*)\"", expression)
     assert set(grouped) | {label for label, _ in matched} <= labels
-    known = {
+    existing = {
         "state": set(STATES),
         "outcome": {"OK", "CANCELLED", "failed"} | {status.reason for status in STATUSES},
         "source": {"memory", "redis", "collapsed", "computed"},
@@ -412,7 +414,7 @@ def test_every_expression_is_promql_over_metrics_that_there_are(expression: str,
         "job": {"cuihop"},
     }
     for label, values in matched:
-        assert set(values.split("|")) <= known[label]
+        assert set(values.split("|")) <= existing[label]
 
 
 def test_every_alert_has_its_line_of_what_to_do() -> None:
@@ -422,11 +424,11 @@ def test_every_alert_has_its_line_of_what_to_do() -> None:
     assert alerts == set(re.findall(r"^\| `(Cuihop\w+)` \|", page, re.M))
 
 
-def test_every_metric_is_documented_and_no_other(told: dict[str, set[str]]) -> None:
+def test_every_metric_is_documented_and_no_other(exposed: dict[str, set[str]]) -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
     table = page[page.index("| metric |") : page.index("No label holds")]
     documented = set(re.findall(r"`(cuihop_\w+)`", table))
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told if name != "up"}
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in exposed if name != "up"}
     assert documented == families
 
 

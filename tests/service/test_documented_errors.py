@@ -1,4 +1,4 @@
-"""Every error that the OpenAPI document tells of comes as it says: media type and body."""
+"""Errors of the OpenAPI document, compared with those sent: media type and body."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def check(answer: Reply, status: int, documented: dict[str, Any]) -> None:
     """The answer is the one that the document has for its status."""
     assert answer.status == status
-    told = documented.get(str(status), documented["default"])
-    assert list(told["content"]) == [answer.headers["content-type"]] == [PROBLEM]
-    assert told["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/ProblemBody"}
+    description = documented.get(str(status), documented["default"])
+    assert list(description["content"]) == [answer.headers["content-type"]] == [PROBLEM]
+    assert description["content"][PROBLEM]["schema"] == {"$ref": "#/components/schemas/ProblemBody"}
     assert set(answer.json) <= set(ProblemBody.model_validate(answer.json).model_dump())
 
 

@@ -13,7 +13,7 @@ from cuihop.measures.nn_iou import nn_iou
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from service_askers import ASKERS, Asker, CoreAsker, GrpcAsker, HttpAsker, Refused
 
@@ -62,7 +62,7 @@ def test_directions(ask: Asker) -> None:
     assert ask.distance("C0926510", "C0006121", direction="down")["hops"] == 2
 
 
-def test_a_retired_concept_is_taken_for_its_successor_and_told(ask: Asker) -> None:
+def test_a_retired_concept_is_replaced_by_its_successor_visibly(ask: Asker) -> None:
     assert ask.distance("C9000901", "C0005847")["merged"] == {"C9000901": "C0042449"}
     assert ask.distance("C9000901", ISOLATED)["merged"] == {"C9000901": "C0042449"}
     assert ask.path("C9000901", ISOLATED) == {**ask.path("C9000901", ISOLATED), "path": None}
@@ -219,8 +219,8 @@ def test_limits_are_named(ask: Asker) -> None:
         (lambda: ask.search("brain", limit=4), "too many hits: found 4; this service allows 3"),
         (lambda: ask.pack([cui] * 4, 1), "too many pack concepts: found 4"),
     ]
-    for call, told in refusals:
-        with pytest.raises(Refused, match=told) as refused:
+    for call, pattern in refusals:
+        with pytest.raises(Refused, match=pattern) as refused:
             call()
         assert refused.value.reason == "LIMIT_EXCEEDED"
         assert refused.value.status in ("413", "RESOURCE_EXHAUSTED")
@@ -281,14 +281,14 @@ def test_the_core_stops_when_the_answer_is_overdue(service: RunningService) -> N
     from cuihop.errors import QueryTimedOut
 
     with pytest.raises(QueryTimedOut):
-        service.core.distances([("C0006121", "C0018670")], call=Call(ends=0.0))
+        service.core.distances([("C0006121", "C0018670")], context=RequestContext(ends=0.0))
 
 
 def test_the_core_stops_when_the_caller_has_gone(service: RunningService) -> None:
     from cuihop_service.request_context import Cancelled
 
     with pytest.raises(Cancelled):
-        service.core.distances([("C0006121", "C0018670")], call=Call(cancelled=True))
+        service.core.distances([("C0006121", "C0018670")], context=RequestContext(cancelled=True))
 
 
 def test_the_three_ways_in_are_three() -> None:

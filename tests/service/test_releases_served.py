@@ -1,4 +1,4 @@
-"""Which release is served: opened, exchanged under load, closed when nobody uses it; and what a dead store does."""
+"""The release that is served: opened, exchanged under load, closed after its last use; and a store that is down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph, State
 from cuihop_service.limits import Limits
 from cuihop_service.release_watch import ReleaseWatch
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from cuihop_service.stores import Neo4jStore, SnapshotStore, store_at
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
@@ -41,7 +41,7 @@ def wait_for(true: Callable[[], bool]) -> None:
 
 
 class Closable(SnapshotGraph):
-    """Tells whether it was closed."""
+    """Records its closing."""
 
     closed = False
 
@@ -89,14 +89,14 @@ def test_what_is_served_must_be_one_release() -> None:
 
 def test_states_are_told_once_each_and_stopping_is_the_last() -> None:
     holder = GraphHolder()
-    told: list[str] = []
-    holder.when_settled(told.append)
+    reported: list[str] = []
+    holder.on_state_change(reported.append)
     states: list[State] = ["ready", "ready", "degraded", "ready"]
     for state in states:
-        holder.settle(state)
+        holder.set_state(state)
     holder.close()
-    holder.settle("ready")
-    assert told == ["ready", "degraded", "ready", "stopping"]
+    holder.set_state("ready")
+    assert reported == ["ready", "degraded", "ready", "stopping"]
 
 
 # Snapshots
@@ -244,7 +244,7 @@ def test_the_index_goes_on_while_the_database_is_down(database: LocalServer, tmp
     wait_for(lambda: holder.indexed and holder.state == "ready")
     database.kill()
     wait_for(lambda: holder.state == "degraded")
-    assert core.distance(*PAIR, call=Call()).value == 3
+    assert core.distance(*PAIR, context=RequestContext()).value == 3
     again = Neo4jStore(database.address, index=True, folder=tmp_path, caching=lambda graph: None, timeout=5)
     assert again.open().quickest[0].distance(*PAIR) == 3  # a worker that starts now goes on from the file
     database.start()
@@ -252,7 +252,7 @@ def test_the_index_goes_on_while_the_database_is_down(database: LocalServer, tmp
     wait_for(
         lambda: holder.state == "ready" and holder.current is not None and holder.current.release.name == "shorter"
     )
-    assert core.distance(*PAIR, call=Call()).value == 1
+    assert core.distance(*PAIR, context=RequestContext()).value == 1
     watch.stop()
     holder.close()
 
@@ -267,15 +267,15 @@ def test_without_an_index_the_service_is_unavailable_while_the_database_is_down(
     watch = ReleaseWatch(holder, store, 0.1)
     watch.open_first()
     watch.start()
-    answer = core.distance(*PAIR, call=Call())
+    answer = core.distance(*PAIR, context=RequestContext())
     assert (answer.value, answer.tier) == (3, "cypher")
     database.kill()
     wait_for(lambda: holder.state == "unavailable")
     with pytest.raises(GraphUnavailable):
-        core.distance(*PAIR, call=Call())
+        core.distance(*PAIR, context=RequestContext())
     database.start()
     wait_for(lambda: holder.state == "ready")
-    assert core.distance(*PAIR, call=Call()).value == 3
+    assert core.distance(*PAIR, context=RequestContext()).value == 3
     watch.stop()
     holder.close()
 

@@ -1,4 +1,4 @@
-"""What the program `cuihop serve` does, in processes of its own."""
+"""The program `cuihop serve`, in processes of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("workers", "explorer"), [("1", "--explorer"), ("2", "--no-explorer")])
-def test_it_answers_on_both_ports_and_stops_when_told(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
+def test_both_ports_answer_and_a_signal_stops_them(store: Path, tmp_path: Path, workers: str, explorer: str) -> None:
     with program(store, tmp_path, "--workers", workers, explorer) as running:
         assert running.hops() == 3
         with grpc.insecure_channel(running.grpc) as channel:
@@ -96,7 +96,7 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "complaint"),
     [
         (("--store", "nowhere.cuihop"), 5, "nowhere.cuihop: No such file"),
         (("--store", "ftp://x"), 5, "No such file"),
@@ -106,8 +106,8 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
         (("--store", "g.cuihop", "--http-port", "0", "--config", "none.toml"), 3, "none.toml"),
     ],
 )
-def test_what_cannot_be_served_is_told(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, told: str, workers: str
+def test_a_store_that_cannot_be_served_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, complaint: str, workers: str
 ) -> None:
     example_graph().save(tmp_path / "g.cuihop")
     count = () if "--workers" in arguments else ("--workers", workers)
@@ -116,11 +116,11 @@ def test_what_cannot_be_served_is_told(
         capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
-    assert told in done.stderr.replace("\n", " ")
+    assert complaint in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_told(store: Path, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path) -> None:
     with program(store, tmp_path) as running:
         for flag, address in (("--http-port", running.http), ("--grpc-port", running.grpc)):
             for workers in ("1", "2"):

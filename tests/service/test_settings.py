@@ -52,15 +52,15 @@ def test_limits_are_settings() -> None:
     ],
 )
 def test_a_setting_at_fault_is_named(flags: dict[str, Any], column: str, found: str, expected: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_settings(flags)
-    assert (told.value.column, told.value.found) == (column, found)
-    assert expected in (told.value.expected or "")
+    assert (raised.value.column, raised.value.found) == (column, found)
+    assert expected in (raised.value.expected or "")
 
 
 def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
-    for text, told in (
+    for text, expected in (
         ("store = x", "line 1, column 9"),
         ('store = "x"\nport = 1', "column port"),
         ('store = "x"\nworkers = "many"', "column workers"),
@@ -68,7 +68,7 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(InputError, match=re.escape(str(file))) as refused:
             read_settings({}, file)
-        assert told in str(refused.value)
+        assert expected in str(refused.value)
     with pytest.raises(InputError, match="No such file"):
         read_settings({}, tmp_path / "none")
 
@@ -82,8 +82,8 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_setting_has_its_flag_and_its_variable_in_the_help() -> None:
-    shown = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
+    help_text = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
     for name, field in ServiceSettings.model_fields.items():
-        assert f"--{name.replace('_', '-')}" in shown
-        assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in shown
+        assert f"--{name.replace('_', '-')}" in help_text
+        assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in help_text
         assert field.description, name

@@ -21,8 +21,8 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index, check_index
 
 
-def made_graph(concepts: int, edges: int, seed: int) -> SnapshotGraph:
-    """Any edges at all among so many concepts: hubs, several components, single concepts."""
+def random_graph(concepts: int, edges: int, seed: int) -> SnapshotGraph:
+    """Random edges among ``concepts`` concepts: hubs, several components, single concepts."""
     draw = np.random.default_rng(seed)
     ends = (draw.random((edges, 2)) ** 2 * concepts).astype(int)
     names = [f"C{i:07d}" for i in range(concepts)]
@@ -51,7 +51,7 @@ def indexed(graph: SnapshotGraph, index: DistanceIndex) -> SnapshotGraph:
 def test_every_distance_is_that_of_a_search(
     concepts: int, edges: int, seed: int, roots: int, bound: int | None
 ) -> None:
-    graph = made_graph(concepts, edges, seed)
+    graph = random_graph(concepts, edges, seed)
     with_index = indexed(graph, build_index(graph, roots=roots))
     pairs = all_pairs(graph)
     assert with_index.distances(pairs, max_hops=bound) == graph.distances(pairs, max_hops=bound)
@@ -70,7 +70,7 @@ def test_every_distance_is_that_of_a_search(
 def test_distances_among_many_are_those_of_searches(
     concepts: int, edges: int, seed: int, roots: int, bound: int
 ) -> None:
-    graph = made_graph(concepts, edges, seed)
+    graph = random_graph(concepts, edges, seed)
     with_index = indexed(graph, build_index(graph, roots=roots))
     cuis = [f"C{i:07d}" for i in np.random.default_rng(seed).permutation(concepts)]
     read, searched = with_index.pack(cuis, hops=bound), graph.pack(cuis, hops=bound)
@@ -81,7 +81,7 @@ def test_distances_among_many_are_those_of_searches(
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_index_does_not_depend_on_the_threads(threads: int, tmp_path: Path) -> None:
-    graph = made_graph(9_000, 20_000, 1)
+    graph = random_graph(9_000, 20_000, 1)
     files = [tmp_path / "one", tmp_path / "several"]
     for path, count in zip(files, (1, threads), strict=True):
         build_index(graph, roots=2, threads=count).save(path)
@@ -109,7 +109,7 @@ def test_an_empty_graph_has_an_index() -> None:
 
 
 def test_the_index_beside_a_snapshot_is_found_and_read(tmp_path: Path) -> None:
-    graph = made_graph(300, 500, 2)
+    graph = random_graph(300, 500, 2)
     path = tmp_path / "graph.cuihop"
     graph.save(path)
     assert SnapshotGraph.open(path).index is None
@@ -121,7 +121,7 @@ def test_the_index_beside_a_snapshot_is_found_and_read(tmp_path: Path) -> None:
 
 
 def test_wrong_labels_give_wrong_answers_so_they_are_really_read_and_the_check_finds_them() -> None:
-    graph = made_graph(300, 900, 3)
+    graph = random_graph(300, 900, 3)
     index = build_index(graph, roots=0)
     place, indptr, entries, root_hops, root_sets = index.tables
     worse = DistanceIndex.of(
@@ -135,7 +135,7 @@ def test_wrong_labels_give_wrong_answers_so_they_are_really_read_and_the_check_f
 
 
 def test_few_hops_and_other_directions_are_searched_and_right_beside_an_index() -> None:
-    graph = made_graph(200, 400, 4)
+    graph = random_graph(200, 400, 4)
     with_index = indexed(graph, build_index(graph, roots=1))
     pairs = all_pairs(graph)
     for direction in ("up", "down"):
@@ -145,7 +145,7 @@ def test_few_hops_and_other_directions_are_searched_and_right_beside_an_index() 
 
 
 def test_an_index_of_another_graph_is_refused_and_one_beside_a_new_snapshot_is_left_alone(tmp_path: Path) -> None:
-    old, new = made_graph(50, 80, 5), made_graph(50, 90, 6)
+    old, new = random_graph(50, 80, 5), random_graph(50, 90, 6)
     with pytest.raises(ReleaseMismatch, match="index of another graph"):
         new.use_index(build_index(old))
     path = tmp_path / "graph.cuihop"
@@ -158,7 +158,7 @@ def test_an_index_of_another_graph_is_refused_and_one_beside_a_new_snapshot_is_l
 
 
 def test_a_damaged_index_is_never_read(tmp_path: Path) -> None:
-    graph = made_graph(300, 700, 7)
+    graph = random_graph(300, 700, 7)
     path = tmp_path / "graph.cuihop"
     graph.save(path)
     beside = index_path(path)
@@ -184,7 +184,7 @@ def test_a_damaged_index_is_never_read(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cuihop.snapshot.index_builder._SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    graph = made_graph(5_000, 9_000, 8)
+    graph = random_graph(5_000, 9_000, 8)
     checkpoint, levels = tmp_path / "unfinished", []
 
     def stop_at_four(level: int, done: int, total: int) -> None:
@@ -208,7 +208,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_gone_on_from(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cuihop.snapshot.index_builder._SECONDS_BETWEEN_CHECKPOINTS", -1.0)
-    graph = made_graph(800, 1_500, 9)
+    graph = random_graph(800, 1_500, 9)
     checkpoint, levels = tmp_path / "unfinished", []
 
     def stop(level: int, done: int, total: int) -> None:
@@ -217,7 +217,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_gone_on_from(
 
     with pytest.raises(KeyboardInterrupt):
         build_index(
-            made_graph(800, 1_500, 10) if damage == "another graph" else graph,
+            random_graph(800, 1_500, 10) if damage == "another graph" else graph,
             roots=2 if damage == "other roots" else 1, checkpoint=checkpoint, progress=stop,
         )  # fmt: skip
     content = checkpoint.read_bytes()
@@ -231,7 +231,7 @@ def test_a_checkpoint_that_does_not_fit_is_not_gone_on_from(
 
 
 def test_threads_read_one_index_at_the_same_time(tmp_path: Path) -> None:
-    graph = made_graph(400, 900, 11)
+    graph = random_graph(400, 900, 11)
     expected = graph.distances(all_pairs(graph)).to_list()
     graph.save(tmp_path / "graph.cuihop")
     build_index(graph).save(index_path(tmp_path / "graph.cuihop"))
@@ -245,7 +245,7 @@ class TestCommand:
     @pytest.fixture
     def snapshot(self, tmp_path: Path) -> Path:
         path = tmp_path / "graph.cuihop"
-        made_graph(2_000, 4_000, 12).save(path)
+        random_graph(2_000, 4_000, 12).save(path)
         return path
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -254,9 +254,9 @@ class TestCommand:
         )
 
     def test_it_makes_the_index_says_what_it_compared_and_leaves_it_the_next_time(self, snapshot: Path) -> None:
-        made = self.run("index", str(snapshot))
-        assert made.returncode == 0, made.stderr
-        assert "4,000 distances compared with searches: all equal" in made.stdout
+        done = self.run("index", str(snapshot))
+        assert done.returncode == 0, done.stderr
+        assert "4,000 distances compared with searches: all equal" in done.stdout
         again = self.run("index", str(snapshot), "--json")
         assert "is there and fits" in again.stderr
         assert json.loads(again.stdout)["made"] is False
@@ -268,12 +268,12 @@ class TestCommand:
 
     def test_a_stale_index_is_told_by_info_and_replaced(self, snapshot: Path) -> None:
         assert self.run("index", str(snapshot)).returncode == 0
-        made_graph(2_000, 4_100, 13).save(snapshot)
+        random_graph(2_000, 4_100, 13).save(snapshot)
         assert "the index of another graph" in self.run("info", str(snapshot)).stdout
         assert self.run("index", str(snapshot)).returncode == 0
         assert "hubs in" in self.run("info", str(snapshot)).stdout
 
-    def test_a_missing_snapshot_and_an_unwritable_folder_are_told(self, tmp_path: Path) -> None:
+    def test_a_missing_snapshot_and_an_unwritable_folder_are_errors(self, tmp_path: Path) -> None:
         missing = self.run("index", str(tmp_path / "nothing.cuihop"))
         assert missing.returncode != 0
         assert "no such snapshot" in missing.stderr

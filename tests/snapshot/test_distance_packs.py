@@ -30,14 +30,14 @@ def as_matrix(pack: DistancePack) -> list[list[int | None]]:
 
 
 @pytest.mark.parametrize("direction", ["any", "up", "down"])
-@pytest.mark.parametrize("asked", [63, 64, 65, 256, 257, 600])
-def test_distances_among_many_concepts(direction: Direction, asked: int) -> None:
-    draw = np.random.default_rng(asked)
+@pytest.mark.parametrize("centres", [63, 64, 65, 256, 257, 600])
+def test_distances_among_many_concepts(direction: Direction, centres: int) -> None:
+    draw = np.random.default_rng(centres)
     concepts = 700
     names = [f"C{i:07d}" for i in range(concepts)]
     edges = [(names[a], names[b]) for a, b in (draw.random((1100, 2)) ** 1.5 * concepts).astype(int).tolist()]
     graph = SnapshotGraph.of(edges, concepts=names)
-    some = [names[i] for i in draw.permutation(concepts)[:asked].tolist()]
+    some = [names[i] for i in draw.permutation(concepts)[:centres].tolist()]
     oracle: nx.DiGraph[str] = nx.DiGraph()
     oracle.add_nodes_from(names)
     if direction in {"any", "up"}:

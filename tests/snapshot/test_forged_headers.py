@@ -78,14 +78,14 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(header: dict[str, Any], path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
-    made = copy.deepcopy(header)
+    forgery = copy.deepcopy(header)
     if not path:
-        return made
-    holder = made
+        return forgery
+    holder = forgery
     for key in path[:-1]:
         holder = holder[key]
     change(holder, path[-1])
-    return made
+    return forgery
 
 
 def put(value: Any, holder: Any, key: Any) -> None:
@@ -104,19 +104,19 @@ def mutations(header: dict[str, Any]) -> Iterator[Any]:
     sections = header["sections"]
     for one in range(len(sections)):
         for shift in (-128, -64, 64, 128):
-            made = copy.deepcopy(header)
-            made["sections"][one]["offset"] += shift
-            yield made
+            forgery = copy.deepcopy(header)
+            forgery["sections"][one]["offset"] += shift
+            yield forgery
         for other in range(one + 1, len(sections)):
             for fields in (("name",), ("offset",), ("dtype",), ("shape", "bytes"), ("xxh3",), ("offset", "xxh3")):
-                made = copy.deepcopy(header)
+                forgery = copy.deepcopy(header)
                 for field in fields:
-                    made["sections"][one][field] = sections[other][field]
-                    made["sections"][other][field] = sections[one][field]
-                yield made
-            made = copy.deepcopy(header)  # all of the other section, under the name of this one
-            made["sections"][one] = {**sections[other], "name": sections[one]["name"]}
-            yield made
+                    forgery["sections"][one][field] = sections[other][field]
+                    forgery["sections"][other][field] = sections[one][field]
+                yield forgery
+            forgery = copy.deepcopy(header)  # all of the other section, under the name of this one
+            forgery["sections"][one] = {**sections[other], "name": sections[one]["name"]}
+            yield forgery
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,8 @@ def test_every_mutation_of_a_snapshots_header_is_refused_or_changes_no_answer(
     header, _ = parts(raw)
     path = tmp_path / "graph.cuihop"
     taken = refused = 0
-    for made in dict.fromkeys(json.dumps(made) for made in mutations(header)):
-        path.write_bytes(forged(raw, made.encode()))
+    for forgery in dict.fromkeys(json.dumps(forgery) for forgery in mutations(header)):
+        path.write_bytes(forged(raw, forgery.encode()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DamageWarning)
             try:
@@ -153,7 +153,7 @@ def test_every_mutation_of_a_snapshots_header_is_refused_or_changes_no_answer(
                 continue
         taken += 1
         # The words that describe a graph, such as its name or those of its vocabularies, may be others.
-        assert found == expected or json.loads(made)["meta"] != header["meta"], made
+        assert found == expected or json.loads(forgery)["meta"] != header["meta"], forgery
     assert refused > 2_000
     assert taken < refused / 10
 
@@ -167,8 +167,8 @@ def test_every_mutation_of_an_indexs_header_is_set_aside_or_changes_no_distance(
     header, _ = parts(raw)
     used = 0
     distances = [example_graph().distances(PAIRS * 30).to_list()]
-    for made in dict.fromkeys(json.dumps(made) for made in mutations(header)):
-        index_path(path).write_bytes(forged(raw, made.encode()))
+    for forgery in dict.fromkeys(json.dumps(forgery) for forgery in mutations(header)):
+        index_path(path).write_bytes(forged(raw, forgery.encode()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DamageWarning)
             graph = SnapshotGraph.open(path)
@@ -190,15 +190,15 @@ def test_headers_of_any_json_are_refused_or_harmless(files: Path, data: st.DataO
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
         max_leaves=8,
     )
-    made: Any = header
+    forgery: Any = header
     for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(list(places(made))))
+        path = data.draw(st.sampled_from(list(places(forgery))))
         value = data.draw(json_values)
-        made = changed(made, path, partial(put, value)) if path else value
-        if not isinstance(made, dict):
+        forgery = changed(forgery, path, partial(put, value)) if path else value
+        if not isinstance(forgery, dict):
             break
     file = files / "any.cuihop"
-    file.write_bytes(forged(raw, made))
+    file.write_bytes(forged(raw, forgery))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamageWarning)
         with contextlib.suppress(CuihopError):
@@ -222,13 +222,13 @@ def test_another_format_is_told_from_a_newer_one(files: Path, tmp_path: Path, ve
     raw = (files / "graph.cuihop").read_bytes()
     path = tmp_path / "x.cuihop"
     path.write_bytes(forged(raw, parts(raw)[0], version=version))
-    with pytest.raises(SnapshotError, match="made by a newer cuihop" if version else "damaged") as told:
+    with pytest.raises(SnapshotError, match="made by a newer cuihop" if version else "damaged") as error:
         SnapshotGraph.open(path)
-    assert isinstance(told.value, SnapshotTooNew) == (version > 0)
+    assert isinstance(error.value, SnapshotTooNew) == (version > 0)
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_an_index_of_another_version_is_told(files: Path, tmp_path: Path, version: int) -> None:
+def test_an_index_of_another_version_is_an_error(files: Path, tmp_path: Path, version: int) -> None:
     raw = index_path(files / "graph.cuihop").read_bytes()
     header, _ = parts(raw)
     header["meta"]["version"] = version
@@ -317,7 +317,7 @@ def test_the_bounds_of_places_themselves(files: Path, tmp_path: Path) -> None:
     first, second = sorted(
         (section for section in parts(raw)[0]["sections"] if section["bytes"] >= 64), key=lambda s: s["offset"]
     )[:2]
-    for name, place, told in (
+    for name, place, message in (
         (first["name"], 64, "in the header"),
         (second["name"], first["offset"] + (first["bytes"] - 1) // 64 * 64, "in one place"),
     ):
@@ -325,7 +325,7 @@ def test_the_bounds_of_places_themselves(files: Path, tmp_path: Path) -> None:
         section = next(section for section in header["sections"] if section["name"] == name)
         section["offset"] = place
         path.write_bytes(forged(raw, header))
-        with pytest.raises(SnapshotError, match=told):
+        with pytest.raises(SnapshotError, match=message):
             SnapshotGraph.open(path)
 
 

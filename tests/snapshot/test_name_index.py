@@ -18,8 +18,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import DamageWarning, SnapshotError
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index import NameIndex
-from cuihop.snapshot.name_search import EveryName
+from cuihop.snapshot.name_index import EveryName, NameIndex
 from cuihop.snapshot.string_table import folded
 from example_graph import example_graph
 from neo4j_server import open_release
@@ -55,7 +54,7 @@ def test_the_index_gives_what_reading_every_name_gives(
 
 
 def typed(names: list[str], count: int) -> list[str]:
-    """What people type who look for these names: their beginnings, and beginnings of their words in any order."""
+    """Search texts for these names: their beginnings, and beginnings of their words in any order."""
     rng = random.Random(7)
     texts = []
     for name in rng.sample(names, count):
@@ -70,7 +69,7 @@ def test_real_names_are_found_as_by_reading_them_all() -> None:
     graph = open_release()
     sections = graph.sections
     index, every = NameIndex(sections), EveryName(sections)
-    strings = graph._strings()
+    strings = graph._records.strings
     for text in typed(list(strings.slice(0, len(strings))), 120):
         for most in (1, 10, 300):
             assert index.best(folded(text), most) == every.best(folded(text), most), text
@@ -80,7 +79,7 @@ def test_real_names_are_found_as_by_reading_them_all() -> None:
 def test_the_concepts_found_are_those_of_sqlite() -> None:
     """FTS5 knows nothing of our order, but what has words that begin so it finds by itself."""
     graph = open_release()
-    strings, indptr = graph._strings(), graph.sections["name_indptr"].tolist()
+    strings, indptr = graph._records.strings, graph.sections["name_indptr"].tolist()
     with sqlite3.connect(":memory:") as database:
         database.execute("CREATE VIRTUAL TABLE names USING fts5(name, tokenize='unicode61 remove_diacritics 0')")
         rows = ((row, folded(name)) for row, name in enumerate(strings.slice(0, len(strings))))
@@ -133,11 +132,11 @@ def test_a_damaged_index_is_told_and_the_graph_still_answers(tmp_path: Path) -> 
 
 
 def test_a_search_from_a_file_loads_no_compiler_and_finds_the_same(tmp_path: Path) -> None:
-    """Without numba, numpy answers: a command that is asked once does not wait for a compiler."""
+    """Without numba, NumPy searches: a command with one search does not wait for a compiler."""
     path = tmp_path / "graph.cuihop"
     graph = open_release()
     graph.save(path)
-    strings = graph._strings()
+    strings = graph._records.strings
     texts = [*typed(list(strings.slice(0, len(strings))), 40), "a", "s d", "c d o"]
     code = (
         "import json, sys; from cuihop import SnapshotGraph\n"

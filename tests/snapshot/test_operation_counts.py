@@ -1,4 +1,4 @@
-"""How much the searches look at, counted and not timed: a change that makes them look at more is seen here.
+"""Operations of the searches, counted and not timed: a change that makes them visit more is detected here.
 
 The kernels run as plain Python on arrays that count what is read of them. Numbers that fall are good news: write them
 down. Numbers that rise need a reason.
@@ -14,8 +14,8 @@ import pytest
 
 from cuihop import SnapshotGraph
 from cuihop._kernels import bfs, labels, landmarks, lookup
+from cuihop.snapshot.distance_engines import landmarks_of
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.landmarks import landmarks_of
 from cuihop.snapshot.scratch import ScratchPool
 
 PAIRS = 200
@@ -80,12 +80,12 @@ def test_landmarks_shorten_searches(
     monkeypatch.setattr(bfs, "meeting", bfs.meeting.py_func)  # type: ignore[attr-defined]
     meeting = landmarks.meeting.py_func  # type: ignore[attr-defined]
     indptr, indices = graph.sections["any_indptr"], counted(graph.sections["any_indices"])
-    made = landmarks_of((indptr, graph.sections["any_indices"]), 16, ScratchPool(graph.release.concepts))
-    assert made is not None
+    found = landmarks_of((indptr, graph.sections["any_indices"]), 16, ScratchPool(graph.release.concepts))
+    assert found is not None
     mark, queue = np.zeros(graph.release.concepts, np.int32), np.empty(graph.release.concepts, np.int32)
-    mark[made.numbers] = 2**31 - 1
+    mark[found.numbers] = 2**31 - 1
     for number, (a, b) in enumerate(pairs):
-        meeting(indptr, indices, made.hops_to, a, b, 99, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
+        meeting(indptr, indices, found.hops_to, a, b, 99, mark, queue, 1 + number * bfs.DISTANCE_EPOCHS)
     assert type(indices).reads == PAST_LANDMARKS
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.graph import DIRECTIONS
+from cuihop.snapshot.distance_engines import PlainTurns, plain_distances
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
-from cuihop.snapshot.plain_search import PlainTurns, plain_distances
 
 _FAR = 2**31 - 2
 

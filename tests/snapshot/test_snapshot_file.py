@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from cuihop import SnapshotGraph
 from cuihop.errors import DamageWarning, OutputError, SnapshotError, SnapshotTooNew
 from cuihop.snapshot.file import write_sections
-from cuihop.snapshot.header import FORMAT_VERSION
+from cuihop.snapshot.layout import FORMAT_VERSION
 from example_graph import example_graph
 
 

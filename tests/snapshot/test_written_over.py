@@ -35,9 +35,9 @@ def write_over(path: Path, graph: SnapshotGraph) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    made = tmp_path / "graph.cuihop"
-    chain(1).save(made)
-    return made
+    file = tmp_path / "graph.cuihop"
+    chain(1).save(file)
+    return file
 
 
 def test_other_content_of_the_same_size_is_an_error(path: Path) -> None:

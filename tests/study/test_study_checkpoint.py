@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError, LimitExceeded, OutputError
+from cuihop.measures.nearness import Nearness
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 from cuihop.study.ablation import ablation
-from cuihop.study.checkpoint import Unfinished
+from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cross_evaluation import cross_evaluation
-from cuihop.study.inputs import Setup
-from cuihop.study.long_table import Number
+from cuihop.study.inputs import StudyInputs
+from cuihop.study.long_table import LongRow
 from example_graph import EDGES, UNKNOWN, example_graph
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
@@ -26,7 +28,7 @@ IMAGES = 400
 
 
 @pytest.fixture(scope="module")
-def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> StudyInputs:
     """Several blocks of queries: more distinct sets than one block holds."""
     draw = np.random.default_rng(5)
     names = [f"i{place:03}" for place in range(IMAGES)]
@@ -37,21 +39,25 @@ def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     run = tmp_path_factory.mktemp("run") / "system.run"
     lines = [f"{name} Q0 {names[(i + j) % IMAGES]} 1 {9 - j} mine\n" for i, name in enumerate(names) for j in range(3)]
     run.write_text("".join(lines))
-    return Setup(
-        ImageConcepts(sets), example_graph(), ImageLabels({"modality": modality}),
-        {"model": vectors, "system": run}, unknown="isolated", threads=1,
-    )  # fmt: skip
+    return StudyInputs(
+        ImageConcepts(sets),
+        example_graph(),
+        Labels({"modality": modality}),
+        {"model": vectors, "system": run},
+        nearness=Nearness(unknown="isolated"),
+        resources=Resources(threads=1),
+    )
 
 
-class Teller:
-    """Notes what is told, and interrupts where it is asked to."""
+class Progresses:
+    """Notes the names of the work, and interrupts at a given place."""
 
     def __init__(self, stop_at: Callable[[str, int, int], bool] = lambda what, done, total: False) -> None:
-        self.told: list[str] = []
+        self.names: list[str] = []
         self._stop_at = stop_at
 
     def __call__(self, what: str) -> Progress:
-        self.told.append(what)
+        self.names.append(what)
 
         def progress(done: int, total: int) -> None:
             if self._stop_at(what, done, total):
@@ -60,15 +66,15 @@ class Teller:
         return progress
 
 
-def numbers_of(setup: Setup, folder: Path | None, teller: Teller) -> list[Number]:
-    with Unfinished(folder, setup) as unfinished:
-        tables = cross_evaluation(setup, teller, unfinished)
-        return [*tables.numbers(setup), *ablation(setup, teller, unfinished)]
+def numbers_of(inputs: StudyInputs, folder: Path | None, progress_of: Progresses) -> list[LongRow]:
+    with StudyCheckpoint(folder, inputs) as checkpoint:
+        tables = cross_evaluation(inputs, progress_of, checkpoint)
+        return [*tables.long_rows(inputs), *ablation(inputs, progress_of, checkpoint)]
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(setup: Setup) -> list[Number]:
-    return numbers_of(setup, None, Teller())
+def uninterrupted(inputs: StudyInputs) -> list[LongRow]:
+    return numbers_of(inputs, None, Progresses())
 
 
 INTERRUPTED_AT = [
@@ -78,15 +84,17 @@ INTERRUPTED_AT = [
 
 @pytest.mark.parametrize("part", INTERRUPTED_AT)
 def test_an_interrupted_study_goes_on_to_the_same_numbers(
-    part: str, setup: Setup, uninterrupted: list[Number], tmp_path: Path
+    part: str, inputs: StudyInputs, uninterrupted: list[LongRow], tmp_path: Path
 ) -> None:
-    folder = tmp_path / "deep" / "unfinished"
+    folder = tmp_path / "deep" / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
-        numbers_of(setup, folder, Teller(lambda what, done, total: what == part))
-    assert numbers_of(setup, folder, Teller()) == uninterrupted
+        numbers_of(inputs, folder, Progresses(lambda what, done, total: what == part))
+    assert numbers_of(inputs, folder, Progresses()) == uninterrupted
 
 
-def test_what_is_finished_is_not_computed_again(setup: Setup, uninterrupted: list[Number], tmp_path: Path) -> None:
+def test_what_is_finished_is_not_computed_again(
+    inputs: StudyInputs, uninterrupted: list[LongRow], tmp_path: Path
+) -> None:
     done: dict[str, list[int]] = {}
 
     def counted(what: str, queries: int, total: int) -> bool:
@@ -94,76 +102,76 @@ def test_what_is_finished_is_not_computed_again(setup: Setup, uninterrupted: lis
         return what == "ablation, n = 2" and queries < total
 
     with pytest.raises(KeyboardInterrupt):
-        numbers_of(setup, tmp_path, Teller(counted))
+        numbers_of(inputs, tmp_path, Progresses(counted))
     assert 0 < done["ablation, n = 2"][0] < IMAGES
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    again = Teller()
-    assert numbers_of(setup, tmp_path, again) == uninterrupted
-    assert not [what for what in again.told if what.startswith(("ranked by", "read"))]
+    again = Progresses()
+    assert numbers_of(inputs, tmp_path, again) == uninterrupted
+    assert not [what for what in again.names if what.startswith(("ranked by", "read"))]
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
     assert len(changed) == 1
     assert changed.pop().startswith("work-ablation-2")  # what was finished was only read
 
 
-def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(setup: Setup, tmp_path: Path) -> None:
-    folder = tmp_path / "unfinished"
-    with Unfinished(folder, setup) as unfinished:
-        list(ablation(setup, Teller(), unfinished))
+def test_a_finished_study_clears_its_folder_but_for_the_files_of_others(inputs: StudyInputs, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    with StudyCheckpoint(folder, inputs) as checkpoint:
+        list(ablation(inputs, Progresses(), checkpoint))
     (folder / ".work-BM-0.npz.0123456789abcdef.partial").write_text("what a crash left")
-    kept = folder / "mine.blocks"
-    kept.write_text("mine")
-    unfinished.finish()
-    assert list(folder.iterdir()) == [kept]
-    kept.unlink()
-    unfinished.finish()
+    other = folder / "mine.blocks"
+    other.write_text("mine")
+    checkpoint.finish()
+    assert list(folder.iterdir()) == [other]
+    other.unlink()
+    checkpoint.finish()
     assert not folder.exists()
 
 
 @pytest.mark.parametrize(
     ("changed", "column"),
     [
-        ({"lam": 0.4}, "lambda"),
-        ({"n": 2}, "n"),
+        ({"nearness": Nearness(lam=0.4, unknown="isolated")}, "lambda"),
+        ({"nearness": Nearness(2, unknown="isolated")}, "n"),
         ({"seed": 1}, "seed"),
-        ({"direction": "up"}, "direction"),
+        ({"nearness": Nearness(direction="up", unknown="isolated")}, "direction"),
         ({"empty_ideal": "skip"}, "empty_ideal"),
         ({"labels": None}, "content of labels"),
         ({"embeddings": {}}, "embeddings model"),
     ],
 )
 def test_the_folder_of_another_study_is_refused(
-    changed: dict[str, Any], column: str, setup: Setup, tmp_path: Path
+    changed: dict[str, Any], column: str, inputs: StudyInputs, tmp_path: Path
 ) -> None:
-    with Unfinished(tmp_path, setup):
+    with StudyCheckpoint(tmp_path, inputs):
         pass
     with pytest.raises(InputError, match="other inputs") as caught:
-        Unfinished(tmp_path, replace(setup, **changed))
+        StudyCheckpoint(tmp_path, replace(inputs, **changed))
     assert caught.value.column == column
-    with Unfinished(tmp_path, replace(setup, threads=2, memory="3GB")):
+    with StudyCheckpoint(tmp_path, replace(inputs, resources=Resources(2, "3GB"))):
         pass  # on these, no number depends
 
 
-def test_one_folder_is_one_process(setup: Setup, tmp_path: Path) -> None:
-    with Unfinished(tmp_path, setup), pytest.raises(InputError, match="another process"):
-        Unfinished(tmp_path, setup)
+def test_one_folder_is_one_process(inputs: StudyInputs, tmp_path: Path) -> None:
+    with StudyCheckpoint(tmp_path, inputs), pytest.raises(InputError, match="another process"):
+        StudyCheckpoint(tmp_path, inputs)
 
 
-def test_a_damaged_file_is_made_anew(setup: Setup, uninterrupted: list[Number], tmp_path: Path) -> None:
-    assert numbers_of(setup, tmp_path, Teller()) == uninterrupted
+def test_a_damaged_file_is_made_anew(inputs: StudyInputs, uninterrupted: list[LongRow], tmp_path: Path) -> None:
+    assert numbers_of(inputs, tmp_path, Progresses()) == uninterrupted
     for number, path in enumerate(sorted(tmp_path.glob("work-*"))):
         content = path.read_bytes()
         path.write_bytes(content[: len(content) // (1 + number % 3)])  # some whole, some cut off
-    assert numbers_of(setup, tmp_path, Teller()) == uninterrupted
+    assert numbers_of(inputs, tmp_path, Progresses()) == uninterrupted
 
 
-def test_a_folder_that_cannot_be_made_is_told(setup: Setup, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(inputs: StudyInputs, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="not a folder for checkpoints"):
-        Unfinished(tmp_path / "file", setup)
+        StudyCheckpoint(tmp_path / "file", inputs)
 
 
-def test_memory_that_is_not_enough_is_told(setup: Setup) -> None:
+def test_memory_that_is_not_enough_is_reported(inputs: StudyInputs) -> None:
     with pytest.raises(LimitExceeded, match="--memory"):
-        numbers_of(replace(setup, memory="2kB"), None, Teller())
+        numbers_of(replace(inputs, resources=Resources(1, "2kB")), None, Progresses())
     with pytest.raises(InputError, match="not an amount of memory"):
-        replace(setup, memory="much")
+        replace(inputs, resources=Resources(memory="much"))

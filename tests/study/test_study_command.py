@@ -300,14 +300,14 @@ def test_tables_in_markdown_have_as_many_cells_in_each_row(run: Run) -> None:
 
 
 def test_a_folder_that_holds_something_is_kept(run: Run) -> None:
-    kept = Path("study/notes.txt")
-    kept.parent.mkdir()
-    kept.write_text("mine")
+    notes = Path("study/notes.txt")
+    notes.parent.mkdir()
+    notes.write_text("mine")
     for extra, message in (((), "the folder is not empty"), (("--overwrite",), "something else than a study")):
         done = run(*GIVEN, "--out", "study", *extra)
         assert done.code == 3
         assert message in done.err
-        assert kept.read_text() == "mine"
+        assert notes.read_text() == "mine"
     done = run(*GIVEN, "--out", "images.csv")
     assert (done.code, "not a folder" in done.err) == (6, True)
 
@@ -349,7 +349,7 @@ def test_an_interrupt_leaves_the_earlier_study_as_it_was(tmp_path: Path, stop: t
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"), whole_folder(tmp_path / "file" / "study"):
         pass

@@ -9,16 +9,19 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
+from cuihop.collection.labels import Labels
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import Relevance, top_k
 from cuihop.resources.progress import Progress
-from cuihop.study.checkpoint import Unfinished
+from cuihop.resources.resources import Resources
+from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation
 from cuihop.study.difference import differences, near_concepts
-from cuihop.study.inputs import CUT_OFFS, Setup
+from cuihop.study.inputs import CUT_OFFS, StudyInputs
 from cuihop.study.intervals import intervals
 from cuihop.study.paper_algorithms import rel
 from example_graph import EDGES, UNKNOWN, example_graph
@@ -33,25 +36,32 @@ def quiet(what: str) -> Progress:
 
 
 def silent(done: int, total: int) -> None:
-    """Nobody is told."""
+    """Progress without a display."""
 
 
 @pytest.fixture(scope="module", params=[(1, 0.5), (2, 0.3), (0, 0.5)], ids=str)
-def setup(request: pytest.FixtureRequest) -> Setup:
+def inputs(request: pytest.FixtureRequest) -> StudyInputs:
     draw = np.random.default_rng(11)
     names = [f"i{place:02}" for place in range(IMAGES)]
     sets = {name: frozenset(draw.choice(CONCEPTS, draw.integers(0, 6), replace=False).tolist()) for name in names}
-    labels = ImageLabels({
+    labels = Labels({
         "modality": {name: str(draw.choice(["CT", "MRI"])) for name in names},
         "organ": {name: str(draw.choice(["head", "chest", ""])) for name in names},
     })  # fmt: skip
     n, lam = request.param
-    return Setup(ImageConcepts(sets), example_graph(), labels, n=n, lam=lam, unknown="isolated", threads=1, seed=5)
+    return StudyInputs(
+        ImageConcepts(sets),
+        example_graph(),
+        labels,
+        seed=5,
+        nearness=Nearness(n=n, lam=lam, unknown="isolated"),
+        resources=Resources(threads=1),
+    )
 
 
 @pytest.fixture(scope="module")
-def cross(setup: Setup) -> CrossEvaluation:
-    return cross_evaluation(setup, quiet, Unfinished(None, setup))
+def cross(inputs: StudyInputs) -> CrossEvaluation:
+    return cross_evaluation(inputs, quiet, StudyCheckpoint(None, inputs))
 
 
 def test_an_interval_is_that_of_the_percentile_bootstrap() -> None:
@@ -69,9 +79,9 @@ def test_intervals_are_drawn_over_the_queries_that_have_a_value() -> None:
     values = np.stack([some, np.full(60, np.nan), np.full(60, 0.25)], axis=1)
     interval, *others = intervals(values, 0, silent)
     assert others == [None, (0.25, 0.25)]
-    kept = some[20:]
-    error = kept.std(ddof=1) / np.sqrt(len(kept))
-    assert interval == pytest.approx((kept.mean() - 1.96 * error, kept.mean() + 1.96 * error), abs=0.05)
+    scored = some[20:]
+    error = scored.std(ddof=1) / np.sqrt(len(scored))
+    assert interval == pytest.approx((scored.mean() - 1.96 * error, scored.mean() + 1.96 * error), abs=0.05)
 
 
 def test_one_seed_gives_one_interval_whatever_else_is_resampled() -> None:
@@ -88,25 +98,34 @@ def test_the_interval_of_a_difference_is_paired() -> None:
     assert interval == pytest.approx((0.125, 0.125))
 
 
-def test_every_mean_lies_in_its_interval(cross: CrossEvaluation, setup: Setup) -> None:
-    for number in cross.numbers(setup):
+def test_every_mean_lies_in_its_interval(cross: CrossEvaluation, inputs: StudyInputs) -> None:
+    for number in cross.long_rows(inputs):
         assert (number.value is None) == (number.low is None) == (number.high is None)
         if number.value is not None and number.low is not None and number.high is not None:
             assert number.low - 1e-9 <= number.value <= number.high + 1e-9
 
 
-def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation, setup: Setup) -> None:
-    found = differences(cross, setup, quiet)
+def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation, inputs: StudyInputs) -> None:
+    found = differences(cross, inputs, quiet)
     assert [each.measure for each in found] == [
         f"P@{k}({labels})" for labels in ("modality", "organ", "modality, organ") for k in CUT_OFFS
     ]
     values: dict[Relevance, npt.NDArray[np.float64]] = {}
     for by in _BY.values():
-        ranking = top_k(setup.images, setup.graph, 30, by=by, n=setup.n, lam=setup.lam, unknown="isolated")
+        ranking = top_k(
+            inputs.images,
+            inputs.graph,
+            30,
+            by=by,
+            nearness=Nearness(n=inputs.nearness.n, lam=inputs.nearness.lam, unknown="isolated"),
+        )
         measured = evaluate(
-            setup.images, ranking, setup.graph, measures=[each.measure for each in found], labels=setup.labels,
-            unknown="isolated",
-        )  # fmt: skip
+            Dataset(inputs.images, labels=inputs.labels),
+            ranking,
+            inputs.graph,
+            measures=[each.measure for each in found],
+            nearness=Nearness(unknown="isolated"),
+        )
         values[by] = measured.values
     p_values = []
     for place, each in enumerate(found):
@@ -120,29 +139,37 @@ def test_differences_are_those_of_evaluate_query_by_query(cross: CrossEvaluation
         p_values += randomisation_tests((nn_iou - iou)[:, np.newaxis], seed=5)
     assert [each.p for each in found] == p_values
     assert [each.p_holm for each in found] == holm(p_values)
-    if setup.n == 0:
+    if inputs.nearness.n == 0:
         assert {(each.difference, each.p) for each in found} == {(0.0, 1.0)}
     else:
         assert min(p_values) < 1.0
 
 
-def test_what_there_is_to_gain_is_counted_as_algorithm_1_says(cross: CrossEvaluation, setup: Setup) -> None:
-    found = near_concepts(cross, setup, quiet)
-    graph = setup.graph
+def test_what_there_is_to_gain_is_counted_as_algorithm_1_says(cross: CrossEvaluation, inputs: StudyInputs) -> None:
+    found = near_concepts(cross, inputs, quiet)
+    graph = inputs.graph
 
     def near(a: str, b: str) -> bool:
         if a == b or UNKNOWN in (a, b):
             return a == b
-        return graph.distance(a, b, max_hops=setup.n) is not None
+        return graph.distance(a, b, max_hops=inputs.nearness.n) is not None
 
-    images = setup.images
+    images = inputs.images
     held = {concept for concepts in images.values() for concept in concepts}
     linked = {a for a in held if any(a != b and near(a, b) for b in held)}
     assert (found.concepts, found.linked) == (len(held), len(linked))
     assert found.occurrences == sum(map(len, images.values()))
     assert found.linked_occurrences == sum(len(linked & concepts) for concepts in images.values())
     lists = {
-        name: dict(top_k(images, graph, 30, by=by, n=setup.n, lam=setup.lam, unknown="isolated"))
+        name: dict(
+            top_k(
+                images,
+                graph,
+                30,
+                by=by,
+                nearness=Nearness(n=inputs.nearness.n, lam=inputs.nearness.lam, unknown="isolated"),
+            )
+        )
         for name, by in _BY.items()
     }
     for k in CUT_OFFS:
@@ -152,12 +179,12 @@ def test_what_there_is_to_gain_is_counted_as_algorithm_1_says(cross: CrossEvalua
             sizes = [len(rel(images[q], images[image], near)) for q in images for image in ranked[q][:k]]
             assert found.near[name, k] == pytest.approx(sum(sizes) / len(sizes))
             assert found.having[name, k] == pytest.approx(sum(size > 0 for size in sizes) / len(sizes))
-    assert (found.linked > 0) == (found.near["nn-IoU", 30] > 0) == (setup.n > 0)
+    assert (found.linked > 0) == (found.near["nn-IoU", 30] > 0) == (inputs.nearness.n > 0)
 
 
-def test_hops_of_one_direction_link_both_their_ends(setup: Setup) -> None:
+def test_hops_of_one_direction_link_both_their_ends(inputs: StudyInputs) -> None:
     child, parent = EDGES[0]
     images = ImageConcepts({"a": frozenset({child}), "b": frozenset({parent}), "c": frozenset()})
-    few = replace(setup, images=images, labels=None, n=1, direction="up")
-    found = near_concepts(cross_evaluation(few, quiet, Unfinished(None, few)), few, quiet)
+    few = replace(inputs, images=images, labels=None, nearness=Nearness(1, direction="up"))
+    found = near_concepts(cross_evaluation(few, quiet, StudyCheckpoint(None, few)), few, quiet)
     assert (found.concepts, found.linked, found.linked_occurrences) == (2, 2, 2)

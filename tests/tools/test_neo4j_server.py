@@ -14,11 +14,11 @@ from neo4j_server import new_server
 def test_missing_tools_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CUIHOP_NEO4J_HOME", str(tmp_path))
-    told = missing_tools()
-    assert told is not None
-    assert "java" in told
-    assert "mvn" in told
-    assert "\n" not in told
+    message = missing_tools()
+    assert message is not None
+    assert "java" in message
+    assert "mvn" in message
+    assert "\n" not in message
     with pytest.raises(ServerToolsMissing, match="java"):
         server_jars()
 
@@ -33,8 +33,8 @@ def test_a_server_that_does_not_start_shows_its_log(tmp_path_factory: pytest.Tem
 
 
 def test_the_password_is_random_kept_for_the_owner_only_and_not_in_the_configuration(neo4j_server: LocalServer) -> None:
-    kept = neo4j_server.home / "password"
-    assert kept.stat().st_mode & 0o777 == 0o600
+    password = neo4j_server.home / "password"
+    assert password.stat().st_mode & 0o777 == 0o600
     assert len(neo4j_server.password) >= 24
     assert neo4j_server.password not in (neo4j_server.home / "conf" / "neo4j.conf").read_text()
 

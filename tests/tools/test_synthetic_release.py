@@ -17,7 +17,7 @@ from loader.rrf_made import edges
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTables]:
+def release(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTables]:
     folder = tmp_path_factory.mktemp("synthetic")
     return folder, write(folder, SyntheticRelease(concepts=2_000, rows=60_000, seed=7))
 
@@ -27,16 +27,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SyntheticTable
 )
 @pytest.mark.parametrize("suppressed", [False, True])
 def test_a_load_finds_exactly_the_edges_that_were_put_in(
-    made: tuple[Path, SyntheticTables], relations: list[RelationFilter], suppressed: bool
+    release: tuple[Path, SyntheticTables], relations: list[RelationFilter], suppressed: bool
 ) -> None:
-    folder, tables = made
+    folder, tables = release
     loaded = load([folder], LoadOptions(relations=relations, include_suppressed=suppressed))
     expected = tables.edges(*relations, include_suppressed=suppressed)
     assert edges(loaded) == {(f"C{child:07d}", f"C{parent:07d}") for child, parent in expected.tolist()}
 
 
-def test_everything_that_goes_wrong_in_practice_is_in_it(made: tuple[Path, SyntheticTables]) -> None:
-    report = load([made[0]]).report
+def test_everything_that_goes_wrong_in_practice_is_in_it(release: tuple[Path, SyntheticTables]) -> None:
+    report = load([release[0]]).report
     assert report.concepts == 2_000
     assert report.cycles.components > 0
     assert report.self_loops > 0
@@ -52,8 +52,8 @@ def test_everything_that_goes_wrong_in_practice_is_in_it(made: tuple[Path, Synth
     assert {"other language", "suppressed", "same name again"} <= names.skipped.keys()
 
 
-def test_rows_are_laid_out_as_rrf_is(made: tuple[Path, SyntheticTables]) -> None:
-    for path in made[0].iterdir():
+def test_rows_are_laid_out_as_rrf_is(release: tuple[Path, SyntheticTables]) -> None:
+    for path in release[0].iterdir():
         columns = len(LAYOUTS[path.stem].columns)
         text = path.read_text(encoding="utf-8")
         assert all(line.count("|") == columns and line.endswith("|") for line in text.splitlines())

@@ -4,7 +4,7 @@ For tests, for continuous integration and for people with a JDK 17 or 21 and Mav
 
     python -m cuihop_tools.neo4j_server --home ~/neo4j-data
 
-The jars are kept in a cache folder outside the project, one for each version. A server listens on the loopback
+The jars are stored in a cache folder outside the project, one for each version. A server listens on the loopback
 interface only, on free ports, with authentication on.
 """
 
@@ -31,7 +31,7 @@ from cuihop.errors import CuihopError, GraphUnavailable
 __all__ = ["VERSION", "LocalServer", "ServerToolsMissing", "missing_tools", "server_jars"]
 
 VERSION = "5.26.20"
-"""The server that is resolved, of the long-term line that ``docker-compose.yml`` pins."""
+"""Version of the server, of the long-term line that ``docker-compose.yml`` pins."""
 
 _ARTIFACTS = (("org.neo4j", "neo4j"), ("org.neo4j.app", "neo4j-server"), ("org.neo4j", "neo4j-import-tool"))
 _CLOSED = {
@@ -51,7 +51,7 @@ class ServerToolsMissing(GraphUnavailable):
 
 
 def missing_tools() -> str | None:
-    """What a server needs and this machine lacks, in one line; ``None`` if it lacks nothing."""
+    """The message on tools that this machine lacks, in one line; ``None`` if it lacks none."""
     lacking = [] if shutil.which("java") else ["java (a JDK 17 or 21)"]
     if not _jar_folder().is_dir() and not shutil.which("mvn"):
         lacking.append("mvn (Maven), to resolve the server's jars")
@@ -69,7 +69,7 @@ def server_jars() -> Path:
     The folder is ``~/.cache/cuihop/neo4j-VERSION/lib``, or ``lib`` in the folder that ``CUIHOP_NEO4J_HOME`` names.
 
     Raises:
-        ServerToolsMissing: no Java, no Maven, or Maven failed; with the end of what it said.
+        ServerToolsMissing: no Java, no Maven, or Maven failed; with the end of its output.
     """
     problem = missing_tools()
     if problem:
@@ -86,7 +86,7 @@ def server_jars() -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise ServerToolsMissing(f"Maven could not resolve Neo4j {VERSION}:\n{_tail(done.stdout + done.stderr)}")
-        with contextlib.suppress(OSError):  # another process was first: its folder is as good
+        with contextlib.suppress(OSError):  # another process was first; its folder is equal
             (Path(work) / "lib").rename(folder)
     return folder
 
@@ -109,16 +109,16 @@ def _tail(text: str) -> str:
 
 
 class LocalServer:
-    """A Neo4j server whose data lie in one folder. Start it, or use it as a context.
+    """A Neo4j server with its data in one folder. Start it, or use it as a context manager.
 
     Args:
-        home: the folder of data, logs and configuration; made where it is missing.
+        home: the folder of data, logs and configuration; created where it is missing.
         heap, page_cache: memory of the server, as Java writes it, e.g. ``1g``.
         settings: further lines of ``neo4j.conf``, or others in place of those written here.
 
     Attributes:
-        address: ``bolt://127.0.0.1:PORT``. The port stays the same over restarts.
-        user, password: the password is random, made at the first start and kept in the folder, readable by its
+        address: ``bolt://127.0.0.1:PORT``. The port is the same after restarts.
+        user, password: the password is random, generated at the first start and stored in the folder, readable by its
             owner only.
     """
 
@@ -152,19 +152,19 @@ class LocalServer:
         }
         text = "".join(f"{name}={value}\n" for name, value in lines.items())
         (home / "conf" / "neo4j.conf").write_text(text, encoding="utf-8")
-        self.password = self._kept_password()
+        self.password = self._stored_password()
 
-    def _kept_password(self) -> str:
-        kept = self.home / "password"
-        if kept.exists():
-            return kept.read_text(encoding="utf-8").strip()
-        password = secrets.token_hex(24)  # not one that begins with '-': the server's tool takes that for an option
-        with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    def _stored_password(self) -> str:
+        path = self.home / "password"
+        if path.exists():
+            return path.read_text(encoding="utf-8").strip()
+        password = secrets.token_hex(24)  # one that begins with '-' would be an option of the server's tool
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(password + "\n")
         try:
-            self.admin("dbms", "set-initial-password", f"@{kept}")  # from the file: arguments are seen by all users
+            self.admin("dbms", "set-initial-password", f"@{path}")  # from the file: arguments are seen by all users
         except BaseException:
-            kept.unlink()
+            path.unlink()
             raise
         return password
 
@@ -181,10 +181,10 @@ class LocalServer:
         return ["java", f"-Xmx{heap}", *opened, "-cp", f"{self._jars}/*", main, *arguments]
 
     def admin(self, *arguments: str) -> str:
-        """Run ``neo4j-admin`` with the arguments; returns what it said.
+        """Run ``neo4j-admin`` with the arguments; return its output.
 
         Raises:
-            GraphUnavailable: it failed; with the end of what it said.
+            GraphUnavailable: it failed; with the end of its output.
         """
         command = self._java(self.heap, "org.neo4j.cli.AdminTool", *arguments)
         done = subprocess.run(  # noqa: S603
@@ -214,7 +214,7 @@ class LocalServer:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a Ctrl-C for the caller is not one for the server
+                start_new_session=True,  # a Ctrl-C of the caller does not reach the server
             )
         until = time.monotonic() + patience
         while time.monotonic() < until:
@@ -227,7 +227,7 @@ class LocalServer:
         raise GraphUnavailable(f"the Neo4j server did not answer within {patience:.0f} s:\n{self.log_tail()}")
 
     def stop(self, *, patience: float = 60.0) -> None:
-        """Stop the server in order; by force after ``patience`` seconds. Harmless where it is stopped."""
+        """Shut the server down; by force after ``patience`` seconds. Harmless where it is stopped."""
         if self._process is None:
             return
         self._process.terminate()
@@ -238,7 +238,7 @@ class LocalServer:
         self._process = None
 
     def kill(self) -> None:
-        """End the server at once, as a power cut would."""
+        """Kill the server, as a power cut would."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -272,7 +272,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _bolt_answers(port: int) -> bool:
-    """Whether a server agrees on a version of Bolt: an open port alone may be a server that is still starting."""
+    """Negotiate a version of Bolt; an open port alone may belong to a server that is still starting."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
             connection.sendall(_BOLT_HANDSHAKE)

@@ -1,4 +1,4 @@
-"""Plain language: words and openings that the code, its messages and its pages do not use.
+"""Plain language: words and openings that the code, its messages and its pages must not use.
 
 ``python -m cuihop_tools.plain_language client service graph_loader tools docs README.md`` lists every place, and fails
 where there is one. The lists below are the only ones.

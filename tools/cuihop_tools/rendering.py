@@ -1,4 +1,4 @@
-"""Rows of synthetic RRF files, from columns of numbers to bytes."""
+"""Rendering of synthetic RRF files: columns of numbers to rows of bytes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 
 LONGEST_ROW = 512
-"""No row below takes more bytes, as long as no word or code has more than 32."""
+"""The most bytes of a row, as long as no word or code has more than 32."""
 
 _BAR, _SPACE, _LINE_FEED = 124, 32, 10
 
 
 @compiled
 def _number(out: UInt8, at: int, letter: int, number: int, digits: int) -> int:
-    """A letter, the number with leading zeros, and a bar."""
+    """Write a letter, the number with leading zeros, and a bar."""
     out[at] = letter
     for i in range(digits, 0, -1):
         out[at + i] = 48 + number % 10
@@ -31,7 +31,7 @@ def _number(out: UInt8, at: int, letter: int, number: int, digits: int) -> int:
 
 @compiled
 def _text(out: UInt8, at: int, blob: UInt8, offsets: Int64, which: int, end: int) -> int:
-    """One text of a list, and the byte that ends it."""
+    """Write one text of a list, and the byte that ends it."""
     for i in range(offsets[which], offsets[which + 1]):
         out[at] = blob[i]
         at += 1
@@ -54,7 +54,7 @@ def relation_rows(
     blob: UInt8,
     offsets: Int64,
 ) -> int:
-    """MRREL rows ``first`` up to ``last`` into ``out``; small columns number texts of the list. Returns the bytes."""
+    """Write MRREL rows ``first`` up to ``last`` into ``out``; small columns index the list. Returns the bytes."""
     at = 0
     for row in range(first, last):
         r = random[row]
@@ -108,9 +108,9 @@ def name_rows(
     blob: UInt8,
     offsets: Int64,
 ) -> int:
-    """MRCONSO rows ``first`` up to ``last`` into ``out``. Returns the bytes.
+    """Write MRCONSO rows ``first`` up to ``last`` into ``out``. Returns the bytes.
 
-    ``preference``: bit 0 TS=P, bit 1 STT=PF, bit 2 ISPREF=Y. ``text``: decides the words of the name; the list
+    ``preference``: bit 0 TS=P, bit 1 STT=PF, bit 2 ISPREF=Y. ``text``: seed of the words of the name; the list
     begins with words, and with rare words, of which every 32nd name has one.
     """
     at = 0

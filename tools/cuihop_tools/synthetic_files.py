@@ -1,4 +1,4 @@
-"""The files of a synthetic release, in the exact layout of RRF."""
+"""Files of a synthetic release, in the exact layout of RRF."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def write_files(folder: Path, tables: SyntheticTables) -> None:
 
 
 def _listed(*lists: Sequence[str]) -> tuple[StringTable, list[int]]:
-    """The texts of all lists in one table, and where each list begins in it."""
+    """The texts of all lists in one table, and the begin of each list in it."""
     starts = np.cumsum([0, *(len(texts) for texts in lists)]).tolist()
     return StringTable.of([text for texts in lists for text in texts]), starts
 
@@ -92,7 +92,7 @@ def _names(path: Path, tables: SyntheticTables) -> None:
     concepts, seed = tables.release.concepts, tables.release.seed
     wanted = 5 * concepts if tables.release.names is None else tables.release.names
     random = random_numbers(seed, 30, concepts)
-    # One concept in a thousand has no name at all; of the others each has one, and an unequal share of the rest.
+    # One concept in a thousand has no name; each of the others has one, and an unequal share of the rest.
     named = random % np.uint64(1000) != 0
     shares = ((random >> np.uint64(11)) % np.uint64(1024)).astype(np.int64) ** 3 >> 20
     upto = np.cumsum(np.where(named, shares + 1, 0))
@@ -155,7 +155,7 @@ def _vocabularies(path: Path) -> None:
 
 
 def _history(path: Path, tables: SyntheticTables) -> None:
-    """Numbers that no concept has, retired: most merged, some deleted, some with other successors."""
+    """Retired concepts, of numbers not in use: most merged, some deleted, some with other successors."""
     numbers = tables.numbers
     gaps = np.flatnonzero(np.diff(numbers) > 1)[: tables.release.concepts // 10]
     random = random_numbers(tables.release.seed, 50, len(gaps))

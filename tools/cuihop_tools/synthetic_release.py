@@ -1,4 +1,4 @@
-"""Synthetic UMLS releases of any size, made from nothing but a seed, with everything in them that real ones have.
+"""Synthetic UMLS releases of any size, generated from a seed, with all peculiarities of real ones.
 
 A hierarchy with several parents, hubs, cycles and self-loops; rows that mirror each other and rows that do not;
 suppressed rows; rows of other relations; names in three languages. Every number comes from a counter through
@@ -41,12 +41,12 @@ _LARGEST_CUI = 9_999_999
 
 @dataclass(frozen=True)
 class SyntheticRelease:
-    """How large, and which.
+    """Size and seed of a release.
 
     Attributes:
         concepts: CUIs, 20 to 9,999,998.
         rows: MRREL rows, at least 100.
-        seed: another seed, another release.
+        seed: seed of the generator.
         names: MRCONSO rows, at least one for each concept; ``None`` is five for each.
     """
 
@@ -66,12 +66,12 @@ class SyntheticRelease:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticTables:
-    """The columns of MRREL. Concepts are numbered as their CUIs are, ascending.
+    """Columns of MRREL. Concepts are numbered in the order of their CUIs.
 
     Attributes:
         numbers: int32, shape (concepts,); the digits of each CUI.
         cui1, cui2: int32, shape (rows,); concepts.
-        rel, rela, sab, suppress: uint8, shape (rows,); places in `RELS`, `RELAS`, `SABS`, `SUPPRESS`.
+        rel, rela, sab, suppress: uint8, shape (rows,); positions in `RELS`, `RELAS`, `SABS`, `SUPPRESS`.
     """
 
     release: SyntheticRelease
@@ -84,11 +84,11 @@ class SyntheticTables:
     suppress: UInt8
 
     def edges(self, *relations: str, include_suppressed: bool = False) -> Int32:
-        """The is_a edges that a load must find: digits of child and parent, int32, shape (edges, 2), ascending.
+        """Expected is_a edges of a load: digits of child and parent, int32, shape (edges, 2), ascending.
 
         Args:
             relations: ``isa``, ``par-chd``, ``rb-rn``, or several.
-            include_suppressed: whether suppressed rows count.
+            include_suppressed: use suppressed rows too.
         """
         child_second = np.zeros(len(self.rel), dtype=bool)
         child_first = np.zeros(len(self.rel), dtype=bool)
@@ -115,7 +115,7 @@ class SyntheticTables:
 
 
 def random_numbers(seed: int, stream: int, count: int) -> UInt64:
-    """``count`` 64-bit numbers: SplitMix64 of a counter that begins where seed and stream say."""
+    """``count`` 64-bit numbers: SplitMix64 of a counter that starts at a value given by seed and stream."""
     start = np.uint64((seed * 0x9E3779B97F4A7C15 + (stream << 40)) % (1 << 64))
     z = np.arange(1, count + 1, dtype=np.uint64)
     z *= np.uint64(0x9E3779B97F4A7C15)
@@ -129,12 +129,12 @@ def random_numbers(seed: int, stream: int, count: int) -> UInt64:
 
 
 def _below(numbers: UInt64, bound: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Each number scaled to 0 up to (not including) its bound."""
+    """Each number scaled to the range from 0 up to its bound, exclusive."""
     return ((numbers >> np.uint64(40)).astype(np.int64) * bound) >> 24
 
 
 def _is_a(release: SyntheticRelease) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(child, parent) of the hierarchy, repeats possible. Every parent comes before its children, but for cycles."""
+    """(child, parent) of the hierarchy, perhaps repeated. Every parent precedes its children, except in cycles."""
     concepts, seed = release.concepts, release.seed
     count = int(release.rows * _ISA_SHARE / _ROWS_AN_EDGE)
     children = np.concatenate(
@@ -159,11 +159,11 @@ def _is_a(release: SyntheticRelease) -> tuple[npt.NDArray[np.int64], npt.NDArray
 
 
 def tables(release: SyntheticRelease) -> SyntheticTables:
-    """The columns of the release's MRREL, sorted by CUI1 as UMLS sorts them."""
+    """Columns of the release's MRREL, sorted by CUI1 as in UMLS."""
     concepts, seed = release.concepts, release.seed
     step = (_LARGEST_CUI - 1) // concepts
     numbers = 1 + np.arange(concepts, dtype=np.int64) * step + _below(random_numbers(seed, 10, concepts), step)
-    # Where a concept stands in the hierarchy has nothing to do with its CUI.
+    # The position of a concept in the hierarchy is independent of its CUI.
     place = np.argsort(random_numbers(seed, 11, concepts), kind="stable")
 
     child, parent = _is_a(release)
@@ -225,12 +225,12 @@ def tables(release: SyntheticRelease) -> SyntheticTables:
 
 
 def write(folder: Path, release: SyntheticRelease) -> SyntheticTables:
-    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder. Returns what MRREL says."""
+    """Write MRREL, MRCONSO, MRSTY, MRRANK, MRSAB and MRCUI into the folder; return the columns of MRREL."""
     from cuihop_tools.synthetic_files import write_files
 
-    made = tables(release)
-    write_files(folder, made)
-    return made
+    columns = tables(release)
+    write_files(folder, columns)
+    return columns
 
 
 def main() -> None:
@@ -243,13 +243,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000, help="rows of MRREL")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--names", type=int, help="rows of MRCONSO; five for each concept if not given")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        release = SyntheticRelease(asked.concepts, asked.rows, asked.seed, asked.names)
+        release = SyntheticRelease(arguments.concepts, arguments.rows, arguments.seed, arguments.names)
     except ValueError as error:
         parser.error(str(error))
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    write(asked.folder, release)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    write(arguments.folder, release)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Libraries of others, in the form that browsers load: fetched from npm's registry and held to a lock file.
+"""Vendored libraries, in the form that browsers load: fetched from npm's registry and checked against a lock file.
 
-They are part of the project, so that neither building nor running it asks the network. ``make vendor`` fetches them
+They are part of the project, so that neither building nor running it needs the network. ``make vendor`` fetches them
 anew and fails where a single byte differs from the lock. To change a version, write it into the lock and run
 ``make vendor ACCEPT=--accept``, which writes the new hashes down.
 """
@@ -22,14 +22,14 @@ from typing import Any
 __all__ = ["LOCK", "VENDOR", "fetched", "main"]
 
 VENDOR = Path(__file__).parents[2] / "service" / "cuihop_service" / "explorer" / "static" / "vendor"
-"""Where they lie."""
+"""Folder of the libraries."""
 
 LOCK = VENDOR / "vendor.lock.json"
-"""Which ones, from where, under which licence, and the hashes of each package and file."""
+"""Lock file: packages, versions, licences, and the hashes of each package and file."""
 
 
 def fetched(package: str, version: str) -> bytes:
-    """The tarball of a package, by npm itself, which has the user's registry and proxy."""
+    """Fetch the tarball of a package by npm itself, with the user's registry and proxy."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["npm", "pack", "--silent", "--pack-destination", folder, f"{package}@{version}"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
@@ -37,7 +37,7 @@ def fetched(package: str, version: str) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Fetch what the lock names, compare, and write the files. Returns the exit code."""
+    """Fetch the packages of the lock, compare, and write the files; return the exit code."""
     parser = argparse.ArgumentParser(prog="make vendor", description=__doc__)
     parser.add_argument("--accept", action="store_true", help="write the hashes found into the lock")
     accept = parser.parse_args(arguments).accept

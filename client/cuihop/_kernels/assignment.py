@@ -1,4 +1,4 @@
-"""Best one-to-one matchings of small sets, in whole numbers: a weight is an integer, so no sum depends on its order."""
+"""Best one-to-one matchings of small sets, with integer weights, so that no sum depends on its order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def largest_total(weights: Int64, rows: int, columns: int, scratch: Int64) -> in
     """The largest total weight of a matching of every row with a column of its own; ``rows`` ≤ ``columns``.
 
     The Hungarian method with shortest augmenting paths (Jonker and Volgenant 1987), O(rows² · columns). It works on
-    costs, which are the weights below 0; what is column 0 in the arrays is no column but the row to be placed.
+    costs, the negated weights. Column 0 of the arrays is a virtual column, matched to the row to be placed.
 
     Args:
         weights: shape (at least rows, at least columns).
-        rows, columns: what of it counts.
+        rows, columns: the part of ``weights`` in use.
         scratch: shape (6, at least columns + 1): prices of rows, prices of columns, the row of a column, lengths of
             paths, the column before on a path, columns done.
     """
@@ -86,10 +86,10 @@ def bounds(
     totals: Int64,
     contested: Bool,
 ) -> None:
-    """For each query set ``first``, ``first + 1``, … and each corpus set, what no matching of them exceeds.
+    """Upper bound of the matchings of each query set ``first``, ``first + 1``, … with each corpus set.
 
-    That is the sum of the heaviest weights of the smaller set's concepts. Where their partners are all different, it
-    is the largest total itself; where two want the same one, the pair is contested.
+    The bound is the sum of the heaviest weights of the smaller set's concepts. Where their partners are all different,
+    it is the largest total itself; where two concepts have the same partner, the pair of sets is contested.
 
     Args:
         query_*, corpus_*: set → its concepts, in compressed rows.
@@ -150,11 +150,11 @@ def solve(
     wanted: Bool,
     totals: Int64,
 ) -> None:
-    """Put the largest total of a matching in the place of the bound, for the pairs that are wanted.
+    """Replace the bound by the largest total of a matching, for the pairs in ``wanted``.
 
     Args:
         table, scratch: memory of one thread, shapes (largest, largest) and (6, largest + 1).
-        wanted: which pairs, shape of ``totals``.
+        wanted: mask of the pairs, shape of ``totals``.
         first, …: as in `bounds`.
     """
     for row in range(totals.shape[0]):

@@ -1,13 +1,13 @@
 """The best images of a corpus for one query, from the counts of every corpus set; see `cuihop._kernels.relevance`.
 
-A heap holds as many as are wanted, the worst at its root. Arguments that recur:
+A heap holds the best so far, the worst of them at its root. Arguments that recur:
 
 - ``shared``, ``near``: |A ∩ B| and |rel_n(A, B)| for each corpus set B. ``size``: |A|. ``sizes``: |B| for each B.
 - ``member_*``: corpus set → its images, as ranks in the order of their names, ascending.
-- ``gains``, ``images``: the heap, shape (as many as wanted,).
+- ``gains``, ``images``: the heap, shape (images wanted,).
 
 `cuihop._kernels.relevance` holds this code inlined. Numba does not notice that compiled code on disk was made from an
-older one: whoever changes this module must change that one too.
+older one: a change of this module must come with a change of that one.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ Counters = npt.NDArray[Any]
 """uint8, uint16 or uint32."""
 
 NOBODY = np.int32(-1)
-"""Stands for the image where a corpus has fewer than asked for."""
+"""Placeholder for an image where a corpus has fewer than wanted."""
 
-_SETS_A_LOOK = 32  # a look at so many sets at once tells whether one of them may be good enough
-_ROUNDING = 1e-5  # far more than single precision errs in a gain, so that nothing is passed over that belongs in
+_SETS_A_LOOK = 32  # sets compared with the bar together
+_ROUNDING = 1e-5  # far above the error of a gain in single precision, so that no image is missed
 
 gain_of_counts = compiled(nn_iou_of_counts)
 
 
 @compiled
 def _worse(gain: float, image: int, other_gain: float, other_image: int) -> bool:
-    """Whether the first comes after the second: gain descending, then image ascending."""
+    """Compare two images; true where the first ranks below the second: by gain, then by ascending image."""
     return gain < other_gain or (gain == other_gain and image > other_image)
 
 
 @compiled
 def _sink(gains: Float64, images: Int32, size: int) -> None:
-    """Let the root of a heap (the worst at the root) go down to its place."""
+    """Sift the root of a heap (the worst at the root) down to its place."""
     gain = gains[0]
     image = images[0]
     place = 0
@@ -64,7 +64,7 @@ def _sink(gains: Float64, images: Int32, size: int) -> None:
 
 @compiled
 def _enter(gain: float, members: Int32, low: int, high: int, gains: Float64, images: Int32) -> None:
-    """Let the images of a set, ``members[low:high]``, into the heap as far as they are good enough."""
+    """Push the images of a set, ``members[low:high]``, onto the heap as far as they are good enough."""
     for j in range(low, high):
         if not _worse(gains[0], images[0], gain, members[j]):
             break  # nor is any later image of the same set
@@ -88,7 +88,7 @@ def at_least(
     gains: Float64,
     images: Int32,
 ) -> float:
-    """A gain that the last of the best has at least, from the sets ``holders[low:high]``; the heap is scratch."""
+    """Lower bound of the last gain among the best, from the sets ``holders[low:high]``; the heap is scratch."""
     gains.fill(-1.0)
     images.fill(NOBODY)
     for i in range(low, high):
@@ -113,11 +113,11 @@ def best(
     gains: Float64,
     images: Int32,
 ) -> None:
-    """The best images into ``images`` and their gains into ``gains``, best first. Shape (as many as wanted,).
+    """Write the best images into ``images`` and their gains into ``gains``, best first. Shape (images wanted,).
 
-    ``least``: a gain that the last of them has at least, or a negative number.
+    ``least``: a lower bound of the last gain among them, or a negative number.
     """
-    kept = gains.size
+    wanted = gains.size
     total = set_of.size
     gains.fill(-1.0)
     images.fill(total)
@@ -149,9 +149,9 @@ def best(
         if int(shared[other]) + lam * int(near[other]) == 0.0:
             gains[0] = 0.0
             images[0] = image
-            _sink(gains, images, kept)
+            _sink(gains, images, wanted)
         image += 1
-    for end in range(kept - 1, 0, -1):
+    for end in range(wanted - 1, 0, -1):
         gain = gains[0]
         image = images[0]
         gains[0] = gains[end]
@@ -159,7 +159,7 @@ def best(
         gains[end] = gain
         images[end] = image
         _sink(gains, images, end)
-    for i in range(kept):
+    for i in range(wanted):
         if gains[i] < 0.0:
             gains[i] = 0.0
             images[i] = NOBODY

@@ -18,10 +18,10 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 
 DISTANCE_EPOCHS = 2
-"""How many stamps one distance takes."""
+"""Stamps that one distance takes."""
 
 PATH_EPOCHS = 3
-"""How many stamps one path takes for each node of the graph plus one."""
+"""Stamps that one path takes for each node of the graph plus one."""
 
 
 NO_PATH = -1
@@ -44,9 +44,9 @@ def meeting(
     """The distance from start to end, or `NO_PATH` where there is none within ``bound``.
 
     Two searches grow level by level, forwards from the start and backwards from the end, always the one whose next
-    level has fewer edges to look at. The two balls are disjoint until they meet, so the first edge between them lies
-    on a shortest path. For the same reason both fit into one queue, from its two ends. Nodes that bear a later stamp
-    are in nobody's way: no path leads over them.
+    level has fewer edges. The two balls are disjoint until they meet, so the first edge between them lies
+    on a shortest path. For the same reason both fit into one queue, from its two ends. Nodes with a later stamp are
+    blocked: no path leads over them.
     """
     if start == end:
         return 0
@@ -62,7 +62,7 @@ def meeting(
     a_work = out_indptr[start + 1] - out_indptr[start]
     b_work = in_indptr[end + 1] - in_indptr[end]
     depth = 0
-    # A side without edges left holds everything it can reach, and the other end is not in it.
+    # A side without edges left holds all nodes it can reach, and the other end is not one of them.
     while depth < bound and a_work > 0 and b_work > 0:
         depth += 1
         only_meet = depth == bound  # at the bound nothing new needs to be queued
@@ -115,7 +115,7 @@ def distances(
     epoch: int,
     hops: Int32,
 ) -> None:
-    """The distance of each (start, end) into ``hops``, as `meeting` tells it."""
+    """Write the distance of each (start, end) into ``hops``: see `meeting`."""
     for pair in range(starts.size):
         hops[pair] = meeting(
             out_indptr, out_indices, in_indptr, in_indices, starts[pair], ends[pair], bound, mark, queue, epoch
@@ -224,7 +224,7 @@ def shortest_path(
             b_level += 1
     if not met:
         return np.empty(0, dtype=np.int32)
-    # Both balls are complete up to a_level and b_level. Walk the forward ball back from its rim, and keep the nodes
+    # Both balls are complete up to a_level and b_level. Walk the forward ball back from its rim, and retain the nodes
     # from which the backward ball is reached in time.
     for i in range(a_high - 1, -1, -1):
         node = queue[i]
@@ -257,7 +257,7 @@ def ball(
     levels: Int32,
     epoch: int,
 ) -> int:
-    """Everything within ``bound`` hops: ``queue[:count]`` with its distances in ``levels[:count]``, nearest first.
+    """All nodes within ``bound`` hops: ``queue[:count]`` with distances in ``levels[:count]``, nearest first.
 
     Returns the count, the centre included.
     """

@@ -12,7 +12,7 @@ Int32 = npt.NDArray[np.int32]
 
 @compiled
 def transposed(indptr: Int32, indices: Int32) -> tuple[Int32, Int32]:
-    """The rows of the other direction. Each row ascends if the rows given are read in order, as they are here."""
+    """The rows of the other direction, each ascending."""
     n = indptr.size - 1
     ends = np.zeros(n + 1, dtype=np.int32)
     for edge in range(indices.size):
@@ -31,7 +31,7 @@ def transposed(indptr: Int32, indices: Int32) -> tuple[Int32, Int32]:
 
 @compiled
 def union(a_indptr: Int32, a_indices: Int32, b_indptr: Int32, b_indices: Int32) -> tuple[Int32, Int32]:
-    """Row by row what stands in either, ascending and without repeats; the rows given must ascend."""
+    """Row by row the union of two graphs, ascending and without repeats; the rows given must ascend."""
     n = a_indptr.size - 1
     indptr = np.zeros(n + 1, dtype=np.int32)
     indices = np.empty(a_indices.size + b_indices.size, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""How a function becomes machine code."""
+"""Compilation of functions to machine code."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ R = TypeVar("R")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """The function compiled on its first call, without the interpreter lock while it runs.
+    """Compile a function on its first call; it runs without the interpreter lock.
 
-    Machine code is kept on disk, beside the module or in the user's cache folder. Where neither can be written
-    (a read-only installation, a full disk), it is compiled in each process anew.
+    Machine code is cached on disk, beside the module or in the user's cache folder. Where neither can be written
+    (a read-only installation, a full disk), each process compiles anew.
     """
     try:
         fast: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
@@ -40,5 +40,5 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 @compiled
 def signed(number: Any) -> Any:
-    """An unsigned number as a signed one. Compiled, ``int`` leaves it as it is, and one of each make a float."""
+    """An unsigned number as a signed one. Compiled ``int`` leaves it unsigned, and mixing the two gives a float."""
     return np.int64(number)

@@ -1,12 +1,12 @@
-"""2-hop labels made level by level: pruned landmark labelling, grown from all concepts at once.
+"""2-hop labels built level by level: pruned landmark labelling, grown from all concepts at once.
 
 The labels are those of Akiba, Iwata and Yoshida, "Fast exact shortest-path distance queries on large networks by pruned
 landmark labeling", SIGMOD 2013: a concept's label holds a hub where the hub is the first, in a fixed order, of all
 concepts on all their shortest paths. They are found as in Li et al., "Scaling distance labeling on small-world
-networks", SIGMOD 2019: the hubs at distance d are among those that neighbours have at d - 1, so the concepts of one
-level can be worked on side by side, and what a hub's own label says is short and in cache.
+networks", SIGMOD 2019: the hubs at distance d are among those of neighbours at d - 1, so the concepts of one
+level are independent of one another, and a hub's own label is short and in cache.
 
-Concepts are called by their rank: 0 comes first in that order. See `cuihop._kernels.labels` for the arrays.
+Concepts are numbered by their rank: 0 comes first in that order. See `cuihop._kernels.labels` for the arrays.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ UInt64 = npt.NDArray[np.uint64]
 Bool = npt.NDArray[np.bool_]
 
 DEEPEST = 250
-"""The largest distance that labels can hold: a byte, less what stands for other things."""
+"""The largest distance that labels can hold: a byte, less reserved values."""
 
-_SEEN = np.uint8(254)  # looked at for this concept, and left out
+_SEEN = np.uint8(254)  # examined for this concept, and left out
 
 
 @compiled
 def ranked_rows(indptr: Int32, indices: Int32, bearers: Int32, place: Int32) -> tuple[Int64, Int32]:
-    """The edges among the concepts that bear labels, by rank; each row ascending."""
+    """Edges among the concepts with labels, by rank; each row ascending."""
     ends = np.zeros(bearers.size + 1, dtype=np.int64)
     found = np.empty(indices.size, dtype=np.int32)
     filled = 0
@@ -53,7 +53,7 @@ def ranked_rows(indptr: Int32, indices: Int32, bearers: Int32, place: Int32) -> 
 def from_root(
     indptr: Int64, indices: Int32, root: int, chosen: Int32, hops: UInt8, nearer: UInt64, as_far: UInt64, queue: Int32
 ) -> bool:
-    """Hops from a root to all ranks, and where its chosen neighbours stand beside it (bit i: the i-th of them).
+    """Hops from a root to all ranks, and positions of its chosen neighbours relative to it (bit i: the i-th of them).
 
     ``hops`` (ranks,), ``nearer`` and ``as_far`` (ranks,) are filled. False where a path is longer than `DEEPEST`.
     """
@@ -97,7 +97,7 @@ def from_root(
 
 @compiled
 def _by_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, bound: int) -> bool:
-    """Whether the roots and their chosen neighbours tell of a path within the bound."""
+    """Look for a path within the bound through the roots and their chosen neighbours."""
     for root in range(root_hops.shape[1]):
         hops = int(root_hops[a, root]) + int(root_hops[b, root])
         if hops <= bound:
@@ -128,18 +128,18 @@ def next_level(
     found: Int32,
     counts: Int32,
 ) -> tuple[int, int]:
-    """The hubs at ``level`` hops of the ranks ``first`` up to ``last``.
+    """Find the hubs at ``level`` hops of the ranks ``first`` up to ``last``.
 
     Args:
         indptr, …: the edges by rank.
         first, last, level: see above.
-        is_root: bool, shape (ranks,): roots and their chosen neighbours, which bear no label and are no hubs.
+        is_root: bool, shape (ranks,): roots and their chosen neighbours, which have no label and are no hubs.
         label_indptr, label: the labels so far, by ascending hops; ``newest`` of each are at ``level - 1``.
         root_hops, root_sets: see `cuihop._kernels.labels`.
         hops_to: scratch of one thread, uint8, shape (ranks,), filled with `UNREACHED`; is left so.
         seen: scratch, int32, shape (ranks,).
         found: receives the hubs, rank by rank, each ascending.
-        counts: receives how many, int32, shape (last - first,).
+        counts: receives their number for each rank, int32, shape (last - first,).
 
     Returns:
         The rank before which it stopped because ``found`` might have overflowed, or ``last``; and the hubs found.
@@ -195,7 +195,7 @@ def next_level(
 def widen(
     label: UInt32, old_indptr: Int64, new_indptr: Int64, first: int, last: int, found: Int32, counts: Int32, level: int
 ) -> None:
-    """Move the labels of the ranks ``first`` up to ``last`` to their new places, and append what was found.
+    """Move the labels of the ranks ``first`` up to ``last`` to their new places, and append the hubs found.
 
     Works in place from the back, so the blocks of ranks must come in descending order.
     """
@@ -214,6 +214,6 @@ def widen(
 
 @compiled
 def sort_labels(indptr: Int64, label: UInt32, first: int, last: int) -> None:
-    """Bring the labels of the ranks ``first`` up to ``last`` into the order of their hubs."""
+    """Sort the labels of the ranks ``first`` up to ``last`` by hub."""
     for rank in range(first, last):
         label[indptr[rank] : indptr[rank + 1]].sort()

@@ -1,14 +1,14 @@
-"""Distances from 2-hop labels: a concept's label lists hubs and the hops to them, and some hub lies on a shortest path.
+"""Distances from 2-hop labels: a label lists hubs and the hops to them, and some common hub lies on a shortest path.
 
-Arguments that recur, see `cuihop.snapshot.distance_index` for what they mean:
+Arguments that recur; `cuihop.snapshot.distance_index` explains them:
 
-- ``place`` int32 (concepts,): twice the rank of the concept that bears the label, plus 1 where it is the only
+- ``place`` int32 (concepts,): twice the rank of the concept with the label, plus 1 where that is the only
   neighbour of the concept and not the concept itself.
 - ``indptr`` int64 (ranks + 1,), ``entries`` uint32: the label of each rank, ``hub << 8 | hops``, ascending, with
   `END` behind the last.
 - ``root_hops`` uint8 (ranks, roots): hops to each root; `UNREACHED` where there is no path.
-- ``root_sets`` uint64 (ranks, roots, 2): which of the root's chosen neighbours are nearer than the root, by one hop,
-  and which are as far as the root.
+- ``root_sets`` uint64 (ranks, roots, 2): the root's chosen neighbours that are nearer than the root, by one hop,
+  and those as far as the root.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]
 
 END = np.uint32(2**32 - 1)
-"""Ends a label."""
+"""End of a label."""
 
 UNREACHED = 255
-"""Stands for hops where there is no path."""
+"""Value in place of hops where there is no path."""
 
-_ABSENT = 255  # more than any hops to a hub, and than any distance
+_ABSENT = 255  # above any hops to a hub, and any distance
 _FAR = 1 << 20
 _LINE = 16  # entries in a cache line
-_SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: their labels, what tells where labels stand, what tells whose
+_SOON, _LATER, _LATEST = 6, 16, 24  # pairs ahead: labels, their offsets, their ranks
 
 
 @compiled
 def _through_roots(root_hops: UInt8, root_sets: UInt64, a: int, b: int, best: int) -> int:
-    """The least hops between two ranks through a root or one of its chosen neighbours, where less than the best."""
+    """The least hops between two ranks through a root or one of its chosen neighbours; ``best`` where that is less."""
     for root in range(root_hops.shape[1]):
         from_a = signed(root_hops[a, root])
         from_b = signed(root_hops[b, root])
@@ -119,9 +119,9 @@ def distances(
     bound: int,
     hops: Int32,
 ) -> None:
-    """The distance of each (start, end) into ``hops``; `NO_PATH` where there is none within ``bound``.
+    """Write the distance of each (start, end) into ``hops``; `NO_PATH` where there is none within ``bound``.
 
-    Tables of a million concepts are in no cache: what the next pairs need is fetched while a pair is read.
+    Tables of a million concepts exceed every cache, so the data of the next pairs is fetched while a pair is read.
     """
     last = starts.size - 1
     for pair in range(starts.size):
@@ -169,9 +169,9 @@ def hops_to_all(
     bound: int,
     hops: UInt8,
 ) -> None:
-    """The distances from each of some concepts to all of others, where one label is read for many.
+    """Distances from each of some concepts to all of others; each start's label is read once for all ends.
 
-    ``hops`` uint8 (starts, ends) receives them, `UNREACHED` where there is none within ``bound``, which is below that.
+    ``hops`` uint8 (starts, ends) receives them, `UNREACHED` where there is none within ``bound`` (below `UNREACHED`).
     """
     place, indptr, entries, root_hops, root_sets = tables
     to_hub = np.full(indptr.size - 1, _ABSENT, dtype=np.uint8)

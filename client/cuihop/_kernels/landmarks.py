@@ -1,8 +1,8 @@
 """Distances by landmarks: either a shortest path leads through one of a few hubs, or none of its concepts is a hub.
 
-Of the first kind the least is known from the hops of both ends to each landmark. For the second kind a search goes
+The least of the first kind follows from the hops of both ends to each landmark. For the second kind a search goes
 round the landmarks, and no further than the first kind reaches: Farhan, Wang, Lin and McKay, "A Highly Scalable
-Labelling Approach for Exact Distance Queries in Complex Networks", EDBT 2019. The hubs are what makes searches long.
+Labelling Approach for Exact Distance Queries in Complex Networks", EDBT 2019. Hubs are the cause of long searches.
 
 Arguments that recur: ``indptr``, ``indices``, ``mark``, ``queue`` and ``epoch`` as in `cuihop._kernels.bfs`;
 ``landmarks`` int32 (landmarks,), the hubs by number; ``hops_to`` uint8 (concepts, landmarks), hops to each of them,
@@ -25,7 +25,7 @@ UInt8 = npt.NDArray[np.uint8]
 UInt64 = npt.NDArray[np.uint64]
 
 UNREACHED = 255
-"""Stands for hops where there is no path."""
+"""Value in place of hops where there is no path."""
 
 _FAR = 1 << 20
 _SOON = 8  # pairs ahead
@@ -45,7 +45,7 @@ def meeting(
 ) -> int:
     """The distance from start to end, or `NO_PATH` where there is none within ``bound``.
 
-    The landmarks must be marked with a stamp that no search uses from ``epoch`` on, so that none walks over them.
+    The landmarks must be marked with a stamp that no search uses from ``epoch`` on, so that searches avoid them.
     """
     through = _FAR
     at_landmark = False
@@ -76,7 +76,7 @@ def distances(
     epoch: int,
     hops: Int32,
 ) -> None:
-    """The distance of each (start, end) into ``hops``, as `meeting` tells it; takes one stamp more than searches."""
+    """Write the distance of each (start, end) into ``hops``: see `meeting`. Takes one stamp more than searches."""
     pairs = starts.size
     mark[landmarks] = epoch + DISTANCE_EPOCHS * pairs
     for pair in range(pairs):

@@ -1,4 +1,4 @@
-"""Where numbers stand in an ascending array."""
+"""Look-up of numbers in an ascending array."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ Int32 = npt.NDArray[np.int32]
 UInt64 = npt.NDArray[np.uint64]
 
 NOWHERE = -1
-"""Stands for the place of a number that is not there."""
+"""Position of a number that is absent."""
 
 _TOGETHER = 8
 
 
 @compiled
 def positions(keys: UInt64, wanted: UInt64, found: Int32) -> None:
-    """The place of each number, or `NOWHERE` where ``keys`` (ascending, not empty) lacks it.
+    """The position of each number, or `NOWHERE` where ``keys`` (ascending, not empty) lacks it.
 
-    Binary searches without a branch to mispredict, several at a time, so that they wait for memory together.
+    Branch-free binary searches, several at a time, so that they wait for memory together.
     """
     whole = wanted.size // _TOGETHER * _TOGETHER
     low = np.zeros(_TOGETHER, dtype=np.int64)
@@ -41,7 +41,7 @@ def positions(keys: UInt64, wanted: UInt64, found: Int32) -> None:
 
 @compiled
 def two_places(keys: UInt64, one: int, other: int) -> tuple[int, int]:
-    """The places of two numbers, searched side by side; `NOWHERE` for one that ``keys`` (ascending) lacks."""
+    """The positions of two numbers, searched together; `NOWHERE` for one that ``keys`` (ascending) lacks."""
     length = keys.size
     if length == 0:
         return NOWHERE, NOWHERE

@@ -1,6 +1,6 @@
 """Breadth-first searches from many sources at once, a bit for each: Then et al., "The More the Merrier", VLDB 2014.
 
-What the searches have in common, most of the graph, is walked once for all of them.
+The part of the graph that the searches have in common, most of it, is traversed once for all.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ UInt64 = npt.NDArray[np.uint64]
 
 WORDS = 4
 SOURCES = 64 * WORDS
-"""How many sources one call takes at the most."""
+"""The most sources of one call."""
 
-_FEW = 16  # a node in so many
+_FEW = 16  # below one node in 16, the nodes reached are few
 
 BEYOND = 255
-"""Stands for a distance beyond the bound, and for no path."""
+"""Value in place of a distance beyond the bound, or without a path."""
 
 
 @compiled
@@ -58,11 +58,11 @@ def _look_around(indptr: Int32, indices: Int32, everyone: UInt64, seen: UInt64, 
 
 @compiled
 def begin(sources: Int32, columns: Int32, seen: UInt64, here: UInt64, everyone: UInt64, hops: UInt8) -> None:
-    """Put each source at its own place, at distance 0.
+    """Start each search at its source, at distance 0.
 
     Args:
         sources: nodes, at most `SOURCES`.
-        columns: int32, shape (nodes,): the column of ``hops`` of each node that is asked for; -1 for others.
+        columns: int32, shape (nodes,): the column of ``hops`` of each requested node; -1 for others.
         seen, here: scratch, uint64, shape (nodes, `WORDS`), of any content.
         everyone: receives a bit for each source; uint64, shape (`WORDS`,).
         hops: receives the distances, shape (sources, columns); `BEYOND` where there is none within the bound.
@@ -96,21 +96,21 @@ def one_hop(
     there: UInt64,
     hops: UInt8,
 ) -> tuple[int, int]:
-    """Take all searches one hop further.
+    """Advance all searches by one hop.
 
-    While few nodes were reached by the last hop, these pass on who reached them; when they are many, the nodes that
-    some search has still to reach look around themselves instead (Beamer et al., "Direction-optimizing breadth-first
-    search", SC 2012). A search is over when a hop reaches no node.
+    Top-down while the last hop reached few nodes: these pass their bits on. Bottom-up when it reached many: the nodes
+    that some search has yet to reach collect the bits of their neighbours (Beamer et al., "Direction-optimizing
+    breadth-first search", SC 2012). A search is over when a hop reaches no node.
 
     Args:
-        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as `cuihop._kernels.bfs` has it.
+        out_indptr, out_indices, in_indptr, in_indices: the graph in compressed rows, as in `cuihop._kernels.bfs`.
         level: the distance of the nodes reached now.
-        reached: nodes that the last hop reached.
+        reached: count of nodes that the last hop reached.
         there: scratch as ``here``, of any content.
         columns, everyone, seen, here, hops: as `begin` left them.
 
     Returns:
-        The nodes reached, and the distances that were found.
+        The counts of nodes reached and of distances found.
     """
     nodes = out_indptr.size - 1
     if reached < nodes // _FEW:

@@ -1,4 +1,4 @@
-"""What an index of names is made of: the words of every name, numbered, and the names of every word."""
+"""Parts of an index of names: the words of every name, numbered, and the names of every word."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FIRST_TEXT = 1 << 14
 def words_of(
     offsets: Int64, blob: UInt8, folded_rows: Int32, folded_offsets: Int64, folded_blob: UInt8
 ) -> tuple[Int64, Int32, Int64, UInt8]:
-    """The words of every name, in their order. Names with letters beyond ASCII are read in their folded form.
+    """Split every name into words. Names with letters beyond ASCII are read in their folded form.
 
     Returns:
-        where each name's words begin in the next array, int64, shape (names + 1,); the number of each word, in the
-        order in which words are met first; where each word's text begins, int64, shape (words + 1,); their texts.
+        offsets of each name's words in the next array, int64, shape (names + 1,); the number of each word, by first
+        occurrence; offsets of each word's text, int64, shape (words + 1,); the texts.
     """
     names = offsets.size - 1
     begins = np.empty(names + 1, dtype=np.int64)
@@ -47,7 +47,7 @@ def words_of(
         if is_folded:
             f += 1
         while True:
-            # The word goes to the end of the texts, and stays there if it is new.
+            # The word is written to the end of the texts, and remains there if it is new.
             length = 0
             key = np.uint64(14695981039346656037)
             while i < end:
@@ -109,7 +109,7 @@ def words_of(
 def _twice(
     table: Int32, hashes: npt.NDArray[np.uint64], starts: Int64, words: int
 ) -> tuple[Int32, npt.NDArray[np.uint64], Int64]:
-    """The table of words with twice the room."""
+    """The table of words with twice the capacity."""
     size = 2 * table.size
     new_table = np.full(size, -1, dtype=np.int32)
     new_hashes = np.empty(size, dtype=np.uint64)
@@ -126,7 +126,7 @@ def _twice(
 
 @compiled
 def letters(offsets: Int64, blob: UInt8, rows: Int64, first: int, keys: npt.NDArray[np.uint64]) -> None:
-    """Eight bytes of each string, from the byte ``first`` on, as one number that sorts as they do; 0 beyond its end."""
+    """Eight bytes of each string, from byte ``first`` on, as one number that sorts as they do; 0 beyond the end."""
     for i in range(rows.size):
         begin = offsets[rows[i]] + first
         end = offsets[rows[i] + 1]
@@ -142,7 +142,7 @@ def sequence_keys(
 ) -> None:
     """Some words of each name, ``each`` of them from word ``first`` on, as one number that sorts as they do.
 
-    ``numbers`` tell the words in their order, from 1 on; 0 stands for no more words. A number has ``bits`` bits.
+    ``numbers`` are those of the words in sorted order, from 1 on; 0 means no more words. A number has ``bits`` bits.
     """
     for i in range(rows.size):
         begin = begins[rows[i]] + first
@@ -155,10 +155,10 @@ def sequence_keys(
 
 @compiled
 def postings(begins: Int64, numbers: Int32, rows: Int32, words: int) -> tuple[Int64, Int32]:
-    """For each word the names that have it, by their places in ``rows``, ascending, each once.
+    """The names of each word, by their positions in ``rows``, ascending, each once.
 
     Returns:
-        where the names of each word begin in the next array, int64, shape (words + 1,); the names.
+        offsets of each word's names in the next array, int64, shape (words + 1,); the names.
     """
     last = np.full(words, -1, dtype=np.int32)
     indptr = np.zeros(words + 1, dtype=np.int64)
@@ -185,7 +185,7 @@ def postings(begins: Int64, numbers: Int32, rows: Int32, words: int) -> tuple[In
 
 @compiled
 def see(numbers: Int32, low: int, marks: UInt8) -> None:
-    """Make a 2 of each 1 among the marks of these numbers. The marks are those of ``low`` and the numbers after it."""
+    """Raise each 1 among the marks of these numbers to 2. The marks belong to ``low`` and the numbers after it."""
     for number in numbers:
         place = number - low
         if 0 <= place < marks.size and marks[place]:

@@ -8,11 +8,11 @@ import numpy.typing as npt
 from cuihop._kernels.jit import compiled
 
 WHOLE, BEGINNING, WORDS, PREFIXES, NO_MATCH = 0, 1, 2, 3, 4
-"""How a name matches, best first: it is the text; begins with it; has its words; has words that begin so."""
+"""Kinds of match, best first: the whole name; its beginning; whole words; beginnings of words; none."""
 
 
 def _folding() -> npt.NDArray[np.uint8]:
-    """For each byte, itself in lower case if it belongs to a word, and 0 if it separates words."""
+    """For each byte, itself in lower case where it belongs to a word, and 0 where it separates words."""
     fold = np.zeros(256, dtype=np.uint8)
     for byte in range(256):
         if byte >= 128 or chr(byte).isalnum():
@@ -32,13 +32,13 @@ def match(
     word_starts: npt.NDArray[np.int32],
     word_ends: npt.NDArray[np.int32],
 ) -> int:
-    """How the name ``blob[begin:end]`` matches the folded ``text`` with its words."""
+    """Kind of match of the name ``blob[begin:end]`` with the folded ``text`` and its words."""
     whole_words = True
     for w in range(word_starts.size):
         low, high = word_starts[w], word_ends[w]
         first = text[low]
-        best = 0  # 0: no word begins so, 1: one begins so, 2: one is it
-        inside = False  # whether the byte before belongs to a word
+        best = 0  # 0: no word with this prefix, 1: a longer word, 2: the word itself
+        inside = False  # true where the byte before belongs to a word
         i = begin
         while i < end:
             byte = FOLD[blob[i]]
@@ -63,7 +63,7 @@ def match(
             return NO_MATCH
         if best == 1:
             whole_words = False
-    # Every word is there. Is the name the text itself, or does it begin with it?
+    # Every word matches. Compare the name, or its beginning, with the whole text.
     i = begin
     k = 0
     while i < end and FOLD[blob[i]] == 0:
@@ -103,10 +103,10 @@ def search(
     scores: npt.NDArray[np.uint8],
     rows: npt.NDArray[np.int32],
 ) -> None:
-    """For concepts ``first``, ``first + 1``, …: the best match among its names, and the row of that name.
+    """The best match among the names of each concept ``first``, ``first + 1``, …, and the row of that name.
 
     ``scores``: twice the kind of match, plus one for a synonym. ``folded_rows`` (ascending) are the names that hold
-    letters beyond ASCII; they are compared in their folded form, found at the same place in ``folded_offsets``.
+    letters beyond ASCII; they are compared in their folded form, at the same position in ``folded_offsets``.
     """
     begin_row = concept_indptr[first]
     f = np.searchsorted(folded_rows, begin_row)
@@ -118,13 +118,13 @@ def search(
         best_length = 0
         for row in range(low, high):
             if f < folded_rows.size and folded_rows[f] == row:
-                how = match(folded_blob, folded_offsets[f], folded_offsets[f + 1], text, word_starts, word_ends)
+                kind = match(folded_blob, folded_offsets[f], folded_offsets[f + 1], text, word_starts, word_ends)
                 f += 1
             else:
-                how = match(blob, offsets[row], offsets[row + 1], text, word_starts, word_ends)
-            if how == NO_MATCH:
+                kind = match(blob, offsets[row], offsets[row + 1], text, word_starts, word_ends)
+            if kind == NO_MATCH:
                 continue
-            score = 2 * how + (1 if row > low else 0)
+            score = 2 * kind + (1 if row > low else 0)
             length = offsets[row + 1] - offsets[row]
             if score < best or (score == best and length < best_length):
                 best = score

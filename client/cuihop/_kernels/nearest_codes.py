@@ -1,4 +1,4 @@
-"""The nearest of many binary codes, in order, by counting how many are at each distance."""
+"""The nearest of many binary codes, in order, by a counting sort of their distances."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 
 @compiled
 def rank(queries: Words, corpus: Words, own: Int32, beyond: int, distances: npt.NDArray[Any], found: Int32) -> None:
-    """The places of the nearest codes, by distance ascending; of equal ones, the first place first.
+    """The positions of the nearest codes, by ascending distance, then by position.
 
     Args:
         queries: shape (queries, words).
         corpus: shape (words, images).
-        own: the place of each query in the corpus, which comes last; -1 where it is not there.
+        own: the position of each query in the corpus, which comes last; -1 where it is absent.
         beyond: a distance larger than any.
         distances: unsigned, shape (images,). Scratch.
-        found: receives the places, shape (queries, as many as wanted); there must be as many.
+        found: receives the positions, shape (queries, wanted); ``wanted`` must not exceed the images.
     """
     wanted = found.shape[1]
     images = corpus.shape[1]
@@ -38,7 +38,7 @@ def rank(queries: Words, corpus: Words, own: Int32, beyond: int, distances: npt.
         for word in range(queries.shape[1]):
             code = queries[query, word]
             for place in range(images):
-                # The bits that differ, counted in ever wider fields: compilers know it, and use the processor's way.
+                # Population count of the differing bits, a pattern that compilers turn into one instruction.
                 bits = code ^ corpus[word, place]
                 bits -= (bits >> _1) & _PAIRS
                 bits = (bits & _FOURS) + ((bits >> _2) & _FOURS)
@@ -53,7 +53,7 @@ def rank(queries: Words, corpus: Words, own: Int32, beyond: int, distances: npt.
         while last + 1 < begins.size and begins[last] < wanted:
             last += 1
             begins[last] += begins[last - 1]
-        # Distances up to ``last`` may be among the wanted; begins[x] is where those equal to x begin.
+        # Distances below ``last`` may be among the wanted; begins[x] is the position of the first equal to x.
         begin = 0
         while begin < images:
             end = min(begin + _AT_ONCE, images)

@@ -1,4 +1,4 @@
-"""Memory asked for before it is read, so that several reads wait together."""
+"""Prefetching: memory requested before it is read, so that several reads wait together."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numba.extending import intrinsic, overload
 
 __all__ = ["prefetch"]
 
-_READ, _KEEP, _DATA = 0, 2, 1  # as LLVM's reference has the arguments of llvm.prefetch
+_READ, _KEEP, _DATA = 0, 2, 1  # arguments of llvm.prefetch, see LLVM's reference
 
 
 def prefetch(array: npt.NDArray[Any], place: int) -> None:
-    """Have the cache line of an element of a contiguous array fetched. A hint: where not compiled, it does nothing."""
+    """Fetch the cache line of an element of a contiguous array. A hint, without effect where it is not compiled."""
 
 
 def _generated(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

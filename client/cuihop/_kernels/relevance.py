@@ -1,7 +1,7 @@
 """nn-IoU of query images with every image of a corpus, through an inverted index.
 
-Equal concept sets are one row: "set" below is a distinct set, of the queries or of the corpus. Arguments that recur,
-all compressed rows (``indptr`` int64, values int32):
+Equal concept sets share one row: a "set" below is a distinct set, of the queries or of the corpus. Arguments that
+recur, all compressed rows (``indptr`` int64, values int32):
 
 - ``query_*``: query set → its concepts.
 - ``near_*``: concept → the concepts within n hops of it, in the direction from query to corpus, itself left out.
@@ -11,8 +11,8 @@ all compressed rows (``indptr`` int64, values int32):
 
 A long row of ``holder_*`` or ``near_holder_*`` is also, or instead, a line of ``lines``, uint8, shape (lines, corpus
 sets): 1 for each set in the row. Adding a line is a loop over memory in order, many sets an instruction; adding a row
-is one random access for each set. ``holder_line`` and ``near_holder_line``, int32, shape (concepts,), say which line,
-or that there is a row, or none of both, so that the sets are found anew each time.
+is one random access for each set. ``holder_line`` and ``near_holder_line``, int32, shape (concepts,), give the line,
+`ROW`, or `NOT_KEPT` where the sets are computed anew each time.
 
 Of a query set A and a corpus set B they give, by counting:
 
@@ -45,9 +45,9 @@ ROW = -1
 """In place of the number of a line: the sets are a compressed row."""
 
 NOT_KEPT = -2
-"""In place of the number of a line: neither line nor row was kept."""
+"""In place of the number of a line: neither line nor row is stored."""
 
-_FIRST_SETS = 512  # enough to learn how good the last of the best is at least
+_FIRST_SETS = 512  # enough for a good lower bound of the last gain among the best
 
 
 def counter_type(largest_query: int, largest_image: int) -> npt.DTypeLike:
@@ -69,13 +69,13 @@ def near_holders(
     found: Int32,
     lines: UInt8,
 ) -> None:
-    """Rows and lines ``near_holder_*`` of those concepts that ``near_holder_line`` gives one, and all lengths.
+    """Build the rows and lines ``near_holder_*`` of the concepts with one in ``near_holder_line``, and all lengths.
 
     Args:
         near_indptr, …: see the module.
         seen: int32, shape (corpus sets,), zeros. Scratch.
-        lengths: int64, shape (concepts,): receives how many sets each concept has.
-        indptr, found: where the rows stand, and their values. ``found`` may be empty where there are no rows.
+        lengths: int64, shape (concepts,): receives the number of sets of each concept.
+        indptr, found: offsets of the rows, and their values. ``found`` may be empty where there are no rows.
         lines: receives the lines, zeros before.
     """
     for concept in range(near_indptr.size - 1):
@@ -158,15 +158,15 @@ def score(
     members: Int32,
     set_of: Int32,
     lams: Float64,
-    asker_indptr: Int64,
-    asked: Int32,
+    target_indptr: Int64,
+    targets: Int32,
     shared: Counters,
     near: Counters,
     seen: UInt8,
     stamps: Int32,
     best_gains: Float64,
     best_images: Int32,
-    asked_gains: Float64,
+    target_gains: Float64,
 ) -> None:
     """Score the query sets ``first``, ``first + 1``, … against the whole corpus.
 
@@ -174,12 +174,12 @@ def score(
         first, …: see the module.
         sizes: concepts of each corpus set. set_of: corpus set of each image, images by their rank.
         lams: the values of λ.
-        asker_indptr, asked: query set → rows of ``asked``; shape (rows, depth): corpus sets to look up, -1 for none.
+        target_indptr, targets: query set → rows of ``targets``, shape (rows, depth): corpus sets to look up, or -1.
             Both begin with this block's.
         shared, near, seen, stamps: scratch of one thread: (corpus sets,) thrice, and zeros (concepts,). ``stamps``
             must not be shared between two runs.
         best_gains, best_images: receive the best of the corpus, shape (λ, query sets of the block, wanted).
-        asked_gains: receives the gains looked up, shape (λ, rows of ``asked``, depth).
+        target_gains: receives the gains looked up, shape (λ, rows of ``targets``, depth).
     """
     wanted = best_gains.shape[2]
     for row in range(best_gains.shape[1]):
@@ -230,10 +230,10 @@ def score(
                 shared, near, size, sizes, member_indptr, members, set_of, lam, least,
                 best_gains[level, row], best_images[level, row],
             )  # fmt: skip
-            for asker in range(asker_indptr[row], asker_indptr[row + 1]):
-                for rank in range(asked.shape[1]):
-                    other = asked[asker, rank]
+            for row_of_targets in range(target_indptr[row], target_indptr[row + 1]):
+                for rank in range(targets.shape[1]):
+                    other = targets[row_of_targets, rank]
                     if other >= 0:
                         both = int(shared[other])
                         union = size + int(sizes[other]) - both
-                        asked_gains[level, asker, rank] = gain_of_counts(both, int(near[other]), union, lam)
+                        target_gains[level, row_of_targets, rank] = gain_of_counts(both, int(near[other]), union, lam)

@@ -1,4 +1,4 @@
-"""A graph as NetworkX and pandas know one."""
+"""Export of a graph to NetworkX and pandas."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, resolved
+from cuihop.resources.optional_packages import installed_by
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.string_table import StringTable
@@ -25,7 +26,7 @@ Edge = tuple[str, str, tuple[str, ...]]
 
 @runtime_checkable
 class HoldsSections(Protocol):
-    """A graph that can tell all it holds: the embedded snapshot and the Neo4j database can, a remote service cannot."""
+    """A graph whose whole content can be read: an embedded snapshot or a Neo4j database, but no remote service."""
 
     @property
     def sections(self) -> Sections:
@@ -36,8 +37,8 @@ class GraphFrames(NamedTuple):
     """A graph as two tables.
 
     Attributes:
-        concepts: columns ``cui``, ``name``; one row a concept, ascending.
-        edges: columns ``child``, ``parent``, ``sabs``; one row an is_a edge, ascending. ``sabs`` joins the
+        concepts: columns ``cui``, ``name``; one row for each concept, ascending.
+        edges: columns ``child``, ``parent``, ``sabs``; one row for each is_a edge, ascending. ``sabs`` joins the
             vocabularies that assert it with ``;``.
     """
 
@@ -46,30 +47,33 @@ class GraphFrames(NamedTuple):
 
 
 def to_networkx(graph: ConceptGraph, *, cuis: Sequence[str] | None = None) -> nx.DiGraph[str]:
-    """The graph, or the part of it between some concepts; edges lead from child to parent.
+    """The graph, or its subgraph of some concepts, as a NetworkX graph; edges lead from child to parent.
 
-    Nodes carry ``name``, edges ``sabs``; ``graph.graph`` says ``release`` and ``digest``.
+    Nodes have the attribute ``name``, edges ``sabs``, the graph ``release`` and ``digest``.
 
     Args:
         graph: any graph.
-        cuis: only these concepts and the edges among them; needed where the graph cannot tell all it holds.
+        cuis: only these concepts and the edges among them; required for a remote service.
 
     Raises:
-        InputError: all is wanted of a graph that cannot tell it.
+        InputError: ``cuis`` is missing for a graph whose whole content cannot be read.
         InvalidCui, ConceptNotFound, ConceptRetired: as `ConceptGraph.names`.
+        ModuleNotFoundError: NetworkX is not installed; the message names the extra.
     """
-    import networkx as nx
+    with installed_by("cuihop[graphs]"):
+        import networkx as nx
 
     concepts, names, edges = _content(graph, cuis)
-    made: nx.DiGraph[str] = nx.DiGraph(release=graph.release.name, digest=graph.release.digest)
-    made.add_nodes_from((cui, {"name": name}) for cui, name in zip(concepts, names, strict=True))
-    made.add_edges_from((child, parent, {"sabs": sabs}) for child, parent, sabs in edges)
-    return made
+    exported: nx.DiGraph[str] = nx.DiGraph(release=graph.release.name, digest=graph.release.digest)
+    exported.add_nodes_from((cui, {"name": name}) for cui, name in zip(concepts, names, strict=True))
+    exported.add_edges_from((child, parent, {"sabs": sabs}) for child, parent, sabs in edges)
+    return exported
 
 
 def to_pandas(graph: ConceptGraph, *, cuis: Sequence[str] | None = None) -> GraphFrames:
-    """The graph, or the part of it between some concepts, as two tables: see `to_networkx`."""
-    import pandas as pd
+    """The graph, or its subgraph of some concepts, as two tables: see `to_networkx`."""
+    with installed_by("cuihop[graphs]"):
+        import pandas as pd
 
     concepts, names, edges = _content(graph, cuis)
     rows = [(child, parent, ";".join(sabs)) for child, parent, sabs in edges]
@@ -84,7 +88,9 @@ def _content(graph: ConceptGraph, cuis: Sequence[str] | None) -> tuple[list[str]
         return concepts, graph.names(concepts), _edges_among(graph, concepts)
     if not isinstance(graph, HoldsSections):
         raise InputError(
-            "this graph cannot tell all it holds", column="cuis", advice="Name the concepts: to_networkx(graph, cuis=…)"
+            "this graph cannot be read as a whole",
+            column="cuis",
+            advice="Name the concepts: to_networkx(graph, cuis=…)",
         )
     sections = graph.sections
     table = IdentifierTable(sections["cuis"])

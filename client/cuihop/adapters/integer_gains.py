@@ -1,4 +1,4 @@
-"""nn-IoU as whole grades, for tools that take no others. An approximation, with its error told."""
+"""nn-IoU as whole grades, for tools without real-valued ones. An approximation, with its error."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from cuihop.collection.judgements import Qrels
-from cuihop.collection.tables import LARGEST_GRADE
+from cuihop.collection.judgements import LARGEST_GRADE, Judgements
 from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, checked_direction
-from cuihop.measures.nn_iou import checked_lam, checked_n
-from cuihop.measures.resolution import Unknown
+from cuihop.graph import ConceptGraph
+from cuihop.measures.nearness import Nearness
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
 
@@ -21,21 +19,21 @@ __all__ = ["IntegerGains", "to_integer_gains"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class IntegerGains:
-    """Judgements made from nn-IoU, and what that cost.
+    """Judgements made from nn-IoU, with the error of rounding.
 
     Attributes:
         qrels: grade = nn-IoU · scale, rounded to the nearest whole number, halves to the even one. Grades of 0 are left
             out. Of use for nDCG with linear gain alone: for measures of relevance such as AP every grade of 1 or more
             is relevant.
         scale: the grade of two equal sets.
-        pairs: of images with any nn-IoU.
-        rounded: how many of them have a grade that is not exactly nn-IoU · scale; 0 means that nDCG@K, where
-            the tool defines it so, is nn-CUI@K but for the rounding of sums.
-        lost: how many of them have the grade 0.
+        pairs: number of pairs of images with an nn-IoU above 0.
+        rounded: number of pairs whose grade is not exactly nn-IoU · scale; 0 means that nDCG@K, where
+            the tool defines it equally, is nn-CUI@K up to the rounding of sums.
+        lost: number of pairs with the grade 0.
         largest_error: the largest |grade / scale − nn-IoU|; at most 1 / (2 · scale).
     """
 
-    qrels: Qrels
+    qrels: Judgements
     scale: int
     pairs: int
     rounded: int
@@ -44,23 +42,16 @@ class IntegerGains:
 
 
 def to_integer_gains(
-    queries: object,
-    graph: ConceptGraph | None,
-    scale: int,
-    *,
-    corpus: object = None,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    images: object, graph: ConceptGraph | None, scale: int, nearness: Nearness = Nearness()
 ) -> IntegerGains:
-    """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with ``n=0``.
+    """Judgements of every pair of images: their nn-IoU times ``scale``, as whole numbers. IoU with n = 0.
 
-    They take memory for every pair with any overlap: for small collections.
+    They take memory for every pair with an overlap, so they suit small collections.
 
     Args:
-        queries, corpus, n, lam, direction, unknown: as in `cuihop.evaluate`.
-        graph: who knows the distances; ``None`` will do for ``n=0``.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        graph: the source of distances; ``None`` will do for n = 0.
+        nearness: as in `cuihop.evaluate`.
         scale: the grade of two equal sets, 1 to 1,000.
 
     Raises:
@@ -77,31 +68,32 @@ def to_integer_gains(
         raise InputError(
             "not a scale", column="scale", found=repr(scale), expected=f"a whole number from 1 to {LARGEST_GRADE:,}"
         )
-    n, lam, direction = checked_n(n), checked_lam(lam), checked_direction(direction)
-    if n > 0 and graph is None:
+    if nearness.n > 0 and graph is None:
         raise InputError("nn-IoU needs a graph", column="graph", found="None", expected="a ConceptGraph, or n=0")
-    images = ImageCollection.of(queries, corpus, graph, unknown)
-    names = images.corpus_names
-    grades: dict[str, dict[str, int]] = {query: {} for query in images.query_names}
-    told = _Told()
+    collection = ImageCollection.of(images, graph, nearness.unknown)
+    names = collection.corpus_names
+    grades: dict[str, dict[str, int]] = {query: {} for query in collection.query_names}
+    rounding = _Rounding()
 
     def receive(scores: Scores) -> None:
-        gains, rows = scores.best_others(0, images.own_rows[scores.queries])
+        gains, rows = scores.best_others(0, collection.own_rows[scores.queries])
         for place, of_query, found in zip(scores.queries.tolist(), gains.tolist(), rows.tolist(), strict=True):
-            grades[images.query_names[place]] = {
+            grades[collection.query_names[place]] = {
                 names[row]: grade
                 for row, gain in zip(found, of_query, strict=True)
-                if gain > 0.0 and (grade := told.grade(gain, scale))
+                if gain > 0.0 and (grade := rounding.grade(gain, scale))
             }
 
-    images.index(graph, hops=n, direction=direction).score(
-        [lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
+    collection.index(graph, hops=nearness.n, direction=nearness.direction).score(
+        [nearness.lam], len(names) + 1, lambda places: np.empty((len(places), 0), dtype=np.int32), receive
     )
-    return IntegerGains(Qrels.of(grades), scale, told.pairs, told.rounded, told.lost, told.largest_error)
+    return IntegerGains(
+        Judgements.of(grades), scale, rounding.pairs, rounding.rounded, rounding.lost, rounding.largest_error
+    )
 
 
-class _Told:
-    """Grades of gains, and what rounding did to them."""
+class _Rounding:
+    """Grades of gains, with an account of their rounding."""
 
     def __init__(self) -> None:
         self.pairs = self.rounded = self.lost = 0
@@ -113,7 +105,7 @@ class _Told:
         grade = round(exact)
         self.pairs += 1
         self.lost += grade == 0
-        # 1/3 · 3 is 1, though no double is 1/3: gains within a rounding of a whole number are that number.
+        # 1/3 · 3 is 1, though no double is 1/3: a gain that rounds to grade / scale counts as exact.
         if float(Fraction(grade, scale)) != gain:
             self.rounded += 1
             self.largest_error = max(self.largest_error, float(abs(exact - grade) / scale))

@@ -19,25 +19,23 @@ from types import TracebackType
 from typing import Any, Self
 
 from cuihop.adapters import pytrec_eval
-from cuihop.adapters.optional_package import not_installed
-from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import EmptyIdeal, Evaluation
-from cuihop.files.text_lines import shown
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.files.text_lines import quoted
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties, checked_ties
+from cuihop.resources.optional_packages import installed_by
 
-try:
+with installed_by("ir_measures"):
     import ir_measures
     from ir_measures import measures as _measures
     from ir_measures import providers as _providers
-except ModuleNotFoundError as error:
-    raise not_installed(error, "ir_measures") from None
 
 __all__ = ["CUI", "ConceptProvider", "from_qrels", "from_run", "nnCUI", "to_qrels", "to_run"]
 
@@ -83,7 +81,7 @@ class _NnCUI(_ConceptMeasure):
     SHORT_DESC = "nDCG@k with the overlap of the images' concepts as gain, near concepts counted (nn-IoU)."
     SUPPORTED_PARAMS = {  # noqa: RUF012
         "cutoff": _measures.ParamInfo(dtype=int, required=True, desc="ranking cutoff threshold"),
-        "n": _measures.ParamInfo(dtype=int, desc="a concept is near within so many hops; the provider's unless given"),
+        "n": _measures.ParamInfo(dtype=int, desc="most hops to a near concept; the provider's unless given"),
         "λ": _measures.ParamInfo(dtype=float, desc="weight of a near concept (or lam); the provider's unless given"),
     }
 
@@ -104,22 +102,23 @@ _measures.register(nnCUI)
 
 
 class ConceptProvider(_providers.Provider):
-    """Computes `nnCUI` and `CUI` for ir_measures, as `cuihop.evaluate` does.
+    """Provider of `nnCUI` and `CUI` for ir_measures, computed by `cuihop.evaluate`.
 
-    These measures take relevance from the concepts given here. Of ir_measures' judgements only the queries are
-    used: they say over which queries to measure, as for any other measure; grades are not looked at. No judgements
-    at all (``{}``) stand for every query given here. A query without documents in the run scores 0, and queries of the
-    run without judgements are passed over, as everywhere in ir_measures.
+    These measures take relevance from the concepts given here. Of ir_measures' judgements only the queries are used,
+    as the queries to measure; grades are ignored. Empty judgements (``{}``) select every query given here. A query
+    without documents in the run scores 0, and queries of the run without judgements are skipped, as everywhere in
+    ir_measures.
 
-    Within ``with provider:``, or after `register`, ``ir_measures.calc_aggregate`` and the like find it.
+    Within ``with provider:``, or after `register`, ``ir_measures.calc_aggregate`` and the like use it.
 
     Args:
-        queries, corpus, graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`. ``skip`` gives NaN
-            to a query whose ideal is 0, and leaves it out of the mean.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
+        graph, nearness, empty_ideal: as in `cuihop.evaluate`. ``skip`` gives NaN to a query whose
+            ideal is 0, and leaves it out of the mean.
         ties: the order of equal scores; by default that of trec_eval, which is ir_measures' own first choice.
 
     Raises:
-        InputError: the images are none.
+        InputError: as `ImageConcepts.of`.
     """
 
     NAME = "cuihop"
@@ -130,28 +129,21 @@ class ConceptProvider(_providers.Provider):
 
     def __init__(
         self,
-        queries: object,
+        images: object,
         graph: ConceptGraph | None,
         *,
-        corpus: object = None,
-        n: int = 1,
-        lam: float = 0.5,
-        direction: Direction = "any",
-        unknown: Unknown = "error",
+        nearness: Nearness = Nearness(),
         empty_ideal: EmptyIdeal = "zero",
         ties: Ties = "trec",
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._queries = ImageConcepts.of(queries)
-        self._corpus = self._queries if corpus is None else ImageConcepts.of(corpus)
+        self._queries, self._corpus = Dataset.of(images).images
         self._graph = graph
         self._ties = checked_ties(ties)
-        self._options: dict[str, Any] = {
-            "n": n, "lam": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal,
-        }  # fmt: skip
+        self._options: dict[str, Any] = {"nearness": nearness, "empty_ideal": empty_ideal}
 
     def register(self) -> Self:
-        """Put it first among the providers of ``ir_measures.calc_aggregate`` and the like, in place of an earlier one.
+        """Put it first in the providers of ``ir_measures.calc_aggregate`` and the like, replacing an earlier one.
 
         There is one such list for the whole process.
         """
@@ -160,7 +152,7 @@ class ConceptProvider(_providers.Provider):
         return self
 
     def unregister(self) -> None:
-        """Take it out of the list again."""
+        """Remove it from that list."""
         found = ir_measures.DefaultPipeline.providers
         found[:] = [provider for provider in found if provider is not self]
 
@@ -175,11 +167,11 @@ class ConceptProvider(_providers.Provider):
     def _evaluator(self, measures: Iterable[ir_measures.Measure], qrels: Any) -> _ConceptEvaluator:
         named = dict.fromkeys(item.query_id for item in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter())
         if isinstance(qrels, Mapping):
-            named = dict.fromkeys(qrels)  # a query whose judgements are empty is one all the same
+            named = dict.fromkeys(qrels)  # includes queries with empty judgements
         for query in named:
             if query not in self._queries:
                 raise InputError(
-                    "not an image of the queries", column="qrels", found=shown(str(query)),
+                    "not an image of the queries", column="qrels", found=quoted(str(query)),
                     expected="an image whose concepts were given",
                 )  # fmt: skip
         return _ConceptEvaluator(measures, tuple(named or self._queries), self)
@@ -187,15 +179,17 @@ class ConceptProvider(_providers.Provider):
     def evaluation(
         self, measures: Iterable[ir_measures.Measure], queries: Iterable[str], scores: Mapping[str, Any]
     ) -> Evaluation:
-        """What `cuihop.evaluate` finds for these queries and scores."""
-        asked = tuple(queries)
-        images = self._queries if asked == tuple(self._queries) else {query: self._queries[query] for query in asked}
-        corpus = None if images is self._corpus else self._corpus
+        """The result of `cuihop.evaluate` for these queries and scores."""
+        requested = tuple(queries)
+        images = (
+            self._queries if requested == tuple(self._queries) else {query: self._queries[query] for query in requested}
+        )
+        data = images if images is self._corpus else Dataset(images, self._corpus)
         ranking = scored_ranking(
-            {query: scores[query] for query in asked if query in scores}, asked, self._corpus, ties=self._ties
+            {query: scores[query] for query in requested if query in scores}, requested, self._corpus, ties=self._ties
         )
         named = [_own_measure(measure) for measure in measures]
-        return evaluate(images, ranking, self._graph, corpus=corpus, measures=named, missing="zero", **self._options)
+        return evaluate(data, ranking, self._graph, measures=named, missing="zero", **self._options)
 
 
 class _ConceptEvaluator(_providers.Evaluator):
@@ -237,32 +231,32 @@ def from_run(
 ) -> Ranking:
     """The ranking of a run in any form that ir_measures takes: ScoredDoc, DataFrame or dictionaries.
 
-    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`; a document twice for a query, of which
+    Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`; a repeated document of a query, of which
     ir_measures would take the last, is an error.
     """
     return scored_ranking(_scores(run), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> list[ir_measures.Qrel]:
     """The judgements as ``Qrel``, of iteration 0.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    grades = Qrels.of(qrels)
+    grades = Judgements.of(qrels)
     return [ir_measures.Qrel(query, name, grade) for query, of in grades.items() for name, grade in of.items()]
 
 
-def from_qrels(qrels: Any) -> Qrels:
-    """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is not kept.
+def from_qrels(qrels: Any) -> Judgements:
+    """Judgements in any form that ir_measures takes: Qrel, DataFrame or dictionaries. The iteration is dropped.
 
     Raises:
-        InputError: as `Qrels.of`, or a document is judged twice for a query.
+        InputError: as `Judgements.of`, or a document is judged twice for a query.
     """
     if isinstance(qrels, Mapping):
-        return Qrels.of(qrels)
+        return Judgements.of(qrels)
     converter = ir_measures.util.QrelsConverter(qrels)
-    return Qrels.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
+    return Judgements.of(_by_query((q.query_id, q.doc_id, q.relevance) for q in _items(converter)))
 
 
 def _scores(run: Any) -> Mapping[str, Mapping[str, float]]:
@@ -285,8 +279,8 @@ def _by_query(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]
         of_query = found.setdefault(query, {})
         if document in of_query:
             raise InputError(
-                "a document stands twice for a query", column=f"query {shown(str(query))}", found=shown(str(document)),
-                expected="each document once for a query",
+                "a document stands twice for a query", column=f"query {quoted(str(query))}",
+                found=quoted(str(document)), expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
     return found

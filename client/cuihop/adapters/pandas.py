@@ -1,9 +1,9 @@
-"""DataFrames of rankings, judgements and concepts, in and out.
+"""DataFrames of rankings, judgements and concepts, in and out. Needs the extra ``frames``.
 
-Concepts and labels of images need nothing from here: `cuihop.evaluate` takes DataFrames of them. Values of each query
+Concepts and labels of images need no conversion: `cuihop.evaluate` takes DataFrames of them. Values of each query
 come out by `MeasuredQueries.to_pandas`, compared systems by `Comparison.to_pandas`.
 
-Columns are known by name, and others are passed over:
+Columns are identified by name; others are ignored:
 
 ========  ==================================================
 query     ``query``, ``query_id``, ``q_id``, ``qid``
@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,8 @@ def to_run(ranking: Ranking) -> pd.DataFrame:
 
     The score is that of `cuihop.adapters.pytrec_eval.to_run`.
     """
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
     rows = [
         (query, name, rank, score)
@@ -63,14 +65,14 @@ def from_run(
     depth: int | None = None,
     ties: Ties = "name",
 ) -> Ranking:
-    """The ranking of a DataFrame: larger scores first or, where there is no score, smaller ranks.
+    """The ranking of a DataFrame: larger scores first or, without a column of scores, smaller ranks.
 
     Args:
-        frame: its rows may stand in any order.
+        frame: rows in any order.
         queries, corpus, qrels, depth, ties: as in `cuihop.rankings.in_memory.scored_ranking`.
 
     Raises:
-        InputError: as there; a column is missing; or a document stands twice for a query.
+        InputError: as there; a column is missing; or a query has a document twice.
     """
     ranked = not set(_SCORE) & set(frame.columns)
     scores = _by_query(frame, _RANK if ranked else _SCORE)
@@ -81,22 +83,23 @@ def from_run(
     return scored_ranking(scores, queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
     """One row for each judgement: ``query``, ``document``, ``grade``."""
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
-    rows = [(query, name, grade) for query, of in Qrels.of(qrels).items() for name, grade in of.items()]
+    rows = [(query, name, grade) for query, of in Judgements.of(qrels).items() for name, grade in of.items()]
     frame = pd.DataFrame(rows, columns=["query", "document", "grade"])
     return frame.astype({"query": "str", "document": "str", "grade": "int64"})
 
 
-def from_qrels(frame: pd.DataFrame) -> Qrels:
+def from_qrels(frame: pd.DataFrame) -> Judgements:
     """The judgements of a DataFrame.
 
     Raises:
-        InputError: as `Qrels.of`; a column is missing; or a document is judged twice for a query.
+        InputError: as `Judgements.of`; a column is missing; or a document is judged twice for a query.
     """
-    return Qrels.of(_by_query(frame, _GRADE))
+    return Judgements.of(_by_query(frame, _GRADE))
 
 
 def to_concepts(images: object) -> pd.DataFrame:
@@ -105,7 +108,8 @@ def to_concepts(images: object) -> pd.DataFrame:
     Args:
         images: as in `cuihop.evaluate`, which takes the DataFrame back.
     """
-    import pandas as pd
+    with installed_by("cuihop[frames]"):
+        import pandas as pd
 
     rows = [(image, ";".join(sorted(concepts))) for image, concepts in ImageConcepts.of(images).items()]
     return pd.DataFrame(rows, columns=["image", "concepts"]).astype("str")
@@ -114,7 +118,7 @@ def to_concepts(images: object) -> pd.DataFrame:
 def _negative(rank: Any, query: str, document: str) -> float:
     if isinstance(rank, bool) or not rank >= 0 or rank != int(rank):  # NaN is not >= 0
         raise InputError(
-            "not a rank", column=f"document {shown(document)} of query {shown(query)}", found=repr(rank),
+            "not a rank", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(rank),
             expected="a whole number, 0 or more",
         )  # fmt: skip
     return -float(rank)
@@ -145,7 +149,7 @@ def _by_query(frame: pd.DataFrame, values: Sequence[str]) -> dict[str, dict[str,
         if document in of_query:
             raise InputError(
                 "a document stands twice for a query", column=names[1],
-                found=f"{shown(document)} for query {shown(query)}", expected="each document once for a query",
+                found=f"{quoted(document)} for query {quoted(query)}", expected="each document once for a query",
             )  # fmt: skip
         of_query[document] = value
     return found

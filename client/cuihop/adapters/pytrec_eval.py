@@ -1,4 +1,4 @@
-"""Dictionaries as pytrec_eval takes and gives them. pytrec_eval itself is not needed.
+"""Dictionaries in the format of pytrec_eval, which itself is not needed.
 
 A run is query → document → score, judgements are query → document → grade, results query → measure → value.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.measures.measure import Measure
@@ -32,13 +32,13 @@ _TREC_NAMES = {
 
 
 def to_run(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """The ranking as scores that fall by 1 from rank to rank, down to 1.
+    """The ranking as scores that descend by 1 from rank to rank, down to 1.
 
-    No two are equal, also in single precision, so every tool orders the documents as they stand here, whatever it does
-    with ties. A query without a ranking is left out; one that retrieved nothing stays.
+    No two are equal, even in single precision, so every tool has the documents in this order, however it treats ties.
+    A query without a ranking is left out; one with an empty ranking is not.
 
     Raises:
-        InputError: a list is longer than 16,777,216, beyond which single precision does not tell whole numbers apart.
+        InputError: a list is longer than 16,777,216, above which single precision does not distinguish whole numbers.
 
     >>> to_run(Ranking.of({"a": ["c", "b"]}, ["a", "b", "c"]))
     {'a': {'c': 2.0, 'b': 1.0}}
@@ -65,7 +65,7 @@ def from_run(
     depth: int | None = None,
     ties: Ties = "trec",
 ) -> Ranking:
-    """The ranking of a run. Equal scores are ordered as trec_eval orders them.
+    """The ranking of a run, by default with trec_eval's order of equal scores.
 
     Arguments and errors as `cuihop.rankings.in_memory.scored_ranking`.
 
@@ -75,28 +75,28 @@ def from_run(
     return scored_ranking(run, queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrel(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def to_qrel(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """The judgements as plain dictionaries of whole numbers.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return {query: dict(documents) for query, documents in Qrels.of(qrels).items()}
+    return {query: dict(documents) for query, documents in Judgements.of(qrels).items()}
 
 
-def from_qrel(qrel: Mapping[str, Mapping[str, int]]) -> Qrels:
+def from_qrel(qrel: Mapping[str, Mapping[str, int]]) -> Judgements:
     """The judgements in these dictionaries.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return Qrels.of(qrel)
+    return Judgements.of(qrel)
 
 
 def to_results(evaluation: MeasuredQueries) -> dict[str, dict[str, float]]:
-    """The values of each query as ``RelevanceEvaluator.evaluate`` gives them.
+    """The values of each query in the format of ``RelevanceEvaluator.evaluate``.
 
-    Measures that trec_eval has go by its names (`trec_name`), others by their own. What was skipped is left out.
+    Measures of trec_eval have its names (`trec_name`), others their own. Skipped values are left out.
     """
     names = [trec_name(measure) or str(measure) for measure in evaluation.measures]
     rows = zip(evaluation.queries, evaluation.values.tolist(), strict=True)
@@ -105,7 +105,7 @@ def to_results(evaluation: MeasuredQueries) -> dict[str, dict[str, float]]:
 
 
 def trec_name(measure: Measure) -> str | None:
-    """What trec_eval calls the measure; ``None`` where it has no such measure.
+    """trec_eval's name of the measure; ``None`` where it has no such measure.
 
     >>> trec_name(Measure("nDCG", 10)), trec_name(Measure("nn-CUI", 10))
     ('ndcg_cut_10', None)

@@ -1,7 +1,7 @@
 """Run and Qrels of ranx.
 
-ranx takes whole grades only, and cuts real ones to whole numbers without a word: nn-IoU cannot be its gain
-(`cuihop.adapters.integer_gains` says what can be done). It leaves the order of equal scores open: `to_run` makes none.
+ranx takes whole grades only, and silently truncates real ones: nn-IoU cannot be its gain
+(`cuihop.adapters.integer_gains` is the substitute). Its order of equal scores is undefined, so `to_run` makes none.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cuihop.adapters import pytrec_eval
-from cuihop.adapters.optional_package import not_installed
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import ranx
@@ -26,16 +26,16 @@ _LATIN_1 = 0xFF
 
 
 def to_run(ranking: Ranking, name: str | None = None) -> ranx.Run:
-    """The ranking as a ``ranx.Run`` with the scores of `cuihop.adapters.pytrec_eval.to_run`: ranx keeps its order.
+    """The ranking as a ``ranx.Run`` with the scores of `cuihop.adapters.pytrec_eval.to_run`, in the same order.
 
     Args:
         ranking: a query without a ranking is left out; ``make_comparable=True`` of ranx scores it 0.
         name: of the run.
 
     Raises:
-        InputError: no query retrieved anything, or a document's name has characters beyond Latin-1: ranx 0.3.21 cannot
-            hold them.
-        ModuleNotFoundError: ranx is not installed.
+        InputError: no query retrieved a document, or a document's name has characters beyond Latin-1, which ranx 0.3.21
+            cannot hold.
+        ModuleNotFoundError: ranx is not installed; the message says how to install it.
     """
     scores = pytrec_eval.to_run(ranking)
     _check_ranx_can_hold(scores)
@@ -58,25 +58,25 @@ def from_run(
     return scored_ranking(_dictionary(run, "a ranx.Run"), queries, corpus, qrels=qrels, depth=depth, ties=ties)
 
 
-def to_qrels(qrels: Qrels | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
+def to_qrels(qrels: Judgements | Mapping[str, Mapping[str, int]]) -> ranx.Qrels:
     """The judgements as ``ranx.Qrels``.
 
     Raises:
-        InputError: as `Qrels.of`; or nothing is judged, or a name is one that ranx cannot hold, as in `to_run`.
-        ModuleNotFoundError: ranx is not installed.
+        InputError: as `Judgements.of`; or nothing is judged, or ranx cannot hold a name, as in `to_run`.
+        ModuleNotFoundError: ranx is not installed; the message says how to install it.
     """
     grades = pytrec_eval.to_qrel(qrels)
     _check_ranx_can_hold(grades)
     return _ranx().Qrels(grades)
 
 
-def from_qrels(qrels: ranx.Qrels) -> Qrels:
-    """The judgements in ``ranx.Qrels``. What ranx cut to whole numbers stays cut.
+def from_qrels(qrels: ranx.Qrels) -> Judgements:
+    """The judgements in ``ranx.Qrels``, with grades as ranx has truncated them.
 
     Raises:
-        InputError: as `Qrels.of`.
+        InputError: as `Judgements.of`.
     """
-    return Qrels.of(_dictionary(qrels, "ranx.Qrels"))
+    return Judgements.of(_dictionary(qrels, "ranx.Qrels"))
 
 
 def _check_ranx_can_hold(lists: Mapping[str, Mapping[str, float]]) -> None:
@@ -84,8 +84,8 @@ def _check_ranx_can_hold(lists: Mapping[str, Mapping[str, float]]) -> None:
         raise InputError("ranx holds no run or judgements without a document", found="none in any query")
     for documents in lists.values():
         for name in documents:
-            if ord(max(name, default="a")) > _LATIN_1:  # its compiled dictionaries then do not find their own keys
-                raise InputError("ranx cannot hold this name", found=shown(name), expected="characters of Latin-1")
+            if ord(max(name, default="a")) > _LATIN_1:  # its compiled dictionaries do not find such keys
+                raise InputError("ranx cannot hold this name", found=quoted(name), expected="characters of Latin-1")
 
 
 def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:
@@ -95,8 +95,7 @@ def _dictionary(value: Any, expected: str) -> dict[str, dict[str, Any]]:
 
 
 def _ranx() -> Any:
-    try:
+    with installed_by("ranx"):
         import ranx
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "ranx") from None
+
     return ranx

@@ -1,4 +1,4 @@
-"""A scorer for scikit-learn: nn-CUI@K of what an estimator finds. scikit-learn itself is not needed."""
+"""A scorer for scikit-learn: nn-CUI@K of an estimator's retrieval. scikit-learn itself is not needed."""
 # ruff: noqa: N803 - X and y are scikit-learn's names
 
 from __future__ import annotations
@@ -6,19 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
+from cuihop.collection.dataset import Dataset
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_way
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_choice
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import embedding_ranking, neighbour_ranking
 from cuihop.rankings.ranking import Similarity
 
 __all__ = ["ConceptScorer", "Finding"]
 
 Finding: TypeAlias = Literal["transform", "kneighbors"]
-"""How an estimator finds images: it gives their embeddings, or their neighbours in what it was fitted on."""
+"""Retrieval by an estimator: by embeddings of the images, or by neighbours among the images it was fitted on."""
 
 
 class ConceptScorer:
@@ -27,21 +28,21 @@ class ConceptScorer:
     Called with an estimator, X and y. ``y`` holds the concepts of each row of X, as ``"C1;C2"`` or as collections.
 
     ``by="transform"``: the rows of ``estimator.transform(X)`` are embeddings of images; each is a query to the others.
-    ``by="kneighbors"``: each row is a query to the images that the estimator was fitted on. Their concepts do not come
-    to a scorer, so they are given here as ``corpus``, in the order of the rows: for an estimator that is fitted
-    already, or a search with one split (``PredefinedSplit``).
+    ``by="kneighbors"``: each row is a query to the images that the estimator was fitted on. scikit-learn does not pass
+    their concepts to a scorer, so they are given here as ``corpus``, in the order of the rows: for a fitted estimator,
+    or a search with one split (``PredefinedSplit``).
 
-    A scorer can go to other processes (``n_jobs``) if its graph can: one that was opened from a file.
+    A scorer works in other processes (``n_jobs``) if its graph was opened from a file.
 
     Args:
-        graph, n, lam, direction, unknown, empty_ideal: as in `cuihop.evaluate`.
+        graph, nearness, empty_ideal: as in `cuihop.evaluate`.
         measure: one of ``nn-CUI@K`` and ``CUI@K``.
-        by: how the estimator finds images.
-        similarity: of embeddings.
+        by: retrieval by the estimator.
+        similarity: similarity of embeddings.
         corpus: concepts of each row that the estimator was fitted on, for ``kneighbors``.
 
     Raises:
-        InputError: the measure is another, or ``corpus`` and ``by`` do not go together.
+        InputError: another measure, or ``corpus`` and ``by`` do not match.
     """
 
     def __init__(
@@ -52,10 +53,7 @@ class ConceptScorer:
         by: Finding = "transform",
         similarity: Similarity = "cosine",
         corpus: Iterable[object] | None = None,
-        n: int = 1,
-        lam: float = 0.5,
-        direction: Direction = "any",
-        unknown: Unknown = "error",
+        nearness: Nearness = Nearness(),
         empty_ideal: EmptyIdeal = "zero",
     ) -> None:
         wanted = measures_named(measure)
@@ -64,7 +62,7 @@ class ConceptScorer:
                 "not one measure of a ranking by concepts", column="measure", found=", ".join(map(str, wanted)),
                 expected="nn-CUI@K or CUI@K, with one K",
             )  # fmt: skip
-        if (checked_way("by", by, Finding) == "kneighbors") != (corpus is not None):
+        if (checked_choice("by", by, Finding) == "kneighbors") != (corpus is not None):
             raise InputError(
                 "the concepts of the images that are searched go with kneighbors", column="corpus",
                 found=f"by={by!r} {'without' if corpus is None else 'with'} corpus",
@@ -72,36 +70,34 @@ class ConceptScorer:
             )  # fmt: skip
         self._measure = wanted[0]
         self._by = by
-        self._similarity: Similarity = checked_way("similarity", similarity, Similarity)
+        self._similarity: Similarity = checked_choice("similarity", similarity, Similarity)
         self._corpus = None if corpus is None else _named("row", list(corpus))
         self._graph = graph
-        self._options: dict[str, Any] = {
-            "n": n, "lam": lam, "direction": direction, "unknown": unknown, "empty_ideal": empty_ideal,
-        }  # fmt: skip
+        self._options: dict[str, Any] = {"measures": self._measure, "nearness": nearness, "empty_ideal": empty_ideal}
 
     def __repr__(self) -> str:
         return f"ConceptScorer({self._measure}, by={self._by!r})"
 
     def __call__(self, estimator: Any, X: Any, y: Iterable[object]) -> float:
-        """The mean over the rows of X; NaN where all were skipped."""
+        """The mean over the rows of X; NaN where all are skipped."""
         return self.evaluation(estimator, X, y).mean(self._measure)
 
     def evaluation(self, estimator: Any, X: Any, y: Iterable[object]) -> Evaluation:
         """The evaluation behind the score: values of each row, counts.
 
         Raises:
-            InputError, ConceptError: as `cuihop.evaluate`; or the estimator cannot do what ``by`` asks.
+            InputError, ConceptError: as `cuihop.evaluate`; or the estimator lacks the method of ``by``.
         """
         if not hasattr(estimator, self._by):
             raise InputError(
                 f"the estimator has no {self._by}", column="estimator", found=type(estimator).__name__,
-                expected=" or ".join(get_args(Finding)) + ", as the scorer was told",
+                expected=" or ".join(get_args(Finding)) + ", as in by= of the scorer",
             )  # fmt: skip
         k = self._measure.k or 1
         if self._corpus is None:
             images = _named("row", list(y))
             ranking = embedding_ranking(images, estimator.transform(X), k, similarity=self._similarity)
-            return evaluate(images, ranking, self._graph, measures=self._measure, **self._options)
+            return evaluate(images, ranking, self._graph, **self._options)
         images = _named("query", list(y))
         fitted = getattr(estimator, "n_samples_fit_", len(self._corpus))
         if fitted != len(self._corpus):
@@ -111,7 +107,7 @@ class ConceptScorer:
             )  # fmt: skip
         rows = estimator.kneighbors(X, n_neighbors=min(k, len(self._corpus)), return_distance=False)
         ranking = neighbour_ranking(images, rows, corpus=self._corpus)
-        return evaluate(images, ranking, self._graph, corpus=self._corpus, measures=self._measure, **self._options)
+        return evaluate(Dataset(images, self._corpus), ranking, self._graph, **self._options)
 
 
 def _named(kind: str, concepts: Sequence[object]) -> dict[str, object]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from cuihop.errors import InputError
+from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.written_files import check_output, check_output_folder, protected_inputs
 
 __all__ = ["FileUse", "checked_files", "file_uses"]
@@ -41,20 +42,31 @@ def _types(hint: Any) -> Iterator[Any]:
 
 
 def checked_files(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, refusing at once what it could not write, and never writing over what it reads."""
+    """The command, refusing at once what it could not write, what it reads as output, and two standard inputs."""
     uses = file_uses(command)
-    if set(uses.values()) <= {FileUse.READS} or hasattr(command, "__wrapped__"):
+    if not uses or hasattr(command, "__wrapped__"):
         return command
 
     @functools.wraps(command)
     def checked(**given: Any) -> None:
         read = [path for name, use in uses.items() if use is FileUse.READS for path in _named(given.get(name))]
+        if _standard_inputs(given[name] for name, use in uses.items() if use is FileUse.READS) > 1:
+            raise InputError(
+                "standard input is named twice", found=STANDARD_INPUT, expected=f"{STANDARD_INPUT} once",
+                advice="Give a file or another pipe, such as <(zcat run.gz).",
+            )  # fmt: skip
         written = {name: given[name] for name, use in uses.items() if use is not FileUse.READS and given.get(name)}
         with protected_inputs(read):
             _check(written, uses)
             command(**given)
 
     return checked
+
+
+def _standard_inputs(values: Iterable[object]) -> int:
+    """Number of arguments that name standard input: ``-``, or NAME=-."""
+    texts = [str(text) for value in values for text in (value if isinstance(value, list) else [value])]
+    return sum(STANDARD_INPUT in (text, text.partition("=")[2].strip()) for text in texts)
 
 
 def _named(value: object) -> Iterator[str]:

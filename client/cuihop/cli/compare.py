@@ -12,10 +12,12 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
@@ -34,9 +36,10 @@ from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.tables import comparison_tables, write_tables
-from cuihop.evaluation.judged_result import JudgedEvaluation
 from cuihop.evaluation.result import Evaluation
+from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
+from cuihop.measures.nearness import Nearness
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
 __all__ = ["compare_systems"]
@@ -59,6 +62,8 @@ def compare_systems(
     concepts: ConceptsOption = None,
     graph: OptionalGraphOption = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,11 +135,11 @@ def compare_systems(
     if report is not None and report.suffix not in (".md", ".tex"):
         raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
     given = systems_named(systems)
-    rankings = {name: system for name, system in given.items() if isinstance(system, Path)}
+    rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     known = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}
     if not rankings:
         _refuse_unused(context)
-    evaluations: Mapping[str, Evaluation | JudgedEvaluation] = {}
+    evaluations: Mapping[str, Evaluation] = {}
     if rankings:
         measured = list(next(iter(known.values())).values) if known else []
         if concepts is None and not (measure or measured):
@@ -142,8 +147,9 @@ def compare_systems(
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
-            label_concepts=label_concepts, ties=ties, similarity=similarity,
-            of_concepts={"n": hops, "lam": lam, "direction": direction, "unknown": unknown},
+            label_concepts=label_concepts,
+            columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
+            nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             work={"threads": threads, "memory": memory},
         )  # fmt: skip
@@ -201,7 +207,7 @@ def _show(found: Comparison) -> None:
         screen.print(line)
 
 
-def _account(evaluations: Mapping[str, Evaluation | JudgedEvaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
+def _account(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
     """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
     accounts = {name: list(account_of(evaluation)) for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}

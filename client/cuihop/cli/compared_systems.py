@@ -13,22 +13,24 @@ import typer
 from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.comparison.score_card_file import is_score_card
 from cuihop.errors import OutputError
-from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.judged_values import depth_of
-from cuihop.evaluation.result import Evaluation, missing_rankings
-from cuihop.evaluation.several_rankings import evaluate_rankings
+from cuihop.evaluation.evaluate import evaluate_each
+from cuihop.evaluation.judge import depth_of
+from cuihop.evaluation.result import Evaluation
 from cuihop.files.array_file import is_array
+from cuihop.files.input_file import InputFile
 from cuihop.measures import Measure
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
+from cuihop.resources.resources import Resources
 
 __all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
 
@@ -39,10 +41,11 @@ class Conditions:
 
     Attributes:
         measures: what to measure.
-        concepts, corpus, qrels, labels, label_concepts: files. graph: its address.
+        concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: how files are read.
-        of_concepts: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
+        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -53,9 +56,10 @@ class Conditions:
     qrels: Path | None
     labels: Path | None
     label_concepts: Path | None
+    columns: Mapping[str, str | None]
     ties: Ties
     similarity: Similarity | None
-    of_concepts: Mapping[str, Any]
+    nearness: Nearness
     of_queries: Mapping[str, Any]
     work: Mapping[str, Any]
 
@@ -80,8 +84,8 @@ def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Pat
     return found
 
 
-def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | Path]:
-    """Name of each system → its card, or the file of its ranking.
+def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
+    """Name of each system → its card, or the open file of its ranking.
 
     A system is called as the command line says, or else as its card does, or else as its file, without folder and
     suffix.
@@ -90,10 +94,15 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | Path]:
         typer.BadParameter: two systems have one name, or there are fewer than two.
         InputError: a file cannot be read, or is a card with faults.
     """
-    found: dict[str, ScoreCard | Path] = {}
+    found: dict[str, ScoreCard | InputFile] = {}
     for name, path in named_files(given, "SYSTEM"):
-        system = ScoreCard.read(path) if is_score_card(path) else path
-        own = system.system if isinstance(system, ScoreCard) else Path(path.name.removesuffix(".gz")).stem
+        file = InputFile(path)
+        system = ScoreCard.read(file) if is_score_card(file) else file
+        own = (
+            system.system
+            if isinstance(system, ScoreCard)
+            else Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem
+        )
         if (name or own) in found:
             raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
         found[name or own] = system
@@ -102,16 +111,14 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | Path]:
     return found
 
 
-def evaluations_of(
-    files: Mapping[str, Path], conditions: Conditions
-) -> dict[str, Evaluation] | dict[str, JudgedEvaluation]:
+def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> dict[str, Evaluation]:
     """Every ranking, evaluated under the same conditions; what they share is read and computed once.
 
     Raises:
         typer.BadParameter: options do not go together.
         CuihopError: what `cuihop evaluate` raises.
     """
-    arrays = {name for name, path in files.items() if is_array(path)}
+    arrays = {name for name, file in files.items() if is_array(file)}
     if conditions.similarity is not None and not arrays:
         raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
     corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
@@ -134,46 +141,50 @@ def _corpus_embeddings(given: Sequence[str], arrays: set[str]) -> dict[str, Path
     return found
 
 
-def _by_judgements(files: Mapping[str, Path], arrays: set[str], conditions: Conditions) -> dict[str, JudgedEvaluation]:
+def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions: Conditions) -> dict[str, Evaluation]:
     """Without concepts, and so without a graph."""
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
     check_without_concepts(conditions.measures)
     qrels, labels = _relevance(conditions)
-    found: dict[str, JudgedEvaluation] = {}
-    for name, path in files.items():
-        ranking = judged_ranking(
-            path, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
-            similarity=conditions.similarity if name in arrays else None, **conditions.work,
-        )  # fmt: skip
-        if isinstance(ranking, Ranking) and ranking.missing and conditions.of_queries["missing"] == "error":
-            raise missing_rankings(ranking.missing, ranking.source)  # which of the systems it is
-        found[name] = evaluate_judged(
-            ranking, conditions.measures, qrels=qrels, labels=labels, threads=conditions.work["threads"],
-            **conditions.of_queries,
-        )  # fmt: skip
-    return found
+
+    def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
+        for name, file in files.items():
+            yield (
+                name,
+                judged_ranking(
+                    file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
+                    similarity=conditions.similarity if name in arrays else None,
+                    resources=Resources(**conditions.work),
+                ),
+            )  # fmt: skip
+
+    return evaluate_each(
+        Dataset(qrels=qrels, labels=labels), rankings(), measures=conditions.measures,
+        resources=Resources(**conditions.work), **conditions.of_queries,
+    )  # fmt: skip
 
 
 def _by_concepts(
-    files: Mapping[str, Path], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions
+    files: Mapping[str, InputFile], arrays: set[str], corpus_embeddings: Mapping[str, Path], conditions: Conditions
 ) -> dict[str, Evaluation]:
     if conditions.graph is None and any(measure.family == "nn-CUI" for measure in conditions.measures):
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
-    queries = ImageConcepts.read(Path(conditions.concepts or ""))
-    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus)
+    queries = ImageConcepts.read(Path(conditions.concepts or ""), **conditions.columns)
+    corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus, **conditions.columns)
     qrels, labels = _relevance(conditions)
     names, held = tuple(queries), None if corpus is None else tuple(corpus)
     depth = depth_of(conditions.measures)
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
-        for name, path in files.items():
+        for name, file in files.items():
             yield (
                 name,
                 read_ranking_in_blocks(
-                    path, names, held, depth=depth,
+                    file, names, held, depth=depth,
                     corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                    similarity=conditions.similarity if name in arrays else None, **conditions.work,
+                    similarity=conditions.similarity if name in arrays else None,
+                    resources=Resources(**conditions.work),
                 ),
             )  # fmt: skip
 
@@ -183,16 +194,18 @@ def _by_concepts(
         progress() as bar,
     ):
         task = bar.add_task("evaluated queries", total=None)
-        return evaluate_rankings(
-            queries, rankings(), opened, corpus=corpus, measures=conditions.measures, qrels=qrels, labels=labels,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
-            **conditions.of_concepts, **conditions.of_queries, **conditions.work,
+        resources = Resources(
+            progress=lambda done, total: bar.update(task, completed=done, total=total), **conditions.work
+        )
+        return evaluate_each(
+            Dataset(queries, corpus, qrels=qrels, labels=labels), rankings(), opened, measures=conditions.measures,
+            nearness=conditions.nearness, resources=resources, **conditions.of_queries,
         )  # fmt: skip
 
 
-def _relevance(conditions: Conditions) -> tuple[Qrels | None, ImageLabels | None]:
-    qrels = None if conditions.qrels is None else Qrels.read(conditions.qrels)
-    return qrels, labels_given(conditions.labels, conditions.label_concepts)
+def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
+    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
+    return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -13,11 +13,13 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
+    ImageColumnOption,
     LabelConceptsOption,
     LabelsOption,
     MeasuresOption,
@@ -34,24 +36,24 @@ from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import show_evaluation
 from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.judged import evaluate_judged
-from cuihop.evaluation.judged_result import JudgedEvaluation
-from cuihop.evaluation.judged_values import depth_of
+from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["evaluate_ranking"]
 
@@ -74,6 +76,8 @@ def evaluate_ranking(
         ),
     ] = None,
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     corpus_embeddings: CorpusEmbeddingsOption = None,
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
@@ -114,27 +118,28 @@ def evaluate_ranking(
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, say what to measure: --measure AP --measure nDCG@10")
+    columns = {"image_column": image_column, "concept_column": concept_column}
     asked = _Asked(
         measures=measures_named(measure or "nn-CUI@5,10,30"),
-        qrels=None if qrels is None else Qrels.read(qrels),
-        labels=labels_given(labels, label_concepts),
+        qrels=None if qrels is None else Judgements.read(qrels),
+        labels=labels_given(labels, label_concepts, columns),
         options={"missing": missing, "empty_ideal": empty_ideal},
     )
     work = Work(threads, memory, checkpoint)
-    evaluation: Evaluation | JudgedEvaluation
     if concepts is None:
         evaluation = _judged(asked, _given(ranking, "--ranking"), ties, similarity, work)
     else:
         images = _Images(
-            ImageConcepts.read(concepts), None if corpus is None else ImageConcepts.read(corpus), corpus_embeddings
+            ImageConcepts.read(concepts, **columns),
+            None if corpus is None else ImageConcepts.read(corpus, **columns),
+            corpus_embeddings,
         )
-        concept_options = {"n": hops, "lam": lam, "direction": direction}
         source = (
             _Source(None, str(baseline), ties, similarity)
             if ranking is None
             else _Source(ranking, "", ties, similarity)
         )
-        evaluation = _by_concepts(asked, images, source, graph, concept_options, unknown, work)
+        evaluation = _by_concepts(asked, images, source, graph, Nearness(hops, lam, direction, unknown), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -151,8 +156,8 @@ class _Asked:
     """What to measure, against what."""
 
     measures: tuple[Measure, ...]
-    qrels: Qrels | None
-    labels: ImageLabels | None
+    qrels: Judgements | None
+    labels: Labels | None
     options: Mapping[str, Any]
 
 
@@ -181,21 +186,21 @@ def _given(path: Path | None, option: str) -> Path:
     return path
 
 
-def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> JudgedEvaluation:
+def _judged(asked: _Asked, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> Evaluation:
     """Without concepts, and so without a graph."""
     check_without_concepts(asked.measures)
     ranked = judged_ranking(
         ranking, asked.qrels, asked.labels, depth=depth_of(asked.measures), ties=ties, similarity=similarity,
-        memory=work.memory, threads=work.threads,
+        resources=Resources(work.threads, work.memory),
     )  # fmt: skip
-    options: dict[str, Any] = {"qrels": asked.qrels, "labels": asked.labels, **asked.options}
+    data = Dataset(qrels=asked.qrels, labels=asked.labels)
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
             note("a ranking that is read is judged at once: there is nothing for --checkpoint to keep")
-        return evaluate_judged(ranked, asked.measures, **options)
-    options |= {name: value for name, value in work.options(EVALUATION).items() if name != "memory"}
+        return evaluate(data, ranked, measures=asked.measures, **asked.options)
     with work.told() as telling:
-        return evaluate_judged(ranked, asked.measures, progress=telling("ranked and judged queries"), **options)
+        resources = work.resources(EVALUATION, telling("ranked and judged queries"))
+        return evaluate(data, ranked, measures=asked.measures, resources=resources, **asked.options)
 
 
 def _by_concepts(
@@ -203,8 +208,7 @@ def _by_concepts(
     images: _Images,
     source: _Source,
     graph: str | None,
-    options: Mapping[str, Any],
-    unknown: Unknown,
+    nearness: Nearness,
     work: Work,
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in asked.measures)):
@@ -214,11 +218,11 @@ def _by_concepts(
         advised_on_unknown(),
         work.told() as telling,
     ):
-        ranked = _ranked(asked.measures, images, source, opened, {**options, "unknown": unknown}, work, telling)
+        ranked = _ranked(asked.measures, images, source, opened, nearness, work, telling)
+        data = Dataset(images.queries, images.corpus, qrels=asked.qrels, labels=asked.labels)
         return evaluate(
-            images.queries, ranked, opened, corpus=images.corpus, measures=asked.measures, qrels=asked.qrels,
-            labels=asked.labels, unknown=unknown, progress=telling("evaluated queries"),
-            **work.options(EVALUATION), **options, **asked.options,
+            data, ranked, opened, measures=asked.measures, nearness=nearness,
+            resources=work.resources(EVALUATION, telling("evaluated queries")), **asked.options,
         )  # fmt: skip
 
 
@@ -227,7 +231,7 @@ def _ranked(
     images: _Images,
     source: _Source,
     graph: ConceptGraph | None,
-    options: Mapping[str, Any],
+    nearness: Nearness,
     work: Work,
     telling: Callable[[str], Progress],
 ) -> Ranking | RankingInBlocks:
@@ -237,26 +241,18 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity, memory=work.memory,
-            threads=work.threads,
+            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = everything if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
-        return random_ranking(queries, depth, corpus=corpus, seed=int(seed or 0), memory=work.memory)
+        return random_ranking(Dataset(queries, corpus), depth, seed=int(seed or 0), memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:
         named = ", ".join(get_args(Relevance))
         raise typer.BadParameter(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
-    return top_k(
-        queries,
-        graph,
-        depth,
-        corpus=corpus,
-        by=by,
-        progress=telling("ranked queries"),
-        **work.options(RANKING),
-        **options,
-    )
+    resources = work.resources(RANKING, telling("ranked queries"))
+    return top_k(Dataset(queries, corpus), graph, depth, by=by, nearness=nearness, resources=resources)

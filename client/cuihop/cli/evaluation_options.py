@@ -16,11 +16,13 @@ from cuihop.rankings.ranking import Similarity, Ties
 __all__ = [
     "FILES_PANEL",
     "MEASURES_PANEL",
+    "ConceptColumnOption",
     "ConceptsOption",
     "CorpusEmbeddingsOption",
     "CorpusOption",
     "EmptyIdealOption",
     "HopsOption",
+    "ImageColumnOption",
     "LabelConceptsOption",
     "LabelsOption",
     "MeasuresOption",
@@ -43,6 +45,20 @@ ConceptsOption = Annotated[
         "--concepts", help="Concepts of the query images, C1;C2: CSV or Parquet.", rich_help_panel=FILES_PANEL
     ),
 ]
+ImageColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--image-column", show_default="the first of two; image_id, ID or image of more", rich_help_panel=FILES_PANEL,
+        help="Column of the images in files of concepts.",
+    ),
+]  # fmt: skip
+ConceptColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--concept-column", show_default="the second of two; CUIs, cui or concepts of more",
+        rich_help_panel=FILES_PANEL, help="Column of the concepts in files of concepts.",
+    ),
+]  # fmt: skip
 OptionalGraphOption = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_explanation import (
@@ -19,13 +20,15 @@ from cuihop.cli.print_explanation import (
     show_query,
     show_query_sensitivity,
 )
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
-from cuihop.explanation.sensitivity import HUBS, LAMS, NS, PairSensitivity, QuerySensitivity
+from cuihop.explanation.sensitivity import HUBS, LAMS, NS, Grid, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
@@ -80,6 +83,8 @@ def pair(
     corpus: Annotated[
         Path | None, typer.Option("--corpus", help="Where the other image stands; IMAGES itself if not given.")
     ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -91,8 +96,9 @@ def pair(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two images, concept by concept."""
-    own = ImageConcepts.read(images)
-    other = own if corpus is None else ImageConcepts.read(corpus)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    own = ImageConcepts.read(images, **columns)
+    other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
     _explain_sets(
         sets,
@@ -138,6 +144,8 @@ def query(
     above: Annotated[str, typer.Option("--above", help="An image of the corpus.", show_default=False)],
     below: Annotated[str, typer.Option("--below", help="Another: why not this one?", show_default=False)],
     corpus: CorpusOption = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     ranking: Annotated[
         Path | None,
         typer.Option(
@@ -174,24 +182,25 @@ def query(
     json: JsonOption = False,
 ) -> None:
     """Explain why one image ranks above another for a query, and what a ranking made of the two."""
-    queries = ImageConcepts.read(images)
-    held = None if corpus is None else ImageConcepts.read(corpus)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    queries = ImageConcepts.read(images, **columns)
+    held = None if corpus is None else ImageConcepts.read(corpus, **columns)
     ranked = None
     if ranking is not None:
         ranked = read_ranking_in_blocks(
             ranking, tuple(queries), None if held is None else tuple(held), ties=ties, similarity=similarity,
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
+    data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
     with _opened(graph) as opened:
         told = explain_query(
-            queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k, n=hops, lam=lam,
-            direction=direction, unknown=unknown, look=look,
+            data, query, opened, above=above, below=below, ranking=ranked, k=k, nearness=nearness, look=look,
         )  # fmt: skip
         varied = None
         if sensitivity:
             varied = sensitivity_of_query(
-                queries, query, opened, above=above, below=below, corpus=held, ranking=ranked, k=k,
-                ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction, unknown=unknown,
+                data, query, opened, above=above, below=below, ranking=ranked, k=k,
+                grid=Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), nearness=nearness,
             )  # fmt: skip
     if save is not None:
         told.save(save)
@@ -223,13 +232,13 @@ def _explain_sets(
 ) -> None:
     inputs = {name: images.account for name, images in zip(("concepts", "corpus"), files, strict=False)}
     with _opened(graph) as opened:
-        images: object = files[0] if files else dict(zip(titles, sets, strict=True))
-        ImageCollection.of(images, files[1] if len(files) > 1 else None, opened, "isolated")  # some are in the graph
+        images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
+        ImageCollection.of(images, opened, "isolated")  # some are in the graph
         told = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
         varied = None
         if sensitivity:
             varied = sensitivity_of_pair(
-                *sets, opened, ns={*NS, hops}, lams={*LAMS, lam}, hubs=hubs or HUBS, direction=direction,
+                *sets, opened, Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), direction=direction,
                 unknown=unknown,
             )  # fmt: skip
     if save is not None:
@@ -268,7 +277,7 @@ def _opened(address: str) -> Iterator[ConceptGraph]:
 def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
     if image not in images:
         raise InputError(
-            "no such image", file=images.source, column=column, found=shown(image),
+            "no such image", file=images.source, column=column, found=quoted(image),
             expected=f"one of its {len(images):,} images", advice=cause_of_strange_name(image, images),
         )  # fmt: skip
     return images[image]

@@ -10,7 +10,7 @@ from typing import BinaryIO, Literal
 
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import counted, decoded, raw_lines, shown
+from cuihop.files.text_lines import counted, decoded, quoted, raw_lines
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
@@ -46,7 +46,7 @@ class PairsDone:
     @property
     def account(self) -> str:
         """Summary of the parsed file, in one line."""
-        header = "no header" if self.header is None else f"header {shown(self.header)}"
+        header = "no header" if self.header is None else f"header {quoted(self.header)}"
         lower = f", {self.lower:,} in lower case read in upper case" if self.lower else ""
         return f"{self.source}: {counted(self.pairs, 'pair')}, {header}{lower}"
 
@@ -102,7 +102,7 @@ def distances_of_file(
         faulty = {line for line, _, _ in faults}
         read = [(line, raw) for line, raw in block if line not in faulty]
         unusable = {
-            r.asked: r.status for r in graph.resolve(list({cui for pair in pairs for cui in pair})) if r.cui is None
+            r.requested: r.status for r in graph.resolve(list({cui for pair in pairs for cui in pair})) if r.cui is None
         }
         usable = []
         for (line, raw), pair in zip(read, pairs, strict=True):
@@ -117,7 +117,7 @@ def distances_of_file(
                 file=source,
                 line=line,
                 column=column,
-                found=shown(cui),
+                found=quoted(cui),
                 expected=f"a concept of release {graph.release.name}",
                 advice="--on-bad-row skip answers the others",
             )
@@ -154,7 +154,7 @@ def _pair(raw: bytes, source: Path, line: int) -> tuple[str, str]:
             "wrong number of columns",
             file=source,
             line=line,
-            found=f"{len(fields)} in {shown(raw.decode())}",
+            found=f"{len(fields)} in {quoted(raw.decode())}",
             expected="2, separated by one tab",
             advice=cause_of_columns(fields, 2, "\t"),
         )

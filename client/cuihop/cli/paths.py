@@ -174,7 +174,7 @@ def common_ancestors(
                 }
             )
             return
-        tell_merged({r.asked: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui})
+        tell_merged({r.requested: r.cui for r in opened.resolve([a, b]) if r.status == "merged" and r.cui})
     console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
     if shared:
         rows = table("hops from a", "hops from b", "concept", "name")

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cuihop.cli.output import console, direction_told, table
-from cuihop.evaluation.judged_result import JudgedCounts, JudgedEvaluation
-from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount
+from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount, JudgedCounts
 from cuihop.files.text_lines import counted
 
 __all__ = ["account_of", "show_evaluation"]
@@ -15,7 +14,7 @@ __all__ = ["account_of", "show_evaluation"]
 _LISTED = 5
 
 
-def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | None) -> None:
+def show_evaluation(evaluation: Evaluation, output: Path | None) -> None:
     """Print means and account.
 
     Args:
@@ -34,10 +33,10 @@ def show_evaluation(evaluation: Evaluation | JudgedEvaluation, output: Path | No
         screen.print(f"Values of each query: {output}")
 
 
-def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
+def account_of(evaluation: Evaluation) -> Iterator[str]:
     """Lines about each input, and about everything out of the ordinary that occurred."""
     yield from evaluation.inputs.values()
-    if isinstance(evaluation, JudgedEvaluation):
+    if isinstance(evaluation.counts, JudgedCounts):
         yield from _judged_account(evaluation)
         return
     counts, asked = evaluation.counts, evaluation.parameters
@@ -87,7 +86,7 @@ def account_of(evaluation: Evaluation | JudgedEvaluation) -> Iterator[str]:
         yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
 
 
-def _judged_account(evaluation: JudgedEvaluation) -> Iterator[str]:
+def _judged_account(evaluation: Evaluation) -> Iterator[str]:
     counts, asked = evaluation.counts, evaluation.parameters
     yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
     if counts.unasked:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import typer
 
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
+from cuihop.files.input_file import Readable
 from cuihop.measures import Measure
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks, read_run
+from cuihop.resources.resources import Resources
 
 __all__ = ["check_one_kind_of_labels", "check_without_concepts", "judged_ranking", "labels_given"]
 
@@ -25,11 +27,11 @@ def check_one_kind_of_labels(labels: Path | None, label_concepts: Path | None) -
         raise typer.BadParameter("give either --labels or --label-concepts")
 
 
-def labels_given(labels: Path | None, label_concepts: Path | None) -> ImageLabels | None:
-    """The labels of ``--labels``, or those that ``--label-concepts`` tells."""
+def labels_given(labels: Path | None, label_concepts: Path | None, columns: Mapping[str, str | None]) -> Labels | None:
+    """The labels of ``--labels``, or those of the concepts in ``--label-concepts``, whose columns may be named."""
     if label_concepts is not None:
-        return ImageLabels.of_concepts(ImageConcepts.read(label_concepts))
-    return None if labels is None else ImageLabels.read(labels)
+        return Labels.of_concepts(ImageConcepts.read(label_concepts, **columns))
+    return None if labels is None else Labels.read(labels)
 
 
 def check_without_concepts(measures: Iterable[Measure]) -> None:
@@ -43,21 +45,20 @@ def check_without_concepts(measures: Iterable[Measure]) -> None:
 
 
 def judged_ranking(
-    path: Path,
-    qrels: Qrels | None,
-    labels: ImageLabels | None,
+    path: Readable,
+    qrels: Judgements | None,
+    labels: Labels | None,
     *,
     depth: int | None,
     ties: Ties,
     similarity: Similarity | None,
-    memory: str,
-    threads: int | None,
+    resources: Resources,
 ) -> Ranking | RankingInBlocks:
-    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.ranking.read_ranking_in_blocks`."""
+    """A ranking of what judgements or labels name; arguments as `cuihop.rankings.reading.read_ranking_in_blocks`."""
     if qrels is not None:
         return read_run(path, tuple(qrels), depth=depth, ties=ties)
     if labels is None:
         raise typer.BadParameter("give --concepts, --qrels or --labels: something has to say what is relevant")
     return read_ranking_in_blocks(
-        path, labels.images, depth=depth, ties=ties, similarity=similarity, memory=memory, threads=threads
+        path, labels.images, depth=depth, ties=ties, similarity=similarity, resources=resources
     )

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note, progress
 from cuihop.errors import OutputError
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["EVALUATION", "RANKING", "WORK_PANEL", "CheckpointOption", "MemoryOption", "Work"]
 
@@ -52,10 +53,10 @@ class Work:
     memory: str
     checkpoint: Path | None
 
-    def options(self, file: str) -> dict[str, Any]:
-        """The options of a piece of work whose finished blocks go into a file of this name."""
+    def resources(self, file: str, progress: Progress | None = None) -> Resources:
+        """The resources of a piece of work whose finished blocks go into a file of this name."""
         path = None if self.checkpoint is None else self.checkpoint / file
-        return {"threads": self.threads, "memory": self.memory, "checkpoint": path, "keep_checkpoint": True}
+        return Resources(self.threads, self.memory, progress, path, keep_checkpoint=True)
 
     def prepare(self) -> None:
         """Make the folder.

@@ -17,31 +17,34 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import EmptyIdealOption
+from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
 from cuihop.cli.print_evaluation import account_of
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import WORK_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.input_file import InputFile
 from cuihop.files.text_lines import counted
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.notebooks.table import Table
 from cuihop.resources.cores import cores
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 from cuihop.study.ablation import ablation
-from cuihop.study.checkpoint import Unfinished
+from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cost import costs
 from cuihop.study.cross_evaluation import cross_evaluation
 from cuihop.study.difference import differences, near_concepts
 from cuihop.study.folder import MARK, whole_folder
-from cuihop.study.inputs import Part, Setup
+from cuihop.study.inputs import Part, StudyInputs
 from cuihop.study.plots import check_plots
 from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
-from cuihop.study.writing import Found, tables_of, write_study
+from cuihop.study.writing import StudyResults, tables_of, write_study
 
 __all__ = ["study"]
 
@@ -73,6 +76,8 @@ def study(
         typer.Option("--label-concepts", rich_help_panel=_FILES,
                      help="Instead of --labels: ImageCLEF's manual concepts, which tell modality and organ."),
     ] = None,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
         list[str] | None,
         typer.Option("--embeddings", metavar="NAME=FILE", rich_help_panel=_FILES,
@@ -133,16 +138,17 @@ def study(
     files = _embeddings(embeddings or [])
     if checkpoint is not None and checkpoint.absolute().is_relative_to(out.absolute()):
         raise typer.BadParameter("--checkpoint must lie outside --out, which is written whole or not at all")
-    read = ImageConcepts.read(images)
-    known = labels_given(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    read = ImageConcepts.read(images, **columns)
+    known = labels_given(labels, label_concepts, columns)
     parts = [part for part in wanted if known is not None or part != "ablation"]
     with whole_folder(out, overwrite=overwrite) as folder, opened_graph(graph) as opened:
-        setup = Setup(
-            read, opened, known, files, n=n, lam=lam, direction=direction, unknown=unknown, empty_ideal=empty_ideal,
-            seed=seed, threads=threads, memory=memory,
+        study_inputs = StudyInputs(
+            read, opened, known, files, nearness=Nearness(n, lam, direction, unknown), empty_ideal=empty_ideal,
+            seed=seed, resources=Resources(threads, memory),
         )  # fmt: skip
         started = datetime.now(UTC)
-        found, seconds, unfinished = _found(setup, parts, timed_queries, checkpoint)
+        found, seconds, study_checkpoint = _found(study_inputs, parts, timed_queries, checkpoint)
         machine = _machine(threads)
         before = time.perf_counter()
         first = None if found.tables is None else next(iter(found.tables.evaluations.values()))
@@ -151,7 +157,7 @@ def study(
             inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
         own = [] if first is None else [line for line in account_of(first) if line not in first.inputs.values()]
         account = [*inputs.values(), *own]
-        write_study(folder, found, setup, account, _machine_told(machine), plots=plots, cards=cards)
+        write_study(folder, found, study_inputs, account, _machine_told(machine), plots=plots, cards=cards)
         run = {
             "command": shlex.join(["cuihop", *sys.argv[1:]]),
             "started": started.isoformat(timespec="seconds"),
@@ -161,9 +167,9 @@ def study(
             "files": sorted(path.name for path in folder.iterdir()),
         }
         (folder / MARK).write_text(json_format.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        numbers = [number.plain() for number in found.numbers(setup)]
-        tables = tables_of(found, setup)
-    unfinished.finish()
+        numbers = [number.plain() for number in found.long_rows(study_inputs)]
+        tables = tables_of(found, study_inputs)
+    study_checkpoint.finish()
     if json:
         tested = [dataclasses.asdict(each) for each in found.differences]
         print_json({**run, "out": str(out), "numbers": numbers, "differences": tested})
@@ -180,9 +186,9 @@ def study(
     screen.print(f"Report, tables, figures and numbers: {out}")
 
 
-def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
-    """From NAME=FILE."""
-    found: dict[str, Path] = {}
+def _embeddings(given: Sequence[str]) -> Mapping[str, InputFile]:
+    """Name → open file, from NAME=FILE."""
+    found: dict[str, InputFile] = {}
     for text in given:
         name, equals, path = (part.strip() for part in text.partition("="))
         if not (name and equals and path) or not name.isprintable():
@@ -191,13 +197,13 @@ def _embeddings(given: Sequence[str]) -> Mapping[str, Path]:
             raise typer.BadParameter(f"--embeddings: {name} is a ranking of the study itself; give it another name")
         if name in found:
             raise typer.BadParameter(f"--embeddings names {name!r} twice")
-        found[name] = Path(path)
+        found[name] = InputFile(path)
     return found
 
 
 def _found(
-    setup: Setup, parts: Sequence[Part], timed: int, checkpoint: Path | None
-) -> tuple[Found, dict[str, float], Unfinished]:
+    study_inputs: StudyInputs, parts: Sequence[Part], timed: int, checkpoint: Path | None
+) -> tuple[StudyResults, dict[str, float], StudyCheckpoint]:
     """What the parts find, the seconds of each, and what to clear away when it is written."""
     seconds: dict[str, float] = {}
 
@@ -207,31 +213,33 @@ def _found(
         yield
         seconds[part] = time.perf_counter() - before
 
-    found = Found()
+    found = StudyResults()
     try:
-        with advised_on_unknown(), progress() as bar, Unfinished(checkpoint, setup) as unfinished:
+        with advised_on_unknown(), progress() as bar, StudyCheckpoint(checkpoint, study_inputs) as study_checkpoint:
 
-            def telling(what: str) -> Progress:
+            def progress_of(what: str) -> Progress:
                 task = bar.add_task(what, total=None)
                 return lambda done, total: bar.update(task, completed=done, total=total)
 
             if "tables" in parts:
                 with clocked("tables"):
-                    tables = cross_evaluation(setup, telling, unfinished)
-                    tested = differences(tables, setup, telling)
-                    near = near_concepts(tables, setup, telling)
-                    found = Found(tables, tested, near)
+                    tables = cross_evaluation(study_inputs, progress_of, study_checkpoint)
+                    tested = differences(tables, study_inputs, progress_of)
+                    near = near_concepts(tables, study_inputs, progress_of)
+                    found = StudyResults(tables, tested, near)
             if "ablation" in parts:
                 with clocked("ablation"):
-                    found = dataclasses.replace(found, ablation=list(ablation(setup, telling, unfinished)))
+                    found = dataclasses.replace(
+                        found, ablation=list(ablation(study_inputs, progress_of, study_checkpoint))
+                    )
             if "cost" in parts:
                 with clocked("cost"):
-                    found = dataclasses.replace(found, costs=costs(setup, timed, telling))
+                    found = dataclasses.replace(found, costs=costs(study_inputs, timed, progress_of))
     except KeyboardInterrupt:
         if checkpoint is not None:
             note(f"what is finished is in {checkpoint}; the same command goes on from there")
         raise
-    return found, seconds, unfinished
+    return found, seconds, study_checkpoint
 
 
 def _machine(threads: int | None) -> dict[str, Any]:

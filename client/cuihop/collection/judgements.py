@@ -1,4 +1,4 @@
-"""Relevance judgements: which documents were judged for a query, and how relevant they are."""
+"""Relevance judgements: grades of the documents judged for each query."""
 
 from __future__ import annotations
 
@@ -7,43 +7,47 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby, repeat
-from pathlib import Path
+from itertools import chain, groupby, islice, repeat
 
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.concept_rows import RowFault, fault_in_file, fault_in_table
 from cuihop.collection.image_names import places_by_name
-from cuihop.collection.tables import LARGEST_GRADE
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import ArrowTable, Table, is_table_file, is_table_object
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import columns, counted, decoded, line_blocks, raw_lines, shown
+from cuihop.files.text_lines import columns, counted, decoded, json_column, json_records, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
 
-__all__ = ["LARGEST_GRADE", "Qrels"]
+__all__ = ["LARGEST_GRADE", "Judgements"]
 
 Int64 = npt.NDArray[np.int64]
 
 _EXPECTED = "4 columns separated by white space: query iteration document grade"
 _GRADE = re.compile(rb"[+-]?[0-9]{1,9}")
+LARGEST_GRADE = 1000  # 2^grade, the exponential gain, is still a number
 _SMALLEST_GRADE = 1 - 10**9
+_EXPECTED_GRADE = f"a whole number up to {LARGEST_GRADE:,}"
 
 
 @dataclass(frozen=True, eq=False)
-class Qrels(Mapping[str, Mapping[str, int]]):
+class Judgements(Mapping[str, Mapping[str, int]]):
     """Query → document → grade, queries in the order of the file.
 
     A grade of 1 or more is relevant, 0 is judged not relevant; a negative one counts as not judged, as in trec_eval.
 
     Attributes:
         grades: the mapping behind it.
-        source: the file, or how else it came.
+        source: the file, or another origin.
+        form: compression and form of an input that was not a plain text of TREC.
     """
 
     grades: Mapping[str, Mapping[str, int]]
     source: str = "memory"
+    form: str = ""
 
     def __getitem__(self, query: str) -> Mapping[str, int]:
         return self.grades[query]
@@ -63,52 +67,66 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def account(self) -> str:
         """Summary of the parsed input, in one line."""
         queries = "1 query" if len(self) == 1 else f"{len(self):,} queries"
-        return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}"
+        form = f", {self.form}" if self.form else ""
+        return f"{self.source}: {counted(sum(map(len, self.grades.values())), 'judgement')} for {queries}{form}"
 
     @classmethod
-    def read(cls, path: str | Path) -> Qrels:
-        """Read TREC qrels: ``query iteration document grade``, plain or gzipped.
+    def read(cls, path: Readable) -> Judgements:
+        """Read TREC qrels, ``query iteration document grade``, from a file, a pipe, or with ``-`` from standard input.
 
-        The second column is not used. Empty lines and lines that begin with ``#`` are passed over. Parquet, Arrow and
-        Feather files have the columns query, document and grade.
+        The second column is not used. Empty lines and lines that begin with ``#`` are passed over. JSON Lines, and
+        Parquet, Arrow and Feather files, have the columns query, document and grade. Text may be compressed by gzip or
+        zstd.
 
         Raises:
             InputError: names the file, the line or row, what was found and what was expected.
-            ModuleNotFoundError: a Parquet or Arrow file, and pyarrow is not installed.
+            ModuleNotFoundError: a Parquet, Arrow or zstd file, and pyarrow is not installed.
         """
-        path = Path(path)
-        if is_table_file(path):
-            return cls._of_table(path)
-        grades: dict[str, dict[str, int]] = {}
-        for first, lines in line_blocks(path):
-            queries, documents, values = _columns(path, first, lines)
-            place = 0
-            for name, group in groupby(queries):
-                judged, end = grades.setdefault(name, {}), place + len(list(group))
-                expected = len(judged) + end - place
-                judged.update(zip(documents[place:end], values[place:end], strict=True))
-                if len(judged) < expected:
-                    raise _repeated(path)
-                place = end
-        if not grades:
-            raise InputError("the file holds no judgement", file=path, expected=_EXPECTED)
-        return cls(grades, str(path))
+        file = opened_input(path)
+        if file.form == "table":
+            return cls._of_table(file)
+        rows = _JudgementRows("line", file.name, _fault_in_text(file.name))
+        form = [file.compression]
+        blocks = line_blocks(file)
+        head = next(blocks, None)
+        if head is not None and b"".join(head[1]).lstrip().startswith(b"{"):
+            form.append("JSON Lines")
+            _add_json(rows, file.name, chain([head], blocks))
+        elif head is not None:
+            for first, lines in chain([head], blocks):
+                rows.add(*_columns(file.name, first, lines))
+        return cls(rows.all_grades(_EXPECTED), file.name, ", ".join(filter(None, form)))
 
     @classmethod
-    def _of_table(cls, given: object) -> Qrels:
-        from cuihop.collection.tables import grades_of_table
-
+    def _of_table(cls, given: object) -> Judgements:
         table = ArrowTable.of(given)
-        return cls(grades_of_table(table), table.source)
+        by_query, by_document, by_grade = places = [table.column(name) for name in ("query", "document", "grade")]
+
+        fault = fault_in_table(table, places)
+        rows = _JudgementRows("row", table.source, fault)
+        for first, batch in table.batches():
+            queries, documents = (
+                [names[code].strip() for code in codes.tolist()]
+                for names, codes in (table.texts(first, batch, place) for place in (by_query, by_document))
+            )
+            grades = table.numbers(first, batch, by_grade)
+            wrong = np.flatnonzero((grades != np.floor(grades)) | (grades < _SMALLEST_GRADE) | (grades > LARGEST_GRADE))
+            if len(wrong):
+                raise fault("not a grade", first + int(wrong[0]), 2, f"{grades[wrong[0]]:g}", _EXPECTED_GRADE)
+            for place, names in enumerate((queries, documents)):
+                if "" in names:
+                    raise fault("a name is missing", first + names.index(""), place, "''", "a name")
+            rows.add(range(first, first + len(queries)), queries, documents, grades.astype(np.int64).tolist())
+        return cls(rows.all_grades("query, document, grade"), table.source, table.form)
 
     @classmethod
-    def of(cls, judgements: Mapping[str, Mapping[str, int]] | Table) -> Qrels:
+    def of(cls, judgements: Mapping[str, Mapping[str, int]] | ArrowStream) -> Judgements:
         """From query → document → grade, as pytrec_eval takes them, or a table with these three columns.
 
         Raises:
             InputError: a grade is not a whole number, or there is no query.
         """
-        if isinstance(judgements, Qrels):
+        if isinstance(judgements, Judgements):
             return judgements
         if is_table_object(judgements):
             return cls._of_table(judgements)
@@ -146,28 +164,28 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return Pools(levels[::-1].astype(np.float64), counts.reshape(shape)[:, ::-1])
 
     def pools(self, queries: Sequence[str]) -> tuple[Pools, Int64]:
-        """What was judged: pools, and which of them is each query's; see `JudgedRankings`."""
+        """Pools of judged documents, and the place of each query's pool among them; see `JudgedRankings`."""
         places = places_by_name(tuple(self.grades))
         pool = np.fromiter((places.get(query, len(places)) for query in queries), dtype=np.int64, count=len(queries))
         return self._pools, pool
 
-    def of_others(self, queries: Collection[str]) -> Qrels:
+    def of_others(self, queries: Collection[str]) -> Judgements:
         """Without what was judged of these queries themselves: they take no part in their own rankings."""
         own = [query for query, documents in self.grades.items() if query in documents and query in queries]
         if not own:
             return self
         others = {query: {d: g for d, g in self.grades[query].items() if d != query} for query in own}
-        return Qrels({**self.grades, **others}, self.source)
+        return Judgements({**self.grades, **others}, self.source, self.form)
 
     def elsewhere(self, queries: Collection[str], corpus: Collection[str]) -> int:
-        """How many judgements are not of one of these queries and an image of the corpus."""
+        """Number of judgements that are not of one of these queries and an image of the corpus."""
         return sum(
             sum(document not in corpus for document in documents) if query in queries else len(documents)
             for query, documents in self.grades.items()
         )
 
     def found(self, queries: Sequence[str], names: Iterable[Iterable[str]]) -> Int64:
-        """The grades of what these queries retrieved, one ranking after the other; -1 where there is no judgement."""
+        """Grades of the documents retrieved for these queries, one ranking after the other; -1 without a judgement."""
         nothing: Mapping[str, int] = {}
         of_each = (
             map(self.grades.get(query, nothing).get, documents, repeat(-1))
@@ -176,8 +194,78 @@ class Qrels(Mapping[str, Mapping[str, int]]):
         return np.fromiter(chain.from_iterable(of_each), dtype=np.int64)
 
 
-def _columns(path: Path, first: int, lines: list[bytes]) -> tuple[list[str], list[str], list[int]]:
-    """Queries, documents and grades of some lines, of which the first has this number."""
+class _JudgementRows:
+    """Rows of queries, documents and grades, with one set of checks for every form of input.
+
+    Args:
+        unit: line or row. source: name of the file, or type of the object. fault: makes the error about a row.
+    """
+
+    def __init__(self, unit: str, source: str, fault: RowFault) -> None:
+        self._unit, self._source, self._fault = unit, source, fault
+        self._grades: dict[str, dict[str, int]] = {}
+        self._rows: dict[str, list[Sequence[int]]] = {}  # of each query, as its documents stand in its grades
+
+    def add(self, rows: Sequence[int], queries: Sequence[str], documents: Sequence[str], grades: Sequence[int]) -> None:
+        """The next rows, with the number of each.
+
+        Raises:
+            InputError: a document is judged twice for a query.
+        """
+        begin = 0
+        for query, group in groupby(queries):
+            end = begin + sum(1 for _ in group)
+            judged, numbers = self._grades.setdefault(query, {}), self._rows.setdefault(query, [])
+            before, numbers_before = len(judged), len(numbers)
+            judged.update(zip(documents[begin:end], grades[begin:end], strict=True))
+            numbers.append(rows[begin:end])
+            if len(judged) < before + end - begin:
+                earlier = chain.from_iterable(numbers[:numbers_before])
+                seen = dict(zip(islice(judged, before), earlier, strict=True))
+                for row, document in zip(rows[begin:end], documents[begin:end], strict=True):
+                    if seen.setdefault(document, row) != row:
+                        raise self._fault(
+                            "a document is judged twice for a query", row, 1,
+                            f"{quoted(document)} for query {quoted(query)}, as in {self._unit} {seen[document]:,}",
+                            "each document once for a query",
+                        )  # fmt: skip
+            begin = end
+
+    def all_grades(self, expected: str) -> dict[str, dict[str, int]]:
+        """Query → document → grade.
+
+        Raises:
+            InputError: there is no row.
+        """
+        if not self._grades:
+            holder = "file" if self._unit == "line" else "table"
+            raise InputError(f"the {holder} holds no judgement", file=self._source, expected=expected)
+        return self._grades
+
+
+def _fault_in_text(file: str) -> RowFault:
+    return fault_in_file(file, ("query", "document", "grade"))
+
+
+def _add_json(rows: _JudgementRows, file: str, blocks: Iterable[tuple[int, list[bytes]]]) -> None:
+    """The rows of JSON Lines: objects with the keys query, document and grade."""
+    fault = _fault_in_text(file)
+    keys: list[str] = []
+    numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
+    lines = ((line, decoded(raw, file, line)) for line, raw in numbered)
+    for line, record in json_records(lines, file):
+        keys = keys or [json_column(tuple(record), name, file, line) for name in ("query", "document", "grade")]
+        query, document, grade = (record.get(key) for key in keys)
+        for place, name in enumerate((query, document)):
+            if not isinstance(name, str) or not name.strip():
+                raise fault("a name is missing", line, place, quoted(repr(name)), "a name")
+        if not isinstance(grade, int) or isinstance(grade, bool) or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
+            raise fault("not a grade", line, 2, quoted(repr(grade)), _EXPECTED_GRADE)
+        rows.add([line], [str(query).strip()], [str(document).strip()], [grade])
+
+
+def _columns(file: str, first: int, lines: list[bytes]) -> tuple[Sequence[int], list[str], list[str], list[int]]:
+    """Numbers, queries, documents and grades of some lines, of which the first has this number."""
     table = columns(lines, 4, (0, 2, 3))
     if table is not None:
         queries, documents, grades = table
@@ -186,10 +274,11 @@ def _columns(path: Path, first: int, lines: list[bytes]) -> tuple[list[str], lis
             names = {query: query.decode() for query in set(queries)}
             if len(values) == len(set(grades)) and not any(name.startswith("#") for name in names.values()):
                 texts = b"\n".join(documents).decode().split("\n")
-                return list(map(names.__getitem__, queries)), texts, list(map(values.__getitem__, grades))
-    rows = [_row(path, line, raw) for line, raw in enumerate(lines, start=first)]
-    found = [row for row in rows if row is not None]
-    return [row[0] for row in found], [row[1] for row in found], [row[2] for row in found]
+                numbers = range(first, first + len(lines))
+                return numbers, list(map(names.__getitem__, queries)), texts, list(map(values.__getitem__, grades))
+    parsed = [(line, _row(file, line, raw)) for line, raw in enumerate(lines, start=first)]
+    rows = [(line, *row) for line, row in parsed if row is not None]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows], [row[3] for row in rows]
 
 
 def _grade(text: bytes) -> int | None:
@@ -197,50 +286,24 @@ def _grade(text: bytes) -> int | None:
     return int(text) if _GRADE.fullmatch(text) and int(text) <= LARGEST_GRADE else None
 
 
-def _row(path: Path, line: int, raw: bytes) -> tuple[str, str, int] | None:
+def _row(file: str, line: int, raw: bytes) -> tuple[str, str, int] | None:
     """Query, document and grade; ``None`` for an empty line and a comment."""
     fields = raw.split()
     if not fields or fields[0].startswith(b"#"):
         return None
-    text = decoded(raw, path, line)
+    text = decoded(raw, file, line)
     if len(fields) != 4:
         raise InputError(
-            "wrong number of columns",
-            file=path,
-            line=line,
-            found=f"{len(fields)} in {shown(text.strip())}",
-            expected=_EXPECTED,
-            advice=cause_of_columns(text.split(), 4, " "),
-        )
+            "wrong number of columns", file=file, line=line, found=f"{len(fields)} in {quoted(text.strip())}",
+            expected=_EXPECTED, advice=cause_of_columns(text.split(), 4, " "),
+        )  # fmt: skip
     query, _, document, grade = (field.decode() for field in fields)
     value = _grade(fields[3])
     if value is None:
         raise InputError(
-            "not a grade",
-            file=path,
-            line=line,
-            column="grade",
-            found=shown(grade),
-            expected=f"a whole number up to {LARGEST_GRADE:,}",
+            "not a grade", file=file, line=line, column="grade", found=quoted(grade), expected=_EXPECTED_GRADE
         )
     return query, document, value
-
-
-def _repeated(path: Path) -> InputError:
-    """The error about the first document that is judged twice for a query."""
-    lines: dict[tuple[str, str], int] = {}
-    for line, raw in enumerate(raw_lines(path), start=1):
-        row = _row(path, line, raw)
-        if row is not None and lines.setdefault(row[:2], line) < line:
-            return InputError(
-                "a document is judged twice for a query",
-                file=path,
-                line=line,
-                column="document",
-                found=f"{shown(row[1])} for query {shown(row[0])}, as in line {lines[row[:2]]:,}",
-                expected="each document once for a query",
-            )
-    return InputError("the file changed while it was read", file=path)
 
 
 def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
@@ -250,7 +313,7 @@ def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
             if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
                     "not a grade",
-                    column=f"document {shown(document)} of query {shown(query)}",
+                    column=f"document {quoted(document)} of query {quoted(query)}",
                     found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
                 )

@@ -1,4 +1,4 @@
-"""Systems side by side on the same queries: differences, how sure they are, and who wins where."""
+"""Systems side by side on the same queries: differences, their significance, wins and losses."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_columns
 from cuihop.files.csv_text import write_csv
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
 from cuihop.notebooks.html_table import html_table
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ class Comparison:
     """The result of `compare`.
 
     Attributes:
-        differences: for each measure, each pair of systems. Their number is that of the tests Holm's p is for.
+        differences: for each measure, each pair of systems. Holm's p adjusts for their number.
         cards: name of a system → its card. measures: their names.
         against: the baseline of all others; ``None`` where every pair was compared, the earlier one as the baseline.
         resamples, confidence, seed: of the tests.
@@ -116,7 +117,7 @@ class Comparison:
         return list(zip(*([title, *cells] for title, cells in [("measure", self.measures), *columns]), strict=True))
 
     def table(self) -> list[tuple[str, ...]]:
-        """What people read of the differences, as texts: a header, then a row for each."""
+        """The differences for people, as texts: a header, then a row for each."""
         header = ("measure", "system", "baseline", "difference", f"{100 * self.confidence:.4g}% interval", "p",
                   "p (Holm)", "effect", "win/tie/loss")  # fmt: skip
         rows = [
@@ -130,7 +131,7 @@ class Comparison:
         return [header, *rows]
 
     def account(self) -> list[str]:
-        """What the tables mean, in plain words."""
+        """Explanations of the tables, in plain words."""
         queries = sorted({row.queries for row in self.differences})
         tests = len(self.differences)
         lines = [
@@ -159,7 +160,8 @@ class Comparison:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each difference, its columns those of `Difference`."""
-        import pandas as pd
+        with installed_by("cuihop[frames]"):
+            import pandas as pd
 
         return pd.DataFrame([asdict(difference) for difference in self.differences])
 
@@ -170,14 +172,14 @@ class Comparison:
             ModuleNotFoundError: matplotlib is not installed; says what to do.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.picture_file import saved_figure
         from cuihop.notebooks.result_figures import DifferenceRow, comparison_figure
 
         rows = [
             DifferenceRow(str(d.measure), d.system, d.baseline, d.low, d.difference, d.high, d.p_holm)
             for d in self.differences
         ]
-        return written_if_asked(comparison_figure(rows, self.confidence), path)
+        return saved_figure(comparison_figure(rows, self.confidence), path)
 
     def summary(self) -> dict[str, Any]:
         """Everything but the values of each query, as plain values, ready for JSON."""
@@ -240,8 +242,8 @@ def compare(
     order of the cards' queries, nor on which other systems and measures are compared, but for Holm's p.
 
     Args:
-        cards: two or more, of the same conditions; with names, or called as they call their systems.
-        measures: which; all that every card has without it.
+        cards: two or more, of the same conditions; with names, or named by their systems.
+        measures: by default, all that every card has.
         against: the name of the system that is the baseline of all others. Without it, every pair is compared, the
             earlier one as the baseline.
         resamples, confidence, seed, threads: see `cuihop.comparison.paired_tests`.
@@ -253,13 +255,13 @@ def compare(
     checked_resampling(resamples, confidence, seed)
     named = dict(cards) if isinstance(cards, Mapping) else {card.system: card for card in cards}
     if len(named) < max(len(cards), 2):
-        told = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
+        systems = list(named) if isinstance(cards, Mapping) else [card.system for card in cards]
         raise InputError(
-            "not systems to compare", found=", ".join(told) or "none", expected="two or more, of different names"
+            "not systems to compare", found=", ".join(systems) or "none", expected="two or more, of different names"
         )
     if against is not None and against not in named:
         raise InputError(
-            "no such system", column="against", found=shown(against), expected=" or ".join(map(shown, named))
+            "no such system", column="against", found=quoted(against), expected=" or ".join(map(quoted, named))
         )
     for a, b in itertools.combinations(named, 2):
         named[a].check_same_conditions(named[b], (a, b))
@@ -273,8 +275,8 @@ def compare(
     for first in range(0, len(tests), step):
         rows += _tested(tests[first : first + step], columns, confidence, resamples, seed, threads)
     adjusted = holm([row["p_randomisation"] for row in rows])
-    made = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
-    return Comparison(made, named, names, against, resamples, confidence, seed)
+    differences = tuple(Difference(**row, p_holm=p) for row, p in zip(rows, adjusted, strict=True))
+    return Comparison(differences, named, names, against, resamples, confidence, seed)
 
 
 def _tested(
@@ -285,29 +287,29 @@ def _tested(
     seed: int,
     threads: int | None,
 ) -> list[dict[str, Any]]:
-    """What is found of each measure and pair of systems, by the names of `Difference`; all but Holm's p."""
+    """The fields of `Difference` for each measure and pair of systems; all but Holm's p."""
     differences = np.array([columns[name, system] - columns[name, baseline] for name, baseline, system in tests]).T
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     found: dict[int, dict[str, Any]] = {}
     for places, both in _same_queries(differences):
-        kept = np.ascontiguousarray(differences[both][:, places])
-        if not len(kept):
+        paired = np.ascontiguousarray(differences[both][:, places])
+        if not len(paired):
             name, *both_systems = tests[places[0]]
             raise InputError("no query was scored for both systems", column=name, found=", ".join(both_systems))
-        exchanged = randomisation_tests(kept, resamples=resamples, seed=seed, threads=threads)
-        resampled = paired_bootstraps(kept, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-        student = student_tests(kept)
+        exchanged = randomisation_tests(paired, resamples=resamples, seed=seed, threads=threads)
+        resampled = paired_bootstraps(paired, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+        student = student_tests(paired)
         for column, place in enumerate(places):
             name, baseline, system = tests[place]
             found[place] = {
-                "measure": name, "baseline": baseline, "system": system, "queries": len(kept),
-                "mean_baseline": math.fsum(columns[name, baseline][both]) / len(kept),
-                "mean_system": math.fsum(columns[name, system][both]) / len(kept),
-                "difference": math.fsum(kept[:, column]) / len(kept),
+                "measure": name, "baseline": baseline, "system": system, "queries": len(paired),
+                "mean_baseline": math.fsum(columns[name, baseline][both]) / len(paired),
+                "mean_system": math.fsum(columns[name, system][both]) / len(paired),
+                "difference": math.fsum(paired[:, column]) / len(paired),
                 "low": resampled[column].low, "high": resampled[column].high,
                 "p_bootstrap": resampled[column].p, "p_randomisation": exchanged[column],
                 "p_student": student[column].p, "effect": student[column].effect,
-                **_outcomes(name, kept[:, column]),
+                **_outcomes(name, paired[:, column]),
             }  # fmt: skip
     return [found[place] for place in range(len(tests))]
 
@@ -325,7 +327,7 @@ def _measures(cards: Sequence[ScoreCard], measures: str | Measure | Sequence[str
 
 
 def _same_queries(differences: Float64) -> Iterator[tuple[list[int], npt.NDArray[np.bool_]]]:
-    """Columns that have the same queries, and which queries those are."""
+    """Columns that have the same queries, with these queries."""
     scored = ~np.isnan(differences)
     places: dict[bytes, list[int]] = {}
     for place, column in enumerate(scored.T):
@@ -341,7 +343,7 @@ def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
 
 
 def _is_error(measure: str) -> bool:
-    """Whether smaller values are the better ones."""
+    """True where smaller values are the better ones."""
     return FAMILIES[measures_named(measure)[0].family].error
 
 

@@ -1,8 +1,8 @@
-"""Is the difference of two systems on the same queries more than chance? Randomisation, bootstrap, Student's t, Holm.
+"""Significance of the difference of two systems on the same queries: randomisation, bootstrap, Student's t, Holm.
 
-The tests of many differences share what is drawn: the same exchanges and the same resampled queries serve every
-column of a matrix, as one matrix product. What a column gives does not depend on the other columns, on the threads or
-on the memory: each block of resamples has a generator of its own, made from the seed and the number of the block.
+The tests of many differences share their random draws: the same exchanges and the same resampled queries serve every
+column of a matrix, as one matrix product. The result of a column does not depend on the other columns, on threads or
+on memory: each block of resamples has a generator of its own, made from the seed and the number of the block.
 """
 
 from __future__ import annotations
@@ -14,19 +14,27 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.comparison.student_t import two_sided_p
 from cuihop.errors import InputError
 from cuihop.resources.cores import in_order
 
-__all__ = ["PairedBootstrap", "StudentTest", "holm", "paired_bootstraps", "randomisation_tests", "student_tests"]
+__all__ = [
+    "PairedBootstrap",
+    "StudentTest",
+    "holm",
+    "paired_bootstraps",
+    "randomisation_tests",
+    "student_tests",
+    "two_sided_p",
+]
 
 Float64 = npt.NDArray[np.float64]
 
 MOST_RESAMPLES = 1_000_000
 
 _CELLS_A_BLOCK = 1 << 21  # bounds the memory of resampling: 16 MB of numbers for each thread
-_CELLS_A_PASS = 1 << 24  # columns that share what is drawn: 128 MB of differences or resampled means
+_CELLS_A_PASS = 1 << 24  # columns that share their draws: 128 MB of differences or resampled means
 _EXCHANGES, _QUERIES = 0, 1  # streams of random numbers
+_TINY, _ENOUGH, _MOST_TERMS = 1e-300, 1e-15, 100_000  # of a continued fraction
 _ROUNDING = 1e-12  # sums of the same numbers in another order are equal
 
 
@@ -43,9 +51,9 @@ def randomisation_tests(
 
     Args:
         differences: float64, shape (queries, tests), finite.
-        resamples: how many random assignments.
+        resamples: number of random assignments.
         seed: the same gives the same.
-        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
 
     >>> randomisation_tests(np.array([[0.1], [0.2], [0.3]]))  # two of eight assignments are as far
     [0.25]
@@ -54,9 +62,9 @@ def randomisation_tests(
     found = [1.0] * tests
     sampled = []
     for test in range(tests):
-        kept = differences[differences[:, test] != 0.0, test]
-        if len(kept) < 63 and 2 ** len(kept) <= resamples:
-            found[test] = _exact(kept)
+        nonzero = differences[differences[:, test] != 0.0, test]
+        if len(nonzero) < 63 and 2 ** len(nonzero) <= resamples:
+            found[test] = _exact(nonzero)
         else:
             sampled.append(test)
     for some in _passes(sampled, max(queries, 1)):
@@ -74,15 +82,15 @@ def randomisation_tests(
     return found
 
 
-def _exact(kept: Float64) -> float:
+def _exact(nonzero: Float64) -> float:
     """Over all assignments of signs to differences, none of which is 0."""
-    assignments = np.arange(2 ** len(kept))[:, np.newaxis] >> np.arange(len(kept)) & 1
-    sums = np.abs((1.0 - 2.0 * assignments) @ kept)
-    return int((sums >= _far(kept[:, np.newaxis])).sum()) / len(sums)
+    assignments = np.arange(2 ** len(nonzero))[:, np.newaxis] >> np.arange(len(nonzero)) & 1
+    sums = np.abs((1.0 - 2.0 * assignments) @ nonzero)
+    return int((sums >= _far(nonzero[:, np.newaxis])).sum()) / len(sums)
 
 
 def _far(differences: Float64) -> Float64:
-    """From which sum on one is as far from 0 as that of each column: a little less, since sums are rounded."""
+    """The smallest sum that is as far from 0 as that of each column: a little less, since sums are rounded."""
     sums = np.array([abs(math.fsum(column)) for column in differences.T])
     slack = (_ROUNDING + len(differences) * np.finfo(np.float64).eps) * np.abs(differences).sum(axis=0)
     return np.asarray(sums - slack)
@@ -90,7 +98,7 @@ def _far(differences: Float64) -> Float64:
 
 @dataclass(frozen=True, slots=True)
 class PairedBootstrap:
-    """What resampling the queries says of a mean difference.
+    """Result of resampling the queries for a mean difference.
 
     Attributes:
         low, high: the percentile confidence interval.
@@ -115,9 +123,9 @@ def paired_bootstraps(
     Args:
         differences: float64, shape (queries, tests), finite, at least one query.
         confidence: of the interval.
-        resamples: how many.
+        resamples: number of resamples.
         seed: the same gives the same.
-        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
+        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
     """
     queries, tests = differences.shape
     tail = (1.0 - confidence) / 2
@@ -141,7 +149,7 @@ def paired_bootstraps(
 
 
 def _passes(tests: Sequence[int], cells: int) -> Iterator[list[int]]:
-    """Columns that are tested at once: as many as memory is meant for."""
+    """Columns that are tested at once: as many as fit the memory."""
     step = max(1, _CELLS_A_PASS // cells)
     for first in range(0, len(tests), step):
         yield list(tests[first : first + step])
@@ -151,7 +159,7 @@ def _blocks(
     call: Callable[[np.random.Generator, int], npt.NDArray[np.generic]],
     queries: int, resamples: int, stream: tuple[int, int], threads: int | None,
 ) -> Iterator[npt.NDArray[np.generic]]:  # fmt: skip
-    """What the call gives for each block of resamples, in their order."""
+    """The results of the call for each block of resamples, in their order."""
     step = max(1, _CELLS_A_BLOCK // queries)
 
     def block(number: int) -> npt.NDArray[np.generic]:
@@ -163,7 +171,7 @@ def _blocks(
 
 @dataclass(frozen=True, slots=True)
 class StudentTest:
-    """What the spread of the differences says of their mean.
+    """Student's test of a mean difference, and its effect size.
 
     Attributes:
         p: two-sided, of Student's paired t-test; ``None`` where the differences have no spread.
@@ -197,6 +205,56 @@ def student_tests(differences: Float64) -> list[StudentTest]:
         else:
             found.append(StudentTest(two_sided_p(mean / (spread / math.sqrt(queries)), queries - 1), mean / spread))
     return found
+
+
+def two_sided_p(t: float, freedom: int) -> float:
+    """Probability of a value at least as far from 0 as t under Student's t distribution.
+
+    It is I_x(ν/2, 1/2), the regularised incomplete beta function at x = ν / (ν + t²); its continued fraction is that
+    of the Digital Library of Mathematical Functions (dlmf.nist.gov), 8.17.22, evaluated by Lentz's method.
+
+    Args:
+        t: finite. freedom: ν, the degrees of freedom, 1 or more.
+
+    >>> round(two_sided_p(12.706204736, 1), 9), two_sided_p(0.0, 5)
+    (0.05, 1.0)
+    """
+    a, b = freedom / 2, 0.5
+    x, rest = freedom / (freedom + t * t), t * t / (freedom + t * t)
+    if rest == 0.0:
+        return 1.0
+    if x == 0.0:
+        return 0.0
+    scale = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * _log(x, rest) + b * math.log(rest))
+    if x < (a + 1) / (a + b + 2):
+        return scale * _fraction(a, b, x) / a
+    return 1.0 - scale * _fraction(b, a, rest) / b
+
+
+def _log(x: float, rest: float) -> float:
+    """The logarithm of x = 1 − rest."""
+    return math.log1p(-rest) if rest < 0.5 else math.log(x)
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of I_x(a, b), which converges where x < (a + 1) / (a + b + 2)."""
+    c, d = 1.0, 1.0 / _not_zero(1.0 - (a + b) * x / (a + 1.0))
+    value = d
+    for m in range(1, _MOST_TERMS):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 / _not_zero(1.0 + term * d)
+            c = _not_zero(1.0 + term / c)
+            value *= c * d
+        if abs(c * d - 1.0) <= _ENOUGH:
+            break
+    return value
+
+
+def _not_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -20,7 +20,8 @@ from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
-from cuihop.files.text_lines import shown
+from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import replaced_file
 
 __all__ = ["ScoreCard"]
@@ -35,18 +36,18 @@ _PARAMETERS = (
 
 @dataclass(frozen=True, eq=False)
 class ScoreCard:
-    """What a system scored, and under which conditions.
+    """The values of a system, and the conditions of their measurement.
 
     Attributes:
-        system: what the ranking came from.
-        conditions: name → value of everything that has to agree for two cards to be compared.
+        system: the source of the ranking.
+        conditions: name → value of everything that has to agree before two cards can be compared.
         queries: their names.
         values: name of a measure → float64, shape (queries,); NaN for a query that was skipped or is not judged.
         mean_queries: name of a measure → the queries behind its mean.
-        counts: numbers of what was out of the ordinary, such as unknown concepts and empty queries.
+        counts: numbers of everything out of the ordinary, such as unknown concepts and empty queries.
         versions: of the software, and the name of the release.
-        source: the file, or how else it came.
-        inputs: what each input is → how it was read, in one line. No condition: files may be called otherwise.
+        source: the file, or ``memory``.
+        inputs: name of each input → summary of the parsed input, in one line. No condition: files may have other names.
     """
 
     system: str
@@ -65,7 +66,7 @@ class ScoreCard:
 
         Args:
             evaluation: of any kind.
-            system: what to call the system; the file of its ranking or predictions without it.
+            system: name of the system; by default, the file of its ranking or predictions.
         """
         parameters = dict(evaluation.parameters)
         release = {} if evaluation.release is None else dataclasses.asdict(evaluation.release)
@@ -76,7 +77,7 @@ class ScoreCard:
         columns = {str(m): evaluation.values[:, place] for place, m in enumerate(evaluation.measures)}
         counts = {name: _number(value) for name, value in evaluation.summary()["counts"].items()}
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
-        # What JSON gives back: tuples are lists there.
+        # As JSON gives them back: tuples are lists there.
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
         return cls(
             str(named), plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions,
@@ -124,41 +125,42 @@ class ScoreCard:
             file.write(raw)
 
     @classmethod
-    def read(cls, path: str | Path) -> ScoreCard:
+    def read(cls, path: Readable) -> ScoreCard:
         """Read a card.
 
         Raises:
-            InputError: it is none, has another format, a field is missing or wrong, or its content is not what its
-                digest says; names the file and the field.
+            InputError: it is none, has another format, a field is missing or wrong, or its content does not fit
+                its digest; names the file and the field.
         """
-        content = score_card_content(Path(path))
+        file = opened_input(path)
+        content = score_card_content(file)
         columns = {name: np.array(column, dtype=np.float64) for name, column in content["values"].items()}  # null: NaN
         behind = {name: MeanQueries(**counts) for name, counts in content["mean_queries"].items()}
         return cls(
             content["system"], content["conditions"], tuple(content["queries"]), columns, behind, content["counts"],
-            content["versions"], str(path), content.get("inputs", {}),
+            content["versions"], file.name, content.get("inputs", {}),
         )  # fmt: skip
 
     def check_same_conditions(self, other: ScoreCard, called: tuple[str, str] | None = None) -> None:
-        """Refuse to compare what was not measured alike; ``called`` is what the message calls the two systems.
+        """Refuse cards that were not measured alike; ``called`` names the two systems in the message.
 
         Raises:
             InputError: conditions or queries differ; names every field that does, with both values.
         """
         names = dict.fromkeys((*self.conditions, *other.conditions))
         differ = [name for name in names if not _agree(name, self.conditions.get(name), other.conditions.get(name))]
-        told = [
-            f"{name}: {_told(self.conditions.get(name))} and {_told(other.conditions.get(name))}" for name in differ
+        both = [
+            f"{name}: {_text(self.conditions.get(name))} and {_text(other.conditions.get(name))}" for name in differ
         ]
         if set(self.queries) != set(other.queries):
             differ.append("queries")
-            told.append(f"queries: {_told_queries(self.queries, other.queries)}")
+            both.append(f"queries: {_query_difference(self.queries, other.queries)}")
         ours, theirs = called or (self.system, other.system)
         if differ:
             raise InputError(
                 f"the score cards of {ours} and {theirs} do not match",
                 column=", ".join(differ),
-                found="; ".join(told),
+                found="; ".join(both),
                 expected="the same in both",
             )
 
@@ -172,12 +174,12 @@ class ScoreCard:
 
 
 def _agree(name: str, ours: object, theirs: object) -> bool:
-    # A ranking whose order was given has no ties that anybody could have ordered otherwise.
+    # A ranking whose order was given has no ties that could have been ordered otherwise.
     return ours == theirs or (name == _TIES and None in (ours, theirs))
 
 
 def _number(count: Any) -> Any:
-    """How many, where the count lists which."""
+    """The number of items, where a count lists them."""
     if isinstance(count, list | tuple):
         return len(count)
     if isinstance(count, Mapping):
@@ -185,10 +187,10 @@ def _number(count: Any) -> Any:
     return count
 
 
-def _told(value: object) -> str:
-    return "none" if value is None else shown(str(value))
+def _text(value: object) -> str:
+    return "none" if value is None else quoted(str(value))
 
 
-def _told_queries(ours: Sequence[str], theirs: Sequence[str]) -> str:
+def _query_difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
     different = sorted(set(ours) ^ set(theirs))
-    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {shown(different[0])}"
+    return f"{len(ours):,} and {len(theirs):,}; {len(different):,} in one only, such as {quoted(different[0])}"

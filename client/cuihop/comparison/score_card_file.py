@@ -1,17 +1,17 @@
-"""What a file has to hold to be a score card: its fields, their types, and a digest that fits."""
+"""Parser of score cards: their fields, types and digest."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from cuihop.errors import InputError
 from cuihop.evaluation.means import MeanQueries, mean_of
 from cuihop.files.content_digest import content_digest
-from cuihop.files.text_lines import shown, whole_text
+from cuihop.files.input_file import InputFile, Readable, opened_input
+from cuihop.files.text_lines import quoted, whole_text
 from cuihop.measures.measure import measures_named
 
 __all__ = ["FORMAT", "LARGEST_CARD", "is_score_card", "score_card_content"]
@@ -22,45 +22,41 @@ LARGEST_CARD = 1 << 28
 
 _EXPECTED = "a score card: what cuihop evaluate --card writes"
 _ROUNDING = 1e-9  # values are quotients of sums, and may be beyond 1 by their rounding
-_SNIFFED = 4096
 
 Refuse: TypeAlias = Callable[[str, str, object, str], NoReturn]
-"""Called with what is wrong, the field, what it holds, and what it should."""
+"""Called with the problem, the field, its content, and the expected content."""
 
 
-def is_score_card(path: Path) -> bool:
-    """Whether the file is meant for a score card rather than for a ranking: JSON by its name or its first character.
+def is_score_card(file: InputFile) -> bool:
+    """Recognise a file meant for a score card rather than for a ranking: JSON by its name or its first character.
 
-    Raises:
-        InputError: it cannot be read.
+    The first line of a ranking in JSON Lines holds a query and a document.
     """
-    if path.suffix == ".json":
+    if file.suffix == ".json":
         return True
-    try:
-        with path.open("rb") as file:
-            return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
+    head = file.first_bytes.removeprefix(b"\xef\xbb\xbf").lstrip()
+    first = head.partition(b"\n")[0].lower()
+    return head[:1] == b"{" and not (b'"query"' in first and b'"document"' in first)
 
 
-def score_card_content(path: Path) -> dict[str, Any]:
+def score_card_content(given: Readable) -> dict[str, Any]:
     """The fields of the card in the file, each of its type, without the digest, which fits.
 
     Raises:
         InputError: names the file and the field.
     """
+    file = opened_input(given)
+    path = file.name
 
     def refuse(problem: str, field: str, found: object, expected: str) -> NoReturn:
-        raise InputError(problem, file=path, column=field, found=shown(str(found)), expected=expected)
+        raise InputError(problem, file=path, column=field, found=quoted(str(found)), expected=expected)
 
-    content = _json(path)
+    content = _json(file)
     if not isinstance(content, dict) or "score_card" not in content:
         raise InputError("not a score card", file=path, expected=_EXPECTED)
     if content["score_card"] is True or content["score_card"] != FORMAT:
         raise InputError(
-            "a score card of another format", file=path, column="score_card", found=shown(repr(content["score_card"])),
+            "a score card of another format", file=path, column="score_card", found=quoted(repr(content["score_card"])),
             expected=f"format {FORMAT}",
         )  # fmt: skip
     _check_fields(content, refuse)
@@ -72,24 +68,24 @@ def score_card_content(path: Path) -> dict[str, Any]:
     if sealed != digest:
         raise InputError(
             "the score card was changed after it was written", file=path, column="sha256",
-            found=shown(digest), expected=shown(sealed), advice="Evaluate the system again.",
+            found=quoted(digest), expected=quoted(sealed), advice="Evaluate the system again.",
         )  # fmt: skip
     _check_means(content["means"], content["values"], refuse)
     _check_mean_queries(content["mean_queries"], content["values"], refuse)
     return content
 
 
-def _json(path: Path) -> Any:
+def _json(file: InputFile) -> Any:
     def no_number(text: str) -> NoReturn:
-        raise InputError("not JSON: a number that is not finite", file=path, found=text, expected=_EXPECTED)
+        raise InputError("not JSON: a number that is not finite", file=file.name, found=text, expected=_EXPECTED)
 
-    text = whole_text(path, LARGEST_CARD)
+    text = whole_text(file, LARGEST_CARD)
     try:
         return json.loads(text, parse_constant=no_number)
     except RecursionError:
-        raise InputError("not a score card: nested too deeply", file=path, expected=_EXPECTED) from None
+        raise InputError("not a score card: nested too deeply", file=file.name, expected=_EXPECTED) from None
     except ValueError as error:
-        raise InputError(f"not JSON: {error}", file=path, expected=_EXPECTED) from None
+        raise InputError(f"not JSON: {error}", file=file.name, expected=_EXPECTED) from None
 
 
 def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
@@ -116,7 +112,7 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
         refuse("the system has no name", "system", "nothing", "a name")
     for name, version in content["versions"].items():
         if not isinstance(version, str):
-            refuse("not a version", f"versions, {shown(name)}", json.dumps(version), "text")
+            refuse("not a version", f"versions, {quoted(name)}", json.dumps(version), "text")
     inputs = content.get("inputs", {})
     if not isinstance(inputs, dict) or not all(isinstance(account, str) for account in inputs.values()):
         refuse("not of its type", "inputs", json.dumps(inputs), "input → how it was read")
@@ -134,12 +130,12 @@ def _check_fields(content: Mapping[str, Any], refuse: Refuse) -> None:
 
 
 def _check_values(name: str, column: object, queries: int, refuse: Refuse) -> None:
-    field = f"values, {shown(name)}"
+    field = f"values, {quoted(name)}"
     try:
-        known = [str(measure) for measure in measures_named(name)] == [name]
+        is_one = [str(measure) for measure in measures_named(name)] == [name]
     except InputError as error:
         refuse(error.problem, field, name, "a measure as cuihop measures lists them")
-    if not known:
+    if not is_one:
         refuse("not the name of one measure", field, name, "a measure as cuihop measures lists them")
     if not isinstance(column, list) or len(column) != queries:
         refuse("not a value for each query", field, f"{len(column):,} values" if isinstance(column, list) else column,
@@ -159,7 +155,7 @@ def _check_means(means: Mapping[str, object], values: Mapping[str, list[float | 
     for name, column in values.items():
         expected = mean_of(value for value in column if value is not None)
         if isinstance(means[name], bool) or means[name] != expected:
-            refuse("not the mean of the values", f"means, {shown(name)}", means[name], str(expected))
+            refuse("not the mean of the values", f"means, {quoted(name)}", means[name], str(expected))
 
 
 def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[float | None]], refuse: Refuse) -> None:
@@ -168,7 +164,7 @@ def _check_mean_queries(behind: Mapping[str, Any], values: Mapping[str, list[flo
         refuse("other measures than those of the values", "mean_queries", found, expected)
     fields = {field.name for field in dataclasses.fields(MeanQueries)}
     for name, counts in behind.items():
-        field, queries = f"mean_queries, {shown(name)}", len(values[name])
+        field, queries = f"mean_queries, {quoted(name)}", len(values[name])
         whole = isinstance(counts, dict) and set(counts) == fields
         if not whole or not all(type(count) is int and 0 <= count <= queries for count in counts.values()):
             expected = f"{', '.join(sorted(fields))}: whole numbers, up to {queries:,}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from cuihop.collection.dataset import Dataset
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.measure import Measure
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 
 __all__ = ["cui_at_k", "nn_cui_at_k"]
@@ -21,7 +23,7 @@ def cui_at_k(
 ) -> float:
     """CUI@K of a ranking: `nn_cui_at_k` with IoU in place of nn-IoU. It needs no graph.
 
-    Source: Serieys et al., as Wei, Kurtz and Cloppet (2025, section 4) tell it.
+    Source: Serieys et al., as given by Wei, Kurtz and Cloppet (2025, section 4).
 
     Args:
         queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
@@ -37,7 +39,7 @@ def cui_at_k(
     0.833333
     """
     measure = Measure("CUI", k)
-    return evaluate(queries, ranking, None, corpus=corpus, measures=measure).mean(measure)
+    return evaluate(Dataset(queries, corpus), ranking, measures=measure).mean(measure)
 
 
 def nn_cui_at_k(
@@ -60,7 +62,7 @@ def nn_cui_at_k(
     Args:
         queries: image → its concepts, as ``"C1;C2"`` or as a collection of identifiers.
         ranking: query → images of the corpus, best first.
-        graph: who knows the distances.
+        graph: the source of distances.
         k: the cut-off.
         n, lam, direction, unknown: as in `cuihop.measures.nn_iou`.
         corpus: image → its concepts; the queries themselves without it.
@@ -76,6 +78,5 @@ def nn_cui_at_k(
     0.543643
     """
     measure = Measure("nn-CUI", k)
-    return evaluate(
-        queries, ranking, graph, corpus=corpus, measures=measure, n=n, lam=lam, direction=direction, unknown=unknown
-    ).mean(measure)
+    nearness = Nearness(n, lam, direction, unknown)
+    return evaluate(Dataset(queries, corpus), ranking, graph, measures=measure, nearness=nearness).mean(measure)

@@ -1,82 +1,80 @@
-"""Evaluation of a ranking over a whole collection: nn-CUI@K and CUI@K of every query, exactly."""
+"""Evaluation of rankings over a whole collection, exactly: by concepts, by labels and by relevance judgements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from cuihop.collection.image_labels import ImageLabels
-from cuihop.collection.judgements import Qrels
+import numpy as np
+
+from cuihop.collection.dataset import Dataset
+from cuihop.errors import InputError
+from cuihop.evaluation.assemble import evaluation_of_queries, evaluations_of_images
+from cuihop.evaluation.collect import (
+    Criteria,
+    RankingLike,
+    collected_images,
+    ranking_of_images,
+    ranking_of_labelled,
+    ranking_of_queries,
+)
+from cuihop.evaluation.gain import Gains, gains_of
+from cuihop.evaluation.judge import JudgedSystem, Truth, depth_of, judged_system
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
-from cuihop.evaluation.several_rankings import evaluate_rankings
-from cuihop.files.arrow_tables import Table
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.files.text_lines import quoted
+from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking
-from cuihop.resources.memory_budget import DEFAULT_MEMORY
-from cuihop.resources.progress import Progress
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.checkpoint import open_checkpoint
+from cuihop.resources.resources import Resources
 
-__all__ = ["EmptyIdeal", "Evaluation", "Missing", "evaluate"]
+__all__ = ["evaluate", "evaluate_each"]
+
+NamedRankings: TypeAlias = Mapping[str, RankingLike] | Iterable[tuple[str, RankingLike]]
 
 
 def evaluate(
-    queries: object,
-    ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | Table,
-    graph: ConceptGraph | None,
+    data: object,
+    ranking: RankingLike,
+    graph: ConceptGraph | None = None,
     *,
-    corpus: object = None,
     measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    nearness: Nearness = Nearness(),
     missing: Missing = "error",
     empty_ideal: EmptyIdeal = "zero",
-    qrels: Qrels | Mapping[str, Mapping[str, int]] | Table | None = None,
-    labels: ImageLabels | object | None = None,
-    progress: Progress | None = None,
-    threads: int | None = None,
-    memory: int | str = DEFAULT_MEMORY,
-    checkpoint: str | Path | None = None,
-    keep_checkpoint: bool = False,
+    resources: Resources = Resources(),
 ) -> Evaluation:
     """Measure how well a ranking orders a corpus for each query.
 
-    For each query, DCG@K of its ranking is divided by IDCG@K, the DCG of the K best images of the *whole* corpus; the
+    By concepts: DCG@K of the ranking is divided by IDCG@K, the DCG of the K best images of the *whole* corpus; the
     query itself takes no part in either. The gain of an image is its nn-IoU (nn-CUI@K) or IoU (CUI@K) with the query.
 
+    By labels and judgements: as trec_eval does. Where the data hold no concepts, the queries are those of the
+    judgements, or without judgements the images with labels; no graph is needed.
+
     Args:
-        queries: image → its concepts: what `ImageConcepts.read` gives, a mapping (``"C1;C2"`` or a collection of
-            identifiers), or a DataFrame of two columns.
-        ranking: what `read_ranking`, `top_k` or `random_ranking` gives; what `read_ranking_in_blocks` gives, of which
+        data: a `Dataset`; or image → its concepts, where the queries are the corpus and there is no other relevance.
+        ranking: the result of `read_ranking`, `top_k` or `random_ranking`; that of `read_ranking_in_blocks`, of which
             no more is held at a time than its blocks; query → images, best first; or a table with the columns query,
             document, and score or rank.
-        graph: who knows the distances, and which identifiers are retired. ``None`` will do for CUI@K: identifiers
-            are then compared as they are.
-        corpus: the images that can be retrieved, given as the queries are; the queries themselves without it.
+        graph: the source of distances and of retired identifiers. ``None`` will do for CUI@K: identifiers are then
+            compared as they are.
         measures: names such as ``nn-CUI@5,10,30``, ``nn-CUI@10(n=2, λ=0.2)``, ``CUI@10`` and, with labels or
-            judgements, ``P@5(modality)`` and ``AP``.
-        n, lam, direction: as in `cuihop.measures.nn_iou`, for measures that do not say; the first concept is the
-            query's.
-        unknown: ``isolated`` keeps identifiers that the graph cannot use as concepts near nothing but themselves,
-            counted and listed.
-        missing: what becomes of a query without a ranking.
-        empty_ideal: what becomes of a query for which IDCG is 0 or nothing is relevant; counted either way.
-        qrels, labels: as in `cuihop.evaluation.judged.evaluate_judged`; queries and corpus are still those given here.
-        progress: called with the queries done and all queries.
-        threads: how many; without it, as many as the process has cores. The numbers do not depend on it.
-        memory: what the work may take beside what was given: bytes, or a text such as ``500MB``. The numbers do not
-            depend on it.
-        checkpoint: a file for finished blocks. If it is there already, from a run with the same inputs that was
-            interrupted, its blocks are not computed again; the numbers are the same to the last bit. It is removed at
-            the end, unless ``keep_checkpoint`` is true.
+            judgements, ``P@5(modality)``, ``AP`` and ``nDCG@10``.
+        nearness: n and λ, for measures that do not give their own; direction of the hops, from a concept of the query;
+            treatment of unknown identifiers.
+        missing: treatment of a query without a ranking; ``skip`` is what trec_eval does.
+        empty_ideal: treatment of a query for which IDCG is 0 or nothing is relevant, counted either way; ``zero`` is
+            what trec_eval does. A query without the label that a measure needs leaves the mean either way, counted.
+        resources: threads, memory, progress and checkpoint. No number depends on them.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: identifiers cannot be used, and ``unknown`` is ``error``.
         InputError: a parameter, an image, the ranking or the checkpoint is not as expected.
-        LimitExceeded: the memory allowed is not enough; says how much would be.
+        LimitExceeded: the memory allowed is not enough; states the amount that would be.
         OutputError: the checkpoint cannot be written.
 
     >>> from cuihop import SnapshotGraph
@@ -85,9 +83,169 @@ def evaluate(
     >>> ranking = {"vein": ["vessel", "head"], "vessel": ["head", "vein"], "head": ["vein", "vessel"]}
     >>> evaluate(images, ranking, graph, measures="nn-CUI@1").means
     {'nn-CUI@1': 0.3333333333333333}
+    >>> judged = Dataset(qrels={"q": {"a": 1, "c": 0, "d": 2}})
+    >>> evaluate(judged, {"q": ["b", "a", "c"]}, measures=["AP", "P@2"]).means  # AP: (1/2) / 2
+    {'AP': 0.25, 'P@2': 0.5}
     """
-    return evaluate_rankings(
-        queries, [("", ranking)], graph, corpus=corpus, measures=measures, n=n, lam=lam, direction=direction,
-        unknown=unknown, missing=missing, empty_ideal=empty_ideal, qrels=qrels, labels=labels, progress=progress,
-        threads=threads, memory=memory, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint,
-    )[""]  # fmt: skip
+    criteria = Criteria.of(measures, nearness, missing, empty_ideal)
+    (found,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
+    return found
+
+
+def evaluate_each(
+    data: object,
+    rankings: NamedRankings,
+    graph: ConceptGraph | None = None,
+    *,
+    measures: str | Measure | Iterable[str | Measure] = "nn-CUI@5,10,30",
+    nearness: Nearness = Nearness(),
+    missing: Missing = "error",
+    empty_ideal: EmptyIdeal = "zero",
+    resources: Resources = Resources(),
+) -> dict[str, Evaluation]:
+    """Measure how well each of several rankings orders a corpus: `evaluate` of each, bit for bit.
+
+    Images, identifiers, the graph's neighbourhoods, judgements and the ideal of the whole corpus are read and
+    computed once, not once a ranking.
+
+    Args:
+        data, graph, measures, nearness, missing, empty_ideal: as in `evaluate`.
+        rankings: name of a system → its ranking; or pairs of the two. Pairs are taken one by one, and of each ranking
+            only the first images stay in memory: as many as gain.
+        resources: as in `evaluate`. Judged blocks of the n-th ranking in blocks go into a file of their own: the name
+            of the checkpoint, and ``.n``.
+
+    Returns:
+        Name of a system → its evaluation, in the order given.
+
+    Raises:
+        InputError: as `evaluate`; two systems have one name, or there is none.
+        ConceptError, LimitExceeded, OutputError: as `evaluate`.
+
+    >>> images = {"x": "C0042449", "y": "C0042449", "z": "C0018670"}
+    >>> systems = {"good": {"x": ["y", "z"]}, "bad": {"x": ["z", "y"]}}
+    >>> found = evaluate_each(images, systems, measures="CUI@1", missing="skip")
+    >>> {name: evaluation.means for name, evaluation in found.items()}
+    {'good': {'CUI@1': 1.0}, 'bad': {'CUI@1': 0.0}}
+    """
+    criteria = Criteria.of(measures, nearness, missing, empty_ideal)
+    return _evaluations(Dataset.of(data), rankings, graph, criteria, resources)
+
+
+def _evaluations(
+    data: Dataset, rankings: NamedRankings, graph: ConceptGraph | None, criteria: Criteria, resources: Resources
+) -> dict[str, Evaluation]:
+    if data.queries is None:
+        return _of_queries(data, rankings, criteria, resources)
+    return _of_images(data, rankings, graph, criteria, resources)
+
+
+def _of_queries(
+    data: Dataset, rankings: NamedRankings, criteria: Criteria, resources: Resources
+) -> dict[str, Evaluation]:
+    """Evaluations by labels and judgements alone. The first ranking in blocks has the checkpoint itself."""
+    criteria.check_judged()
+    truth = Truth(criteria.measures, data.qrels, data.labels, criteria.empty_ideal)
+    files: list[Path] = []
+    found: dict[str, Evaluation] = {}
+    for name, given in _named(rankings):
+        ranking = ranking_of_queries(given, data.qrels, data.labels)
+        file, of_images = None, None
+        if isinstance(ranking, RankingInBlocks):
+            file = _next_file(resources, files, f".{len(files)}" if files else "")
+        elif resources.checkpoint is not None:
+            raise InputError("a checkpoint goes with a ranking that is made in blocks", column="checkpoint")
+        elif data.labels is not None and any(measure.labels for measure in criteria.measures):
+            of_images = ranking_of_labelled(ranking, data.labels)
+        system = judged_system(ranking, truth, criteria.missing, file=file, resources=resources, of_images=of_images)
+        found[name] = evaluation_of_queries(system, data, criteria)
+    _remove(files, resources)
+    return found
+
+
+def _of_images(
+    data: Dataset, rankings: NamedRankings, graph: ConceptGraph | None, criteria: Criteria, resources: Resources
+) -> dict[str, Evaluation]:
+    """Evaluations of images with concepts: by these, and by labels and judgements where measures need them."""
+    gains = gains_of([measure for measure in criteria.measures if measure.kind != "judged"], criteria.nearness)
+    images = collected_images(data, graph, criteria)
+    both = frozenset(images.query_names) & frozenset(images.corpus_names)
+    qrels = None if data.qrels is None else data.qrels.of_others(both)
+    truth = Truth(criteria.judged, qrels, data.labels, criteria.empty_ideal)
+    depth = min(depth_of(gains) or 0, len(images.corpus))
+    systems: dict[str, JudgedSystem] = {}
+    files: list[Path] = []
+    for name, given in _named(rankings):
+        ranking = ranking_of_images(given, images)
+        file = _next_file(resources, files, f".{len(files)}") if isinstance(ranking, RankingInBlocks) else None
+        systems[name] = judged_system(ranking, truth, criteria.missing, head=depth, file=file, resources=resources)
+    budget = resources.budget()
+    numbers = len(systems) * len(criteria.measures) + len(set(gains.values()))
+    budget.take("values of the queries", 8 * len(images.queries) * numbers)
+    values = np.empty((len(systems), len(images.queries), len(criteria.measures)), dtype=np.float64)
+    columns = {measure: values[:, :, place] for place, measure in enumerate(criteria.measures)}
+    for place, system in enumerate(systems.values()):
+        for measure, column in zip(truth.measures, system.judged.values.T, strict=True):
+            columns[measure][place] = column
+    job: dict[str, Any] = {}
+    if resources.checkpoint is not None:
+        job = _depends(criteria, images, graph, [str(measure) for measure in gains], systems.values())
+    empty = 0.0 if criteria.empty_ideal == "zero" else np.nan
+    scored = Gains(images, graph, gains, criteria.nearness, depth, empty)
+    with open_checkpoint(resources.checkpoint, job, keep=resources.keep_checkpoint) as saved:
+        best = scored.score([system.ranking for system in systems.values()], columns, budget, resources, saved)
+    _remove(files, resources)
+    return evaluations_of_images(systems, values, best, images, data, graph, criteria)
+
+
+def _depends(
+    criteria: Criteria,
+    images: ImageCollection,
+    graph: ConceptGraph | None,
+    measures: Sequence[str],
+    systems: Iterable[JudgedSystem],
+) -> dict[str, Any]:
+    """Everything that values by concepts depend on, for a checkpoint."""
+    nearness = criteria.nearness
+    return {
+        "work": "evaluation",
+        **images.depends(graph),
+        "content of ranking": [system.digest for system in systems],
+        "measures": measures,
+        "n": nearness.n,
+        "lambda": nearness.lam,
+        "direction": nearness.direction,
+        "unknown": nearness.unknown,
+        "empty_ideal": criteria.empty_ideal,
+    }
+
+
+def _named(rankings: NamedRankings) -> Iterator[tuple[str, RankingLike]]:
+    """Each name with its ranking.
+
+    Raises:
+        InputError: two have one name, or there is none.
+    """
+    names = set()
+    for name, ranking in rankings.items() if isinstance(rankings, Mapping) else rankings:
+        if name in names:
+            raise InputError(
+                "two rankings of one name", column="rankings", found=quoted(name), expected="each name once"
+            )
+        names.add(name)
+        yield name, ranking
+    if not names:
+        raise InputError("no ranking", column="rankings", found="none", expected="at least one")
+
+
+def _next_file(resources: Resources, files: list[Path], suffix: str) -> Path | None:
+    """The checkpoint of the next ranking in blocks."""
+    if resources.checkpoint is None:
+        return None
+    files.append(Path(f"{resources.checkpoint}{suffix}"))
+    return files[-1]
+
+
+def _remove(files: Iterable[Path], resources: Resources) -> None:
+    for file in [] if resources.keep_checkpoint else files:
+        file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What labels say of the images of a ranking: whether they agree with the query, or in how many labels."""
+"""Grades of images by labels: agreement with the query, or the number of labels in which it agrees."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.image_labels import UNLABELLED, ImageLabels
+from cuihop.collection.labels import UNLABELLED, Labels
 from cuihop.errors import InputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.judged_rankings import Pools
 from cuihop.measures.measure import label_parts
 
@@ -21,7 +21,7 @@ __all__ = ["LabelGrades"]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-_NOBODY = -2  # the code of a query without a label: that of no image
+_NO_IMAGE = -2  # the code of a query without a label: no image has it
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,24 +29,22 @@ class LabelGrades:
     """The grade of an image is the number of parts in which it agrees with the query; a part is one label or several.
 
     Attributes:
-        asked: for each part the code of each query, int32, shape (queries,).
-        held: for each part the code of each image of the corpus, int32, shape (corpus,).
+        query_codes: for each part the code of each query, int32, shape (queries,).
+        corpus_codes: for each part the code of each image of the corpus, int32, shape (corpus,).
         pools, pool: the grades of all other images of the corpus; see `cuihop.measures.judged_rankings.JudgedRankings`.
-        unlabelled: how many images of queries and corpus lack one of the labels.
+        unlabelled: number of images of queries and corpus that lack one of the labels.
         unjudged: bool, shape (queries,): queries that no image can agree with, for want of a label in every part.
     """
 
-    asked: Sequence[Int32]
-    held: Sequence[Int32]
+    query_codes: Sequence[Int32]
+    corpus_codes: Sequence[Int32]
     pools: Pools
     pool: Int64
     unlabelled: int
     unjudged: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, labels: ImageLabels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]
-    ) -> LabelGrades:
+    def of(cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]) -> LabelGrades:
         """By the labels in the name of a measure.
 
         Args:
@@ -61,7 +59,7 @@ class LabelGrades:
         for name in labels.columns:
             if "+" in name and "+".join(part.strip() for part in name.split("+")) in source:
                 raise InputError(
-                    "the name of a label holds a +", file=labels.source, found=shown(name),
+                    "the name of a label holds a +", file=labels.source, found=quoted(name),
                     expected="names without it: in the name of a measure, + joins labels", advice="Rename the column.",
                 )  # fmt: skip
         codes = [labels.codes(part) for part in parts]
@@ -76,34 +74,34 @@ class LabelGrades:
         pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
         lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
         present[asking] = True
-        asked = [np.where(code == UNLABELLED, np.int32(_NOBODY), code)[asking] for code in codes]
-        unjudged = np.logical_and.reduce([code == _NOBODY for code in asked])
-        held = [code[holding] for code in codes]
-        return cls(asked, held, pools, kinds, int((present & lacking).sum()), unjudged)
+        query_codes = [np.where(code == UNLABELLED, np.int32(_NO_IMAGE), code)[asking] for code in codes]
+        unjudged = np.logical_and.reduce([code == _NO_IMAGE for code in query_codes])
+        corpus_codes = [code[holding] for code in codes]
+        return cls(query_codes, corpus_codes, pools, kinds, int((present & lacking).sum()), unjudged)
 
     def grades(
         self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64
     ) -> npt.NDArray[np.uint8]:
-        """The grades of what some queries retrieved.
+        """The grades of the images that some queries retrieved.
 
         Args:
             first, last: the queries.
             rows: places in the corpus, one ranking after the other; lengths: of the rankings.
         """
         found = np.zeros(len(rows), dtype=np.uint8)
-        for asked, held in zip(self.asked, self.held, strict=True):
-            found += held[rows] == np.repeat(asked[first:last], lengths)
+        for of_query, of_corpus in zip(self.query_codes, self.corpus_codes, strict=True):
+            found += of_corpus[rows] == np.repeat(of_query[first:last], lengths)
         return found
 
 
 def _pools(
-    labels: ImageLabels,
+    labels: Labels,
     parts: Sequence[tuple[str, ...]],
     asking: Int64,
     holding: Int64,
     in_corpus: npt.NDArray[np.bool_],
 ) -> Pools:
-    """How many images agree with each query in all parts, in all but one, ….
+    """Number of images that agree with each query in all parts, in all but one, ….
 
     Those that agree in exactly g parts are counted by inclusion and exclusion over those that agree in some parts at
     least, which are counted by their codes: no query is compared with an image.
@@ -116,8 +114,8 @@ def _pools(
             codes = labels.codes([name for part in some for name in part])
             held = codes[holding]
             totals = np.bincount(held[held != UNLABELLED], minlength=int(codes.max(initial=0)) + 1)
-            asked = codes[asking]
-            at_least += np.where(asked == UNLABELLED, 0, totals[asked] - in_corpus)
+            of_query = codes[asking]
+            at_least += np.where(of_query == UNLABELLED, 0, totals[of_query] - in_corpus)
         for grade in range(1, size + 1):
             exactly[:, most - grade] += (-1) ** (size - grade) * comb(size, grade) * at_least
     exactly[:, most] = len(holding) - in_corpus - exactly.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Names of what decides the relevance under a measure: a gain of concepts, labels, or judgements."""
+"""Names of the relevance under a measure: a gain of concepts, labels, or judgements."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def relevance_name(measure: Measure) -> str:
 
 
 def relevant_from(measure: Measure) -> int:
-    """The grade from which on a document is relevant."""
+    """The smallest grade of a relevant document."""
     return int(measure.values.get(RELEVANT_FROM.name, 1))

@@ -1,4 +1,4 @@
-"""What an evaluation found: values per query, means, and counts of everything that was out of the ordinary."""
+"""The result of an evaluation: values of each query, means, and counts of everything out of the ordinary."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -20,18 +21,24 @@ from cuihop.files.csv_text import write_csv
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
 from cuihop.notebooks.html_table import html_table
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 __all__ = [
+    "Details",
     "EmptyIdeal",
     "Evaluation",
     "EvaluationCounts",
     "IdentifierCount",
+    "JudgedCounts",
     "MeasuredQueries",
     "Missing",
+    "RelevanceCount",
+    "checked_choice",
+    "missing_rankings",
 ]
 
 EmptyIdeal: TypeAlias = Literal["zero", "skip"]
@@ -52,31 +59,30 @@ class IdentifierCount:
 
     @property
     def distinct(self) -> int:
-        """How many there are."""
+        """Number of different identifiers."""
         return len(self.identifiers)
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationCounts:
-    """What went into an evaluation. Where queries and corpus are two collections, both are counted.
+    """Counts of an evaluation of images with concepts. Where queries and corpus are two collections, both are counted.
 
     Attributes:
         queries, corpus: images of each; queries_in_corpus: queries that the corpus holds under the same name.
         empty_queries, empty_corpus: images without a concept.
         identifiers: distinct identifiers; occurrences: each counted in every image that has it.
-        unknown, retired: identifiers that were kept as isolated concepts: not in the graph; retired without an exact
+        unknown, retired: identifiers that became isolated concepts: not in the graph; retired without an exact
             successor in it.
-        merged: retired identifiers that were taken for their successors; successors: which.
-        repeated: how many times a concept stood again in the list of an image.
-        fused: how many concepts images lost because two of their identifiers are one concept.
+        merged: retired identifiers that were replaced by their successors; successors: each with its own.
+        repeated: number of repetitions of a concept in the list of an image.
+        fused: number of concepts that images lost because two of their identifiers are one concept.
         self_retrieved: queries that stood in their own ranking, and were left out of it.
         missing: queries without a ranking, scored 0 or skipped.
-        short: queries with fewer images in their ranking than the largest K asks and the corpus has.
+        short: queries with fewer images in their ranking than the largest K needs and the corpus has.
         empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
-        nothing_relevant: by whom relevance is judged → the judged queries for which nothing is relevant.
-        unjudged: by whom relevance is judged → the queries that are not: without a label, or without a judgement. They
-            leave the mean.
-        unlabelled: labels → how many images lack one of them.
+        nothing_relevant: name of a relevance → the judged queries for which nothing is relevant.
+        unjudged: name of a relevance → the queries without a label, or without a judgement. They leave the mean.
+        unlabelled: labels → number of images that lack one of them.
         judged_elsewhere: judgements that are not of one of the queries and an image of the corpus.
     """
 
@@ -103,29 +109,99 @@ class EvaluationCounts:
     judged_elsewhere: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RelevanceCount:
+    """Documents of all queries that count: trec_eval's num_ret, num_rel and num_rel_ret.
+
+    Attributes:
+        retrieved: looked at: as many of each ranking as the deepest measure needs.
+        relevant: retrieved or not.
+        relevant_retrieved: both.
+    """
+
+    retrieved: int
+    relevant: int
+    relevant_retrieved: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCounts:
+    """Counts of an evaluation by judgements or labels alone.
+
+    Attributes:
+        queries: those that were judged; corpus: documents that can be, or were, retrieved.
+        self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
+        missing: queries without a ranking, scored 0 or skipped.
+        unasked: queries of the ranking that have no judgements; they take no part.
+        nothing_relevant, unjudged, unlabelled: as in `EvaluationCounts`.
+        relevance: name of a relevance → documents of the queries that were not skipped.
+    """
+
+    queries: int
+    corpus: int
+    self_retrieved: int
+    missing: tuple[str, ...]
+    unasked: tuple[str, ...]
+    nothing_relevant: Mapping[str, tuple[str, ...]]
+    unjudged: Mapping[str, tuple[str, ...]]
+    unlabelled: Mapping[str, int]
+    relevance: Mapping[str, RelevanceCount]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Counts, parameters and inputs of an evaluation.
+
+    Attributes:
+        counts: numbers of everything that went in, as a dataclass.
+        parameters: everything that the values depend on beside the files and the release.
+        inputs: name of each input → summary of the parsed input, in one line.
+    """
+
+    counts: Any
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class MeasuredQueries:
     """Values of each query, their means, and what they depend on.
 
     Attributes:
-        measures: what was measured.
+        measures: the measures.
         queries: the queries in the order of their file.
         values: float64, shape (queries, measures); NaN for a query that was skipped or is not judged.
-        counts: what went in.
         release: of the graph; ``None`` where none was needed.
-        parameters: everything that the values depend on beside the files and the release.
         versions: of the software.
-        inputs: what each input is → how it was read, in one line.
+        details: counts, parameters and inputs; or a function that computes them when they are first read, since
+            hashing judgements can take longer than measuring.
     """
 
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    counts: Any
     release: Release | None
-    parameters: Mapping[str, Any]
     versions: Mapping[str, str]
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    details: Details | Callable[[], Details]
+
+    @cached_property
+    def _details(self) -> Details:
+        return self.details() if callable(self.details) else self.details
+
+    @property
+    def counts(self) -> Any:
+        """`Details.counts`."""
+        return self._details.counts
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """`Details.parameters`."""
+        return self._details.parameters
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """`Details.inputs`."""
+        return self._details.inputs
 
     def mean(self, measure: Measure | str) -> float:
         """The mean over the queries that have a value; NaN where none has.
@@ -156,7 +232,7 @@ class MeasuredQueries:
         return found
 
     def _unscored(self, measure: Measure, place: int) -> tuple[Sequence[str], Sequence[str]]:
-        """The judged queries without anything relevant under a measure, and those that it cannot judge."""
+        """The judged queries without anything relevant under a measure, and the unjudged ones."""
         return [self.queries[query] for query in np.flatnonzero(np.isnan(self.values[:, place]))], ()
 
     def table(self) -> list[tuple[str, ...]]:
@@ -175,7 +251,7 @@ class MeasuredQueries:
         return html_table(header, rows)
 
     def _account(self) -> Iterator[tuple[str, Any]]:
-        """Columns that tell more of each query than its name."""
+        """Columns between the name of each query and its values."""
         return iter(())
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
@@ -186,15 +262,16 @@ class MeasuredQueries:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each query, in the order of their file; the columns are those of `to_csv`."""
-        import pandas as pd
+        with installed_by("cuihop[frames]"):
+            import pandas as pd
 
         return pd.DataFrame(dict(self._columns()))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write one row for each query, whole or not at all.
 
-        Columns: query, what the evaluation tells of each, and each measure by its name. A value that was skipped is an
-        empty field. Numbers are written so that reading them gives the same float64.
+        Columns: query, counts and best gains where there are any, and each measure by its name. A skipped value
+        is an empty field. Numbers are written so that reading them gives the same float64.
 
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
@@ -203,16 +280,16 @@ class MeasuredQueries:
         write_csv(path, names, zip(*([_field(value) for value in column] for column in columns), strict=True))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """How the values are spread under each measure, as a figure; written to ``path`` (.svg, .png, .pdf) if given.
+        """A figure of the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed; says what to do.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import written_if_asked
+        from cuihop.notebooks.picture_file import saved_figure
         from cuihop.notebooks.result_figures import evaluation_figure
 
-        return written_if_asked(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
+        return saved_figure(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 
     def summary(self) -> dict[str, Any]:
         """Means, counts, release, parameters and versions as plain values, ready for JSON."""
@@ -235,26 +312,32 @@ class MeasuredQueries:
         return json.dumps(self.summary(), indent=2, ensure_ascii=False, allow_nan=False)
 
 
+def _no_numbers() -> npt.NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation(MeasuredQueries):
     """The result of `cuihop.evaluate`.
 
+    Its `counts` are `EvaluationCounts`, or `JudgedCounts` where the data hold no concepts.
+
     Attributes:
+        retrieved: int64, shape (queries,): images of its ranking that were looked at (at most the largest K).
         best_gains: for each gain, the largest of any other image, float64, shape (queries,).
-        concepts, unknown_concepts, retrieved: int64, shape (queries,): concepts of the query after retired
-            identifiers were replaced, how many of them the graph does not hold, and images of its ranking that were
-            looked at (at most the largest K).
+        concepts, unknown_concepts: int64, shape (queries,): concepts of the query after retired identifiers were
+            replaced, and the number of them that the graph does not hold; shape (0,) where the data hold no concepts.
     """
 
-    counts: EvaluationCounts
-    best_gains: Mapping[str, npt.NDArray[np.float64]]
-    concepts: npt.NDArray[np.int64]
-    unknown_concepts: npt.NDArray[np.int64]
     retrieved: npt.NDArray[np.int64]
+    best_gains: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
+    unknown_concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
 
     def _account(self) -> Iterator[tuple[str, Any]]:
-        yield "concepts", self.concepts
-        yield "unknown_concepts", self.unknown_concepts
+        if len(self.concepts):
+            yield "concepts", self.concepts
+            yield "unknown_concepts", self.unknown_concepts
         yield "retrieved", self.retrieved
         for gain, best in self.best_gains.items():
             yield f"best {gain}", best
@@ -266,13 +349,15 @@ class Evaluation(MeasuredQueries):
         return self.counts.nothing_relevant[name], self.counts.unjudged[name]
 
 
-Way = TypeVar("Way", bound=str)
+Choice = TypeVar("Choice", bound=str)
 
 
-def checked_way(name: str, value: Way, allowed: Any) -> Way:
+def checked_choice(name: str, value: Choice, allowed: Any) -> Choice:
     """A parameter that is one of some words, or an `InputError`."""
     if value not in get_args(allowed):
-        raise InputError("no such way", column=name, found=repr(value), expected=" or ".join(get_args(allowed)))
+        raise InputError(
+            "not one of the choices", column=name, found=repr(value), expected=" or ".join(get_args(allowed))
+        )
     return value
 
 

@@ -7,6 +7,7 @@
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query import QueryExplanation, explain_query
 from cuihop.explanation.sensitivity import (
+    Grid,
     PairSensitivity,
     QuerySensitivity,
     sensitivity_of_pair,
@@ -17,6 +18,7 @@ from cuihop.explanation.values import ExplainedConcept
 __all__ = [
     "ExplainedConcept",
     "Explanation",
+    "Grid",
     "PairSensitivity",
     "QueryExplanation",
     "QuerySensitivity",

@@ -15,11 +15,10 @@ from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
 from cuihop.explanation.query_images import QueryImages
 from cuihop.explanation.values import ExplainedConcept
-from cuihop.graph import ConceptGraph, Direction, checked_direction
+from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
-from cuihop.measures.nn_iou import checked_lam, checked_n
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 
@@ -231,19 +230,15 @@ def _holds(concept: ExplainedConcept | None) -> bool:
 
 
 def explain_query(
-    queries: object,
+    images: object,
     query: str,
     graph: ConceptGraph,
     *,
     above: str,
     below: str,
-    corpus: object = None,
     ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
-    n: int = 1,
-    lam: float = 0.5,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    nearness: Nearness = Nearness(),
     look: int = 3,
 ) -> QueryExplanation:
     """Explain the ranks of two images for a query, by nn-IoU and by IoU, in the ideal ranking and in a given one.
@@ -251,14 +246,14 @@ def explain_query(
     The gains, the ideal ranking and the nn-CUI@K are those of `cuihop.evaluate`, to the last bit.
 
     Args:
-        queries, corpus: as in `cuihop.evaluate`; the corpus is the queries without it.
+        images: a `Dataset`, or image → its concepts, where the queries are the corpus.
         query: one of the queries.
         above, below: two images of the corpus, the first expected to rank above the second; if it does not, the
             difference is negative.
         ranking: from `cuihop.read_ranking` or `cuihop.rankings.reading.read_ranking_in_blocks` for these images, or
             query → images, best first.
         k: the cut-off of DCG@K.
-        graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.
+        graph, nearness: as in `cuihop.evaluate`; hops go from a concept of the query.
         look: as in `explain_pair`.
 
     Raises:
@@ -272,18 +267,18 @@ def explain_query(
     >>> found.nn_iou_above, found.difference, round(found.ranked.cost, 4)
     (Standing(gain=0.5, rank=1, tied=0), 0.5, 0.1845)
     """
-    n, lam, direction, k = checked_n(n), checked_lam(lam), checked_direction(direction), checked_k(k)
-    inputs = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
-    hops = hops_to_corpus(inputs.concepts, inputs.images, graph, n, direction)
-    gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, n)
+    k = checked_k(k)
+    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
+    hops = hops_to_corpus(inputs.concepts, inputs.images, graph, nearness.n, nearness.direction)
+    gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, nearness.n)
 
     def pair(image: str) -> Explanation:
         return explain_pair(
-            inputs.images.queries[query], inputs.images.corpus[image], graph, n, lam, direction,
-            unknown=unknown, look=look, titles=(query, image),
+            inputs.images.queries[query], inputs.images.corpus[image], graph, nearness.n, nearness.lam,
+            nearness.direction, unknown=nearness.unknown, look=look, titles=(query, image),
         )  # fmt: skip
 
-    nn_iou, iou = gains.gains(n, lam), gains.gains(0, 0.0)
+    nn_iou, iou = gains.gains(nearness.n, nearness.lam), gains.gains(0, 0.0)
     ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
     return QueryExplanation(
         query=query,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
@@ -49,53 +49,55 @@ class QueryImages:
     @classmethod
     def of(
         cls,
-        queries: object,
+        images: object,
         query: str,
         graph: ConceptGraph,
         above: str,
         below: str,
-        corpus: object,
         ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None,
         unknown: Unknown,
     ) -> QueryImages:
         """Check the arguments of `cuihop.explanation.explain_query`, which has the errors too."""
-        images = ImageCollection.of(queries, corpus, graph, unknown)
-        if query not in images.queries:
-            raise _no_image(query, "query", images.queries)
+        collection = ImageCollection.of(images, graph, unknown)
+        if query not in collection.queries:
+            raise _no_image(query, "query", collection.queries)
         for image, role in ((above, "above"), (below, "below")):
-            if image not in images.corpus:
-                raise _no_image(image, role, images.corpus)
+            if image not in collection.corpus:
+                raise _no_image(image, role, collection.corpus)
             if image == query:
-                raise InputError("the query takes no part in its own ranking", column=role, found=shown(image))
+                raise InputError("the query takes no part in its own ranking", column=role, found=quoted(image))
         if above == below:
-            raise InputError("one image twice", column="below", found=shown(below), expected="two images to compare")
-        rows = {name: row for row, name in enumerate(images.corpus_names)}
+            raise InputError("one image twice", column="below", found=quoted(below), expected="two images to compare")
+        rows = {name: row for row, name in enumerate(collection.corpus_names)}
         ranked, source = None, ""
-        accounts = {"concepts": images.queries.account, **({} if images.one else {"corpus": images.corpus.account})}
+        accounts = {
+            "concepts": collection.queries.account,
+            **({} if collection.one else {"corpus": collection.corpus.account}),
+        }
         if ranking is not None:
             if not isinstance(ranking, Mapping | RankingInBlocks):
                 raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
             lists = ranking if isinstance(ranking, Ranking | RankingInBlocks) else Ranking.of(
-                {query: ranking[query]} if query in ranking else {}, images.query_names, images.corpus_names
+                {query: ranking[query]} if query in ranking else {}, collection.query_names, collection.corpus_names
             )  # fmt: skip
-            if (lists.queries, lists.corpus) != (images.query_names, images.corpus_names):
+            if (lists.queries, lists.corpus) != (collection.query_names, collection.corpus_names):
                 raise InputError(
                     "the ranking is of other images, or of the same in another order", file=lists.source,
                     advice="dict(ranking) is matched by the names of the images.",
                 )  # fmt: skip
             if isinstance(lists, Ranking) and query in lists.missing:
-                raise InputError("no ranking for the query", file=lists.source, column="query", found=shown(query))
+                raise InputError("no ranking for the query", file=lists.source, column="query", found=quoted(query))
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
             ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
             accounts["ranking"] = lists.account
-        concepts = images.resolved.concepts(images.queries[query])
-        return cls(images, query, above, below, concepts, rows[above], rows[below], ranked, source, accounts)
+        concepts = collection.resolved.concepts(collection.queries[query])
+        return cls(collection, query, above, below, concepts, rows[above], rows[below], ranked, source, accounts)
 
 
 def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
     return InputError(
-        "no such image", column=role, found=shown(str(image)),
+        "no such image", column=role, found=quoted(str(image)),
         expected=f"one of the {len(images):,} images of {images.source}",
         advice=cause_of_strange_name(str(image), images),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from cuihop.explanation.query_images import QueryImages
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
+from cuihop.measures.nearness import Nearness
 from cuihop.measures.nn_iou import checked_lam, checked_n, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.rankings.blocks import RankingInBlocks
@@ -24,6 +25,7 @@ __all__ = [
     "HUBS",
     "LAMS",
     "NS",
+    "Grid",
     "HubConcept",
     "LostMatch",
     "PairSensitivity",
@@ -37,6 +39,42 @@ __all__ = [
 NS = (0, 1, 2, 3)
 LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HUBS = (50,)
+
+
+def _ns(ns: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(sorted({checked_n(n) for n in ns}))
+    if not found:
+        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
+    return found
+
+
+def _lams(lams: Iterable[float]) -> tuple[float, ...]:
+    found = tuple(sorted({checked_lam(lam) for lam in lams}))
+    if not found:
+        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The settings to vary over: every n with every λ, in the whole graph and without hubs.
+
+    Attributes:
+        ns, lams: the values of n and λ. A large n without hubs needs large neighbourhoods.
+        hubs: the values of H; none for the whole graph only. All three are sorted, each value once.
+
+    Raises:
+        InputError: a value is out of its range, or there is no n or no λ.
+    """
+
+    ns: Sequence[int] = NS
+    lams: Sequence[float] = LAMS
+    hubs: Sequence[int] = HUBS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ns", _ns(self.ns))
+        object.__setattr__(self, "lams", _lams(self.lams))
+        object.__setattr__(self, "hubs", checked_hubs(self.hubs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +209,8 @@ def sensitivity_of_pair(
     A: str | Iterable[str],
     B: str | Iterable[str],
     graph: ConceptGraph,
+    grid: Grid = Grid(),
     *,
-    ns: Iterable[int] = NS,
-    lams: Iterable[float] = LAMS,
-    hubs: Iterable[int] = HUBS,
     direction: Direction = "any",
     unknown: Unknown = "error",
 ) -> PairSensitivity:
@@ -186,8 +222,7 @@ def sensitivity_of_pair(
 
     Args:
         A, B, graph, direction, unknown: as in `cuihop.nn_iou`.
-        ns, lams: the values of n and λ. A large n without hubs needs large neighbourhoods.
-        hubs: the values of H; none for the whole graph only.
+        grid: the settings.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
@@ -195,11 +230,11 @@ def sensitivity_of_pair(
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847"), ("C0003842", "C0005847")])
-    >>> found = sensitivity_of_pair("C0042449", "C0003842", graph, ns=[1, 2], lams=[0.5], hubs=[1])
+    >>> found = sensitivity_of_pair("C0042449", "C0003842", graph, Grid([1, 2], [0.5], hubs=[1]))
     >>> [(s.hubs, s.n, s.nn_iou) for s in found.settings]
     [(None, 1, 0.0), (None, 2, 0.5), (1, 1, 0.0), (1, 2, 0.0)]
     """
-    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, checked_direction(direction)
     A, B = concept_set(A), concept_set(B)
     resolution = resolved_concepts(A | B, graph, unknown)
     A, B = resolution.concepts(A), resolution.concepts(B)
@@ -239,37 +274,34 @@ def sensitivity_of_pair(
 
 
 def sensitivity_of_query(
-    queries: object,
+    images: object,
     query: str,
     graph: ConceptGraph,
     *,
     above: str,
     below: str,
-    corpus: object = None,
     ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
-    ns: Iterable[int] = NS,
-    lams: Iterable[float] = LAMS,
-    hubs: Iterable[int] = HUBS,
-    direction: Direction = "any",
-    unknown: Unknown = "error",
+    grid: Grid = Grid(),
+    nearness: Nearness = Nearness(),
 ) -> QuerySensitivity:
     """Two images under one query for every n, every λ, with and without hubs: gains, ideal ranks, and nn-CUI@K.
 
-    Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`.
+    Hubs as in `sensitivity_of_pair`; the other arguments and errors as in `cuihop.explanation.explain_query`. Of
+    ``nearness`` only direction and unknown are used: n and λ are those of the grid.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
     >>> images = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
     >>> found = sensitivity_of_query(
     ...     images, "vein", graph, above="vessel", below="head", ranking={"vein": ["head", "vessel"]},
-    ...     ns=[0, 1], lams=[0.5], hubs=[0])
+    ...     grid=Grid([0, 1], [0.5], hubs=[0]))
     >>> [(s.hubs, s.n, s.rank_above, round(s.ndcg, 4)) for s in found.settings]
     [(None, 0, 2, 0.0), (None, 1, 1, 0.6309), (0, 0, 2, 0.0), (0, 1, 2, 0.0)]
     """
-    ns, lams, hubs, direction = _ns(ns), _lams(lams), checked_hubs(hubs), checked_direction(direction)
+    ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, nearness.direction
     k = checked_k(k)
-    inputs = QueryImages.of(queries, query, graph, above, below, corpus, ranking, unknown)
+    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
     isolated = inputs.images.resolved.isolated
     held = frozenset[str]().union(*inputs.images.corpus_sets) - isolated
     distances = hops_to_corpus(inputs.concepts, inputs.images, graph, ns[-1], direction)
@@ -306,17 +338,3 @@ def _near(A: frozenset[str], B: frozenset[str], hops: Hops, n: int) -> frozenset
     """rel_n(A, B)."""
     ends = {end for pair, distance in hops.items() if distance <= n for end in pair}
     return frozenset(ends - (A & B))
-
-
-def _ns(ns: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted({checked_n(n) for n in ns}))
-    if not found:
-        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
-    return found
-
-
-def _lams(lams: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(sorted({checked_lam(lam) for lam in lams}))
-    if not found:
-        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
-    return found

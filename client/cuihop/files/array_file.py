@@ -1,24 +1,25 @@
-"""NumPy files whose rows are read when they are asked for, and what else a file of vectors may be by mistake."""
+"""NumPy files whose rows are read on request, and other forms of vectors, which are refused by name."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tokenize
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.files.text_lines import check_not_a_pipe
+from cuihop.files.input_file import NUMPY, InputFile
 
-__all__ = ["ArrayFile", "Rows", "content_of_rows", "is_array"]
+__all__ = ["ArrayFile", "Rows", "array_in", "content_of_rows", "is_array"]
 
-_MAGIC = b"\x93NUMPY"
-_HEAD = 16
 _ROWS_AT_ONCE = 1024
+_NOT_WHOLE = (ValueError, EOFError, TypeError, OverflowError, SyntaxError, tokenize.TokenError, MemoryError)
+_EXPECTED = "a file written by numpy.save"
 _WRITE_IT = "Write the table with numpy.save(FILE.npy, array)."
 _OTHERS = (
     (b"PK\x03\x04", ".npz", "an archive of NumPy arrays", "Save the one array: numpy.save(FILE.npy, archive[NAME])."),
@@ -47,7 +48,7 @@ class ArrayFile:
             table = np.load(path, mmap_mode="r", allow_pickle=False)  # checks header and size; no page is looked at
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-        except (ValueError, EOFError, TypeError, OverflowError, SyntaxError, tokenize.TokenError, MemoryError) as error:
+        except _NOT_WHOLE as error:
             raise InputError(f"not a whole NumPy array: {error}", file=path, advice=_WRITE_IT) from None
         if not isinstance(table, np.memmap):
             raise InputError("not a NumPy array", file=path, found=type(table).__name__, advice=_WRITE_IT)
@@ -64,7 +65,7 @@ class ArrayFile:
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Number of values."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
@@ -97,8 +98,8 @@ class ArrayFile:
             at += len(raw)
 
     def _stamped(self) -> tuple[int, int]:
-        told = os.fstat(self._file.fileno())
-        return told.st_size, told.st_mtime_ns
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
     def _changed(self) -> InputError:
         return InputError(
@@ -123,35 +124,40 @@ def content_of_rows(table: Rows) -> str:
     return found.hexdigest()
 
 
-def is_array(path: Path) -> bool:
-    """Whether the file begins as NumPy's arrays do.
+def is_array(file: InputFile) -> bool:
+    """Recognise an array of NumPy by its first bytes.
 
     Raises:
-        InputError: it cannot be read, is named ``.npy`` and is none, or holds vectors in a form that is not read.
+        InputError: it is named ``.npy`` and is none, or holds vectors in a form that is not read.
     """
-    check_not_a_pipe(path)
-    try:
-        with path.open("rb") as file:
-            found = file.read(_HEAD)
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-    if found.startswith(_MAGIC):
+    if file.form == "array":
         return True
-    suffix = path.suffix.lower()
-    if suffix == ".safetensors" or (found[8:10] == b'{"' and int.from_bytes(found[:8], "little") < path.stat().st_size):
+    head = file.first_bytes
+    size = None if file.mapped_from is None else file.mapped_from.stat().st_size
+    begins = head[8:10] == b'{"' and (size is None or int.from_bytes(head[:8], "little") < size)
+    if file.suffix == ".safetensors" or begins:
         raise InputError(
-            "not a NumPy array", file=path, found="a file of safetensors", expected="a file written by numpy.save",
+            "not a NumPy array", file=file.name, found="a file of safetensors", expected=_EXPECTED,
             advice="Save the one tensor: numpy.save(FILE.npy, safetensors.numpy.load_file(FILE)[NAME]).",
         )  # fmt: skip
-    for magic, suffixes, what, advice in _OTHERS:
-        if found.startswith(magic) and suffix in (".npy", *suffixes.split()):
-            raise InputError(
-                "not a NumPy array", file=path, found=what, expected="a file written by numpy.save", advice=advice
-            )
-    if suffix == ".npy":
-        raise InputError(
-            "not a NumPy array", file=path, found=repr(found[: len(_MAGIC)]), expected="a file written by numpy.save"
-        )
+    for magic, suffixes, found, advice in _OTHERS:
+        if head.startswith(magic) and file.suffix in (".npy", *suffixes.split()):
+            raise InputError("not a NumPy array", file=file.name, found=found, expected=_EXPECTED, advice=advice)
+    if file.suffix == ".npy":
+        raise InputError("not a NumPy array", file=file.name, found=repr(head[: len(NUMPY)]), expected=_EXPECTED)
     return False
+
+
+def array_in(file: InputFile) -> Rows:
+    """The array of a file, whose rows stay there; that of a pipe, in memory.
+
+    Raises:
+        InputError: as `ArrayFile`; a pipe holds more than `cuihop.files.input_file.LARGEST_PIPE`.
+    """
+    if file.mapped_from is not None:
+        return ArrayFile(file.mapped_from)
+    try:
+        table = np.load(io.BytesIO(file.content()), allow_pickle=False)
+    except _NOT_WHOLE as error:
+        raise InputError(f"not a whole NumPy array: {error}", file=file.name, advice=_WRITE_IT) from None
+    return cast(npt.NDArray[Any], table)

@@ -8,53 +8,31 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.files.text_lines import check_not_a_pipe, shown
+from cuihop.files.input_file import ARROW, ARROW_STREAM, PARQUET, InputFile
+from cuihop.files.text_lines import quoted
 
-__all__ = ["ArrowTable", "Table", "is_table_file", "is_table_object"]
+__all__ = ["ArrowStream", "ArrowTable", "is_table_object"]
 
 _ROWS_A_BATCH = 1 << 16
-_PARQUET, _ARROW, _STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
-_SUFFIXES = frozenset({".parquet", ".pq", ".arrow", ".arrows", ".feather", ".ipc"})
 _MISSING = "Parquet, Arrow and Feather files and tables need pyarrow: pip install 'cuihop[parquet]'"
 _TEXT = "text"
 
 
-def is_table_file(path: Path) -> bool:
-    """Whether a file is a Parquet, Arrow or Feather one, by its content or by its name.
-
-    Raises:
-        InputError: it is a pipe.
-    """
-    check_not_a_pipe(path)
-    if path.suffix.lower() in _SUFFIXES:
-        return True
-    try:
-        with path.open("rb") as file:
-            head = file.read(len(_ARROW) + 2)
-            if head.startswith(_PARQUET):
-                file.seek(-len(_PARQUET), 2)
-                return file.read() == _PARQUET
-            return head == _ARROW + b"\0\0"
-    except OSError:
-        return False  # who reads it says why
-
-
-class Table(Protocol):
+class ArrowStream(Protocol):
     """A table in memory that gives its rows through Arrow's C stream interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows."""
 
 
-def is_table_object(given: object) -> TypeGuard[Table]:
-    """Whether an object gives its rows through Arrow's C stream interface, as tables of pyarrow and polars do."""
+def is_table_object(given: object) -> TypeGuard[ArrowStream]:
+    """Recognise an object with Arrow's C stream interface, as tables of pyarrow and polars have."""
     return hasattr(given, "__arrow_c_stream__")
 
 
@@ -63,30 +41,31 @@ class ArrowTable:
     """A table whose rows are read batch by batch.
 
     Attributes:
-        source: the file, or what kind of object it was.
+        source: name of the file, or type of the object.
         names: of the columns.
-        file: the file, for messages; ``None`` for an object.
+        form: Parquet or Arrow; empty for an object.
     """
 
     source: str
     names: tuple[str, ...]
-    file: Path | None
+    form: str
     _given: Any
 
     @classmethod
     def of(cls, given: object) -> ArrowTable:
-        """From a path, or an object with ``__arrow_c_stream__``.
+        """From a file, or an object with ``__arrow_c_stream__``.
 
         Raises:
             InputError: the file is absent, not one of these formats, or not whole.
             ModuleNotFoundError: pyarrow is not installed; the message names the extra.
         """
         pyarrow = _pyarrow()
-        if not isinstance(given, Path):
+        if not isinstance(given, InputFile):
             table = pyarrow.table(given)
-            return cls(type(given).__name__, tuple(table.column_names), None, table)
+            return cls(type(given).__name__, tuple(table.column_names), "", table)
+        form = "Parquet" if given.first_bytes.startswith(PARQUET) else "Arrow"
         with _opened(given) as (schema, _):
-            return cls(str(given), tuple(schema.names), given, given)
+            return cls(given.name, tuple(schema.names), form, given)
 
     def batches(self) -> Iterator[tuple[int, Any]]:
         """Batches of rows, each with the number of its first row.
@@ -96,10 +75,10 @@ class ArrowTable:
         """
         first = 1
         with contextlib.ExitStack() as stack:
-            if self.file is None:
+            if not isinstance(self._given, InputFile):
                 batches = iter(self._given.to_batches(max_chunksize=_ROWS_A_BATCH))
             else:
-                _, batches = stack.enter_context(_opened(self.file))
+                _, batches = stack.enter_context(_opened(self._given))
             for batch in batches:
                 yield first, batch
                 first += batch.num_rows
@@ -113,8 +92,8 @@ class ArrowTable:
         found = [place for place, name in enumerate(self.names) if name.strip().lower() in names]
         if len(found) != 1:
             raise InputError(
-                "no such column" if not found else "a column stands twice", file=self.file or self.source,
-                column=" or ".join(names), found=shown(", ".join(self.names)),
+                "no such column" if not found else "a column stands twice", file=self.source,
+                column=" or ".join(names), found=quoted(", ".join(self.names)),
                 expected=f"one column named {' or '.join(names)}",
             )  # fmt: skip
         return found[0]
@@ -124,9 +103,7 @@ class ArrowTable:
     ) -> InputError:
         """An error about a value: file, row and column."""
         column = f"row {row:,}" if place is None else f"{self.names[place]}, row {row:,}"
-        return InputError(
-            what, file=self.file or self.source, column=column, found=found, expected=expected, advice=advice
-        )
+        return InputError(what, file=self.source, column=column, found=found, expected=expected, advice=advice)
 
     def texts(self, first: int, batch: Any, place: int, *, null: str | None = None) -> tuple[list[str], Any]:
         """Each different text of a column once, and for each row which of them it is, int64.
@@ -218,21 +195,22 @@ def _pyarrow() -> Any:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+def _opened(file: InputFile) -> Iterator[tuple[Any, Iterator[Any]]]:
     """Schema and batches of a file."""
     pyarrow = _pyarrow()
     try:
-        with path.open("rb") as plain:
-            head = plain.read(len(_ARROW))
+        head = file.first_bytes[: len(ARROW)]
+        path = file.mapped_from
+        content = None if path is not None else pyarrow.BufferReader(file.content())
         with contextlib.ExitStack() as stack:
-            if head.startswith(_PARQUET):
+            if head.startswith(PARQUET):
                 from pyarrow.parquet import ParquetFile
 
-                file = stack.enter_context(ParquetFile(path, memory_map=True))
-                yield file.schema_arrow, file.iter_batches(batch_size=_ROWS_A_BATCH)
-            elif head == _ARROW or head.startswith(_STREAM):
-                raw = stack.enter_context(pyarrow.memory_map(str(path)))
-                if head == _ARROW:
+                parquet = stack.enter_context(ParquetFile(path if content is None else content, memory_map=True))
+                yield parquet.schema_arrow, parquet.iter_batches(batch_size=_ROWS_A_BATCH)
+            elif head == ARROW or head.startswith(ARROW_STREAM):
+                raw = stack.enter_context(pyarrow.memory_map(str(path)) if content is None else content)
+                if head == ARROW:
                     opened = stack.enter_context(pyarrow.ipc.open_file(raw))
                     batches = map(opened.get_batch, range(opened.num_record_batches))
                 else:
@@ -241,16 +219,17 @@ def _opened(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
                 yield opened.schema, (batch for whole in batches for batch in _cut(whole))
             else:
                 raise InputError(
-                    "not a Parquet, Arrow or Feather file", file=path, found=repr(head), expected="one of them, whole"
+                    "not a Parquet, Arrow or Feather file",
+                    file=file.name,
+                    found=repr(head),
+                    expected="one of them, whole",
                 )
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
     except pyarrow.ArrowNotImplementedError as error:
-        raise InputError(f"beyond what this version of pyarrow reads: {error}", file=path) from None
+        raise InputError(f"beyond what this version of pyarrow reads: {error}", file=file.name) from None
     except pyarrow.ArrowException as error:
-        raise InputError(f"damaged, or not whole: {error}", file=path, expected="a whole file") from None
+        raise InputError(f"damaged, or not whole: {error}", file=file.name, expected="a whole file") from None
     except OSError as error:
-        raise InputError(f"damaged, or cannot be read: {error}", file=path, expected="a whole file") from error
+        raise InputError(f"damaged, or cannot be read: {error}", file=file.name, expected="a whole file") from error
 
 
 def _cut(batch: Any) -> Iterator[Any]:

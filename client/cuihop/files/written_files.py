@@ -195,24 +195,24 @@ def replaced_folder(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_abandoned(path.parent)
-    with _locked_partial_folder(path) as made:
+    with _locked_partial_folder(path) as folder:
         try:
-            yield made
-            made.chmod(0o755)
-            _put(made, path)
+            yield folder
+            folder.chmod(0o755)
+            _put(folder, path)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _put(made: Path, path: Path) -> None:
+def _put(folder: Path, path: Path) -> None:
     """Let the new folder take its place; the old one comes back where that fails."""
     if not path.is_dir():
-        made.replace(path)
+        folder.replace(path)
         return
     aside = path.with_name(f".{path.name[:_LONGEST_NAME]}.{secrets.token_hex(8)}.old")
     path.replace(aside)
     try:
-        made.replace(path)
+        folder.replace(path)
     except BaseException:
         aside.replace(path)
         raise
@@ -238,12 +238,12 @@ def _locked_partial(target: Path, mode: int) -> tuple[Path, BinaryIO]:
 def _locked_partial_folder(target: Path) -> Iterator[Path]:
     """The same for a folder; the lock ends with the block."""
     while True:
-        made = _partial_name(target)
-        made.mkdir(mode=0o700)
-        number = os.open(made, os.O_RDONLY) if fcntl is not None else -1
+        folder = _partial_name(target)
+        folder.mkdir(mode=0o700)
+        number = os.open(folder, os.O_RDONLY) if fcntl is not None else -1
         try:
-            if _is_locked(number, made):
-                yield made
+            if _is_locked(number, folder):
+                yield folder
                 return
         finally:
             if number >= 0:
@@ -251,7 +251,7 @@ def _locked_partial_folder(target: Path) -> Iterator[Path]:
 
 
 def _is_locked(number: int, path: Path) -> bool:
-    """Lock what was just made; false where another process took it for abandoned in the moment before."""
+    """Lock what was just folder; false where another process took it for abandoned in the moment before."""
     if fcntl is None:
         return True
     try:

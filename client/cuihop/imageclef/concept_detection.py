@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.concept_rows import ConceptRows, check_image, fault_in_file
+from cuihop.collection.concept_rows import ConceptRows, check_image, fault_in_file, separated
 from cuihop.errors import InputError
-from cuihop.evaluation.result import MeasuredQueries
+from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, decoded_lines, shown
+from cuihop.files.text_lines import counted, csv_records, decoded_lines, quoted
 from cuihop.identifiers import looks_like_identifier
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
@@ -57,13 +56,13 @@ class DetectedConcepts:
         return f"{self.source}: {images}, {counted(concepts, 'concept')}, {self.form}"
 
     @classmethod
-    def read(cls, path: str | Path, *, most: int | None = MOST_CONCEPTS, official: bool = False) -> DetectedConcepts:
+    def read(cls, path: Readable, *, most: int | None = MOST_CONCEPTS, official: bool = False) -> DetectedConcepts:
         """Read ImageCLEF's CSV: image, concepts. A first line such as ``ID,CUIs`` is a header.
 
         A header is a first line whose second column holds no digit, as names of columns do and identifiers do not.
 
         Args:
-            path: plain or gzipped, UTF-8.
+            path: a file, a pipe, or ``-`` for standard input; UTF-8, may be compressed by gzip or zstd.
             most: more concepts in a line are an error.
             official: as the organisers' evaluator: any text is an identifier, a line may lack its comma, and a header
                 has ``ID`` in its first column.
@@ -72,34 +71,30 @@ class DetectedConcepts:
             InputError: a line has other than two columns or too many concepts, a concept or an image stands twice, a
                 concept is missing between two ``;`` or malformed, or columns are swapped. Names the line.
         """
-        path = Path(path)
+        file = opened_input(path)
+        name = file.name
         listed: dict[str, tuple[str, ...]] = {}
         lines: dict[str, int] = {}
-        checks = None if official else _Checks(path)
+        checks = None if official else _Checks(name)
         header = None
-        reader = csv.reader(decoded_lines(path), strict=True)
-        line = 1
-        try:
-            for fields in reader:
-                if fields and line == 1 and _is_header(fields, official=official):
-                    header = ",".join(fields).strip()
-                elif fields:
-                    image = fields[0].strip()
-                    concepts = _checked(fields, image, lines, most, path, line)
-                    if checks is not None:
-                        checks.row(line, fields, image)
-                    listed[image] = concepts
-                    lines[image] = line
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(f"not CSV: {error}", file=path, line=line, expected=_EXPECTED) from None
+        for line, fields in csv_records(decoded_lines(file), name, _EXPECTED):
+            if line == 1 and _is_header(fields, official=official):
+                header = ",".join(fields).strip()
+                continue
+            image = fields[0].strip()
+            concepts = _checked(fields, image, lines, most, name, line)
+            if checks is not None:
+                checks.row(line, fields, image)
+            listed[image] = concepts
+            lines[image] = line
         if not listed:
-            raise InputError("the file holds no image", file=path, expected=_EXPECTED)
+            raise InputError("the file holds no image", file=name, expected=_EXPECTED)
         if checks is not None:
             checks.whole(listed, lines)
-        first = "no header" if header is None else f"header {shown(header)}"
+        first = "no header" if header is None else f"header {quoted(header)}"
         strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_case}"
-        return cls(listed, lines, str(path), f"{first}, {_OFFICIALLY if official else strict}")
+        form = f", {file.compression}" if file.compression else ""
+        return cls(listed, lines, name, f"{first}, {_OFFICIALLY if official else strict}{form}")
 
     @property
     def digest(self) -> str:
@@ -133,13 +128,14 @@ class DetectionCounts:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DetectionEvaluation(MeasuredQueries):
-    """The result of `evaluate_detection`: F1 of each image; NaN for an image that leaves the mean."""
+    """The result of `evaluate_detection`: F1 of each image; NaN for an image that leaves the mean.
 
-    counts: DetectionCounts
+    Its `counts` are `DetectionCounts`.
+    """
 
 
 def evaluate_detection(
-    truth: str | Path, predictions: str | Path, manual_truth: str | Path | None = None, *, official: bool = False
+    truth: Readable, predictions: Readable, manual_truth: Readable | None = None, *, official: bool = False
 ) -> DetectionEvaluation:
     """Score predicted concepts: primary, and with a manual ground truth secondary.
 
@@ -177,33 +173,33 @@ def evaluate_detection(
         "measures": [str(measure) for measure in measures],
         "official": official,
         "truth": true.source,
-        "manual_truth": None if manual_truth is None else str(manual_truth),
+        "manual_truth": None if manual is None else manual.source,
         "predictions": predicted.source,
         "digests": {
             "truth": true.digest,
             "manual_truth": None if manual is None else manual.digest,
         },
     }
+    counts = DetectionCounts(
+        images=len(true.listed),
+        empty_primary=empty[0],
+        empty_secondary=empty[1] if len(empty) > 1 else None,
+        predicted=sum(len(predicted.concepts(image, official=official)) for image in images),
+        true=sum(len(true.concepts(image, official=official)) for image in images),
+        unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
+    )
+    inputs = {
+        "truth": true.account,
+        "predictions": predicted.account,
+        **({} if manual is None else {"manual_truth": manual.account}),
+    }
     return DetectionEvaluation(
         measures=measures,
         queries=images,
         values=values,
-        counts=DetectionCounts(
-            images=len(true.listed),
-            empty_primary=empty[0],
-            empty_secondary=empty[1] if len(empty) > 1 else None,
-            predicted=sum(len(predicted.concepts(image, official=official)) for image in images),
-            true=sum(len(true.concepts(image, official=official)) for image in images),
-            unfilled=sum(concepts == ("",) for concepts in true.listed.values()),
-        ),
         release=None,
-        inputs={
-            "truth": true.account,
-            "predictions": predicted.account,
-            **({} if manual is None else {"manual_truth": manual.account}),
-        },
-        parameters=parameters,
         versions=versions("cuihop", "numpy"),
+        details=Details(counts, parameters, inputs),
     )
 
 
@@ -239,13 +235,13 @@ class _Checks:
     """The checks of `ConceptRows`, beside those of the campaign.
 
     Args:
-        path: the file.
+        path: name of the file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._path = path
         self._fault = fault_in_file(path)
-        self._rows = ConceptRows(self._fault, "line")
+        self._rows = ConceptRows(self._fault, "line", path)
 
     @property
     def lower_case(self) -> str:
@@ -260,7 +256,7 @@ class _Checks:
         """
         if len(fields) != 2:
             raise _wrong_columns(fields, self._path, line)
-        self._rows.add(line, image, fields[1].split(";") if fields[1].strip() else ())
+        self._rows.add([(line, image, separated(fields[1]))])
 
     def whole(self, listed: Mapping[str, tuple[str, ...]], lines: Mapping[str, int]) -> None:
         """Check the file as a whole: swapped columns, and a header with a digit.
@@ -274,24 +270,24 @@ class _Checks:
         plain = others and all(map(looks_like_identifier, others))
         if plain and first != ("",) and not any(map(looks_like_identifier, first)):
             raise self._fault(
-                "neither a header nor concepts", lines[image], 1, shown(";".join(first)),
+                "neither a header nor concepts", lines[image], 1, quoted(";".join(first)),
                 "a name without digits, or identifiers as in the other lines",
             )  # fmt: skip
 
 
-def _wrong_columns(fields: list[str], path: Path, line: int) -> InputError:
+def _wrong_columns(fields: list[str], path: str, line: int) -> InputError:
     return InputError(
         "wrong number of columns",
         file=path,
         line=line,
-        found=f"{len(fields)} in {shown(','.join(fields))}",
+        found=f"{len(fields)} in {quoted(','.join(fields))}",
         expected=_EXPECTED,
         advice=cause_of_columns(fields, 2, ","),
     )
 
 
 def _checked(
-    fields: list[str], image: str, lines: Mapping[str, int], most: int | None, path: Path, line: int
+    fields: list[str], image: str, lines: Mapping[str, int], most: int | None, path: str, line: int
 ) -> tuple[str, ...]:
     """The concepts of a line, in upper case."""
     if len(fields) > 2:
@@ -326,7 +322,7 @@ def _checked(
             file=path,
             line=line,
             column=2,
-            found=shown(twice),
+            found=quoted(twice),
             expected="each concept once",
         )
     return concepts
@@ -340,7 +336,7 @@ def _check_no_other_image(true: DetectedConcepts, other: DetectedConcepts) -> No
             file=other.source,
             line=other.lines[unknown],
             column=1,
-            found=shown(unknown),
+            found=quoted(unknown),
             expected=f"an image of {true.source}",
             advice=cause_of_strange_name(unknown, true.listed) or _other_images(true.listed, other.listed),
         )

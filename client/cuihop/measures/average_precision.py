@@ -5,12 +5,12 @@ from __future__ import annotations
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
 from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, Found, JudgedRankings, share
+from cuihop.measures.judged_rankings import Float64, JudgedRankings, RelevantRetrieved, share
 
 __all__ = ["FAMILY", "average_precision", "precision_sums"]
 
 
-def precision_sums(rankings: JudgedRankings, found: Found, k: int | None) -> Float64:
+def precision_sums(rankings: JudgedRankings, found: RelevantRetrieved, k: int | None) -> Float64:
     """Σ P@m over the first K ranks m of relevant documents. Shape (queries,)."""
     precisions = found.number / found.ranks
     if k is None:
@@ -28,8 +28,8 @@ def average_precision(ranking: JudgedRanking, k: int | None = None, *, rel: int 
 
     Args:
         ranking: one query's.
-        k: the cut-off, if there is one.
-        rel: the grade from which on a document is relevant.
+        k: the cut-off; ``None`` for the whole ranking.
+        rel: the least grade of a relevant document.
 
     Raises:
         InputError: k is not a whole number of at least 1.

@@ -16,7 +16,7 @@ from cuihop.measures.resolution import Unknown, resolved_concepts
 __all__ = ["FAMILY", "DividedBy", "best_matching", "bipartite_matching"]
 
 DividedBy: TypeAlias = Literal["min", "max", "mean"]
-"""What the weight of the matching is divided by: the smaller, the larger, or the mean of \\|A\\| and \\|B\\|."""
+"""Divisor of the matching's weight: the smaller, the larger, or the mean of \\|A\\| and \\|B\\|."""
 
 
 def bipartite_matching(
@@ -28,23 +28,23 @@ def bipartite_matching(
     direction: Direction = "any",
     unknown: Unknown = "error",
 ) -> float:
-    """BM(A, B): the largest total weight of a one-to-one matching of A with B, divided; 0 where a set is empty.
+    """BM(A, B): the largest total weight of a one-to-one matching of A with B, over ``by``; 0 where a set is empty.
 
     A concept of A and one of B weigh 1 / (1 + distance): 1 where they are the same, 0 without a path. Divided by
     min(|A|, |B|), a set and any part of it score 1, which is what Wei, Kurtz and Cloppet (2025, section 3) criticise
-    in the comparison measure of their reference [10]. That reference was not at hand: weight and divisor are our
+    in the comparison measure of their reference [10]. That reference was not available: weight and divisor are our
     reading of it.
 
     Args:
         A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.
-        graph: who knows the distances.
+        graph: the source of distances.
         by: the divisor.
-        direction: which way hops go from a concept of A to one of B.
+        direction: direction of the hops from a concept of A to one of B.
         unknown: as in `cuihop.measures.nn_iou`.
 
     Raises:
         InvalidCui, ConceptRetired, ConceptNotFound: an identifier cannot be used.
-        InputError: a parameter is none of its values.
+        InputError: a parameter has none of its permitted values.
 
     >>> from cuihop import SnapshotGraph
     >>> graph = SnapshotGraph.of([("C0042449", "C0005847")])
@@ -64,8 +64,8 @@ def bipartite_matching(
     if not A or not B:
         return 0.0
     pairs = [(a, b) for a in sorted(A) for b in sorted(B)]
-    known = [pair for pair in pairs if not resolution.isolated.intersection(pair)]
-    hops = dict(zip(known, graph.distances(known, direction=direction, max_hops=None), strict=True))
+    usable = [pair for pair in pairs if not resolution.isolated.intersection(pair)]
+    hops = dict(zip(usable, graph.distances(usable, direction=direction, max_hops=None), strict=True))
     weights = {pair: _weight(0 if pair[0] == pair[1] else hops.get(pair)) for pair in pairs}
     table = [[weights[a, b] for b in sorted(B)] for a in sorted(A)]
     divisor = {"min": min(len(A), len(B)), "max": max(len(A), len(B)), "mean": (len(A) + len(B)) / 2}[by]

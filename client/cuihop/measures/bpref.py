@@ -1,4 +1,4 @@
-"""bpref: how often relevant documents stand before documents judged not relevant (Buckley and Voorhees 2004)."""
+"""bpref: preference of relevant documents over documents judged not relevant (Buckley and Voorhees 2004)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FAMILY", "bpref"]
 def bpref(ranking: JudgedRanking, *, rel: int = 1) -> float:
     """Bpref = (1 / R) Σ_r (1 − min(|n before r|, R) / min(R, N)) over the relevant documents r retrieved; 0 if R is 0.
 
-    n are the documents judged not relevant, N all of them; documents without a judgement do not count. Source:
+    n are documents judged not relevant, N their number; documents without a judgement do not count. Source:
     trec_eval ``m_bpref.c``, which divides by min(R, N).
 
     >>> ranking = JudgedRanking.of([None, 1, 0, 1, 0], pool=[1, 1, 1, 0, 0])

@@ -27,13 +27,13 @@ MANUAL_CONCEPTS = frozenset(
         "C0920367",
     ]
 )
-"""The manually annotated concepts that the secondary score of 2025 is filtered to: modalities and body regions."""
+"""Manually annotated concepts, modalities and body regions, to which the secondary score of 2025 is restricted."""
 
 
 def concept_f1(true: Collection[str], predicted: Collection[str]) -> float | None:
     """F1 = 2 |T ∩ P| / (|T| + |P|): that of the binary labels over T ∪ P, as scikit-learn's ``average="binary"``.
 
-    ``None`` where T is empty: such an image leaves the mean. Identifiers are compared as they are written.
+    ``None`` where T is empty: such an image is left out of the mean. Identifiers are compared literally.
     Source: ImageCLEFmedical caption 2025, task description and evaluator.
 
     >>> concept_f1({"C0040405", "C0000726"}, {"C0040405"})

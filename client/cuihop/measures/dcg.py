@@ -28,7 +28,7 @@ def dcg(gains: Sequence[float] | npt.NDArray[Any], k: int | None = None) -> floa
 
     Args:
         gains: of the retrieved images in ranking order; finite, 0 or more.
-        k: the cut-off; all of them without one. Ranks that the list does not fill gain 0.
+        k: the cut-off; by default the whole list. Ranks beyond the list gain 0.
 
     Raises:
         InputError: a gain is negative or not finite, or k is not a whole number of at least 1.

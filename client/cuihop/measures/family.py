@@ -1,4 +1,4 @@
-"""What a measure is called, what it needs, and which options it takes."""
+"""Families of measures: name, input, cut-off and options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue"]
 OptionValue: TypeAlias = int | float | str
 
 Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code"]
-"""What a measure is computed from.
+"""Input of a measure.
 
 ``concepts``: a ranking, and the concepts of the images. ``judged``: a ranking, and labels or relevance judgements.
 ``pair``: the concepts of two images. ``detection``: detected concepts and the true ones. ``code``: predicted codes.
@@ -29,11 +29,11 @@ class Option:
     """An option of a measure, as in ``nn-CUI@10(n=2)``.
 
     Attributes:
-        name: as it is printed.
-        expected: what a value has to be, in words.
-        read: the value of a text, or ``None`` where it is none.
-        spellings: other names that are read.
-        default: left away when the measure is printed. ``None``: whoever evaluates decides.
+        name: as printed.
+        expected: permitted values, in words for messages.
+        read: parser of a text; ``None`` for a text that is no value.
+        spellings: other names that are accepted.
+        default: omitted when the measure is printed. ``None``: set by the evaluation.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Option:
 
     @classmethod
     def of_words(cls, name: str, *words: str) -> Option:
-        """An option that is one of these words; the first is the default."""
+        """An option whose value is one of these words; the first is the default."""
         return cls(name, " or ".join(words), lambda text: text if text in words else None, default=words[0])
 
 
@@ -53,14 +53,14 @@ class Family:
     """Measures that differ in their cut-off and options only.
 
     Attributes:
-        name: as it is printed.
+        name: as printed.
         meaning: one line.
-        kind: what it is computed from.
-        cutoff: whether it has a K.
+        kind: input of the measure.
+        cutoff: use of a cut-off K.
         options: in the order of printing.
-        spellings: other names that are read.
-        values: for ``judged``: the value of each query, from the judged rankings, K and options.
-        error: whether the smaller values are the better ones.
+        spellings: other names that are accepted.
+        values: for ``judged``: function of the judged rankings, K and options that gives the value of each query.
+        error: true where smaller values are better.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Family:
     error: bool = False
 
     def option(self, name: str) -> Option:
-        """The option of this name or spelling.
+        """The option with this name or spelling.
 
         Raises:
-            InputError: there is none.
+            InputError: the family has none.
         """
         for option in self.options:
             if name == option.name or name in option.spellings:
@@ -89,10 +89,10 @@ class Family:
         )
 
     def checked(self, name: str, value: OptionValue) -> tuple[str, OptionValue]:
-        """The option's own name, and its value.
+        """The option's own name, and its parsed value.
 
         Raises:
-            InputError: there is no such option, or the value is none.
+            InputError: the family has no such option, or the value is not permitted.
         """
         option = self.option(name)
         found = option.read(str(value).strip())
@@ -107,7 +107,7 @@ class Family:
 
 
 def whole(least: int) -> Callable[[str], int | None]:
-    """Reads whole numbers from ``least`` on."""
+    """Parser of whole numbers from ``least`` on."""
 
     def read(text: str) -> int | None:
         return int(text) if text.isascii() and text.isdigit() and int(text) >= least else None
@@ -116,7 +116,7 @@ def whole(least: int) -> Callable[[str], int | None]:
 
 
 def fraction(text: str) -> float | None:
-    """Reads numbers from 0 to 1."""
+    """Parser of numbers from 0 to 1."""
     try:
         value = float(text)
     except ValueError:
@@ -125,7 +125,7 @@ def fraction(text: str) -> float | None:
 
 
 RELEVANT_FROM = Option("rel", "a whole number, 1 or more", whole(1), default=1)
-"""The grade from which on a document is relevant; trec_eval's ``-l``."""
+"""The least grade of a relevant document; trec_eval's ``-l``."""
 
 
 def relevant_from(options: Mapping[str, OptionValue]) -> int:

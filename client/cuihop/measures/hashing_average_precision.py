@@ -1,4 +1,4 @@
-"""mAP@p as papers on hashing define it: the divisor is the number of relevant images that were found."""
+"""mAP@p of papers on hashing: the divisor is the number of relevant images retrieved."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["FAMILY", "hashing_average_precision"]
 def hashing_average_precision(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     """AP@p = Σ_{m ≤ p} Prec(m) Rel(m) / Σ_{m ≤ p} Rel(m); 0 where none of the first p is relevant.
 
-    One relevant image at rank 1 scores 1, however many more there are to be found: read it beside recall. The ranking
+    One relevant image at rank 1 scores 1, however many others are missed: read it beside recall. The ranking
     is usually one of binary codes by Hamming distance, or of real codes by d = K/2 · (1 − cos): see
     `cuihop.rankings.binary_codes`. Relevant are pairs of type 1 or 2 (grade 2 or 1) of the source.
 
     Args:
         ranking: one query's.
         k: p.
-        rel: the grade from which on an image is relevant.
+        rel: the least grade of a relevant image.
 
     Raises:
         InputError: k is not a whole number of at least 1.

@@ -15,8 +15,8 @@ __all__ = ["FAMILY", "iou"]
 def iou(A: str | Iterable[str], B: str | Iterable[str]) -> float:
     """IoU(A, B) = |A ∩ B| / |A ∪ B|, between 0 and 1; 0 where both sets are empty.
 
-    A CUI in lower case is read in upper case. `nn_iou` with ``lam=0`` is the same value after retired
-    identifiers were taken for their successors. Source: Serieys et al., as Wei, Kurtz and Cloppet (2025) tell it.
+    A CUI in lower case is read in upper case. `nn_iou` with ``lam=0`` is the same value, once retired
+    identifiers are replaced by their successors. Source: Serieys et al., as cited by Wei, Kurtz and Cloppet (2025).
 
     Args:
         A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.

@@ -12,7 +12,7 @@ from cuihop.measures.family import Family, Option, whole
 __all__ = ["FAMILY", "Branching", "branching_of", "irma_error"]
 
 Branching: TypeAlias = Callable[[str], int]
-"""How many labels are possible after the beginning of a code: b of the first position is ``branching("")``."""
+"""Number of labels possible after a prefix of a code; b of the first position is ``branching("")``."""
 
 WILDCARD = "*"
 
@@ -20,9 +20,9 @@ WILDCARD = "*"
 def irma_error(correct: str, predicted: str, branching: Branching | Sequence[int] | int) -> float:
     """The error of a predicted code of one axis, from 0 (all right) to 1 (all wrong).
 
-    Σ_i (1 / b_i) (1 / i) δ_i over the positions i, divided by the same with every δ_i = 1. δ_i is 0 as long as all
-    positions up to i agree; from the first position that does not, it is 0.5 if that is ``*`` (don't know), else 1:
-    what stands behind no longer counts. b_i is the number of labels that are possible at position i, given the
+    Σ_i (1 / b_i) (1 / i) δ_i over the positions i, divided by the same sum with every δ_i = 1. δ_i is 0 as long as all
+    positions up to i agree; from the first that does not, it is 0.5 if that is ``*`` (don't know), else 1, whatever
+    follows. b_i is the number of labels that are possible at position i, given the
     correct code before it.
 
     Args:
@@ -68,9 +68,9 @@ def _labels(correct: str, branching: Branching | Sequence[int] | int) -> list[in
 
 
 def branching_of(codes: Iterable[str]) -> Branching:
-    """B from all codes of an axis: how many different labels follow each beginning.
+    """B from all codes of an axis: the number of different labels that follow each prefix.
 
-    The function it gives raises `InputError` for a beginning that no code has.
+    The function returned raises `InputError` for a prefix that no code has.
 
     >>> b = branching_of(["10", "11", "12", "20"])
     >>> b(""), b("1"), b("2")

@@ -1,4 +1,4 @@
-"""One query's ranking as judgements see it: what every measure of judged relevance is computed from."""
+"""One query's judged ranking, the input of every measure of judged relevance."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedRanking:
-    """The grades of what was retrieved, and of everything that was judged.
+    """Grades of the retrieved documents, and of all judged documents.
 
-    A grade of at least the threshold (1 unless said otherwise) is relevant; one of 0 or more below it is judged not
+    A grade of at least the threshold (1 by default) is relevant; one of 0 or more below it is judged not
     relevant; a negative one counts as not judged, as in trec_eval.
 
     Attributes:
         grades: float64, in ranking order; NaN for a document without a judgement.
         pool_grades: float64, the distinct grades of all judged documents, descending.
-        pool_counts: int64, same shape: how many documents have each.
+        pool_counts: int64, same shape: number of documents with each grade.
     """
 
     grades: Float64
@@ -38,7 +38,7 @@ class JudgedRanking:
     def of(
         cls, grades: Sequence[float | None] | npt.NDArray[Any], pool: Sequence[float] | npt.NDArray[Any]
     ) -> JudgedRanking:
-        """From grades one by one.
+        """The ranking of a list of grades.
 
         Args:
             grades: of the retrieved documents in ranking order; ``None`` or NaN for one without a judgement.
@@ -55,6 +55,6 @@ class JudgedRanking:
         return cls(retrieved, distinct[::-1], counts[::-1].astype(np.int64))
 
     def alone(self) -> JudgedRankings:
-        """The rankings of which this is the only one."""
+        """`JudgedRankings` with this ranking alone."""
         pools = Pools(self.pool_grades, self.pool_counts[np.newaxis])
         return JudgedRankings.of(self.grades, np.array([len(self.grades)]), pools, np.zeros(1, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The rankings of many queries as judgements see them, in arrays: what the measures of judged relevance count in."""
+"""Judged rankings of many queries in arrays, for the measures of judged relevance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Found", "Gain", "JudgedRankings", "Pools"]
+__all__ = ["Gain", "JudgedRankings", "Pools", "RelevantRetrieved"]
 
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
@@ -17,14 +17,14 @@ Int64 = npt.NDArray[np.int64]
 Gain: TypeAlias = Literal["linear", "exp"]
 """``linear``: the grade itself (Järvelin and Kekäläinen 2002). ``exp``: 2^grade − 1 (Burges et al. 2005)."""
 
-_AT_ONCE = 1 << 19  # ranks of ideal rankings: few megabytes, however many documents are relevant
+_AT_ONCE = 1 << 19  # ranks of ideal rankings: a few megabytes, however many documents are relevant
 
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """How many documents have each grade, in each pool: all that was judged for a query, retrieved or not.
+    """Number of documents of each grade in each pool: all that were judged for a query, retrieved or not.
 
-    Queries may share a pool: of labels there are as many as the labels have values.
+    Queries may share a pool: labels have one for each of their values.
 
     Attributes:
         grades: float64, shape (grades,): distinct, descending. Those below 0 count as not judged.
@@ -36,17 +36,17 @@ class Pools:
     _ideals: dict[tuple[int | None, Gain], Float64] = field(default_factory=dict, init=False, repr=False)
 
     def relevant(self, pool: Int64, threshold: float = 1) -> Int64:
-        """How many documents of each of these pools are relevant: R. Shape as ``pool``."""
+        """R, the number of relevant documents of each of these pools. Shape as ``pool``."""
         total: Int64 = self.counts[np.ix_(pool, self.grades >= threshold)].sum(axis=1)
         return total
 
     def nonrelevant(self, pool: Int64, threshold: float = 1) -> Int64:
-        """How many documents of each of these pools are judged not relevant: N. Shape as ``pool``."""
+        """N, the number of documents judged not relevant in each of these pools. Shape as ``pool``."""
         total: Int64 = self.counts[np.ix_(pool, (self.grades >= 0) & (self.grades < threshold))].sum(axis=1)
         return total
 
     def ideal(self, k: int | None, gain: Gain) -> Float64:
-        """IDCG@K: the DCG of the k largest grades, descending; of all of them without k. Shape (pools,)."""
+        """IDCG@K: the DCG of the k largest grades, descending, or of all grades. Shape (pools,)."""
         if (k, gain) not in self._ideals:
             self._ideals[k, gain] = self._ideal(k, gain)
         return self._ideals[k, gain]
@@ -67,14 +67,14 @@ class Pools:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The relevant documents that were retrieved, query by query, best first in each. All shapes (found,).
+class RelevantRetrieved:
+    """Relevant documents that were retrieved, query by query, best first. All shapes (documents,).
 
     Attributes:
         owners: int64: the queries.
-        ranks: int64: where they stand, from 1.
+        ranks: int64, from 1.
         number: int64: 1 for the first of a query, 2 for the second, ….
-        judged: int64: how many of the documents at this rank or before have a judgement.
+        judged: int64: number of documents with a judgement up to this rank.
     """
 
     owners: Int64
@@ -85,13 +85,13 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRankings:
-    """Rankings of some queries. Only what gains is held: the retrieved documents whose grade is above 0.
+    """Rankings of some queries, reduced to the retrieved documents whose grade is above 0.
 
     Attributes:
-        owners, ranks, judged: as in `Found`.
+        owners, ranks, judged: as in `RelevantRetrieved`.
         grades: float64, same shape.
-        pools: what was judged.
-        pool: int64, shape (queries,): which of the pools is the query's.
+        pools: the judged documents.
+        pool: int64, shape (queries,): index of each query's pool.
     """
 
     owners: Int64
@@ -100,11 +100,11 @@ class JudgedRankings:
     grades: Float64
     pools: Pools
     pool: Int64
-    _found: dict[float, Found] = field(default_factory=dict, init=False, repr=False)
+    _found: dict[float, RelevantRetrieved] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, grades: npt.NDArray[Any], lengths: Int64, pools: Pools, pool: Int64) -> JudgedRankings:
-        """From the grades of everything retrieved.
+        """The rankings of the grades of all retrieved documents.
 
         Args:
             grades: one ranking after the other, best first; NaN or below 0 where there is no judgement.
@@ -116,37 +116,37 @@ class JudgedRankings:
         places = np.flatnonzero(grades > 0)
         owners = np.repeat(np.arange(len(lengths)), np.diff(np.searchsorted(places, bounds)))
         ranks = places - bounds[owners] + 1
-        known = grades >= 0
+        has_judgement = grades >= 0
         judged = ranks
-        if not known.all():
-            standing = np.flatnonzero(known)
+        if not has_judgement.all():
+            standing = np.flatnonzero(has_judgement)
             judged = np.searchsorted(standing, places, side="right") - np.searchsorted(standing, bounds)[owners]
         return cls(owners, ranks, judged, grades[places].astype(np.float64), pools, pool)
 
-    def found(self, threshold: float = 1) -> Found:
-        """The relevant among the retrieved: those of at least this grade, which is above 0."""
+    def found(self, threshold: float = 1) -> RelevantRetrieved:
+        """Relevant documents retrieved: those of at least this grade, which is above 0."""
         if threshold not in self._found:
-            self._found[threshold] = self._those_found(threshold)
+            self._found[threshold] = self._relevant_retrieved(threshold)
         return self._found[threshold]
 
-    def _those_found(self, threshold: float) -> Found:
+    def _relevant_retrieved(self, threshold: float) -> RelevantRetrieved:
         owners, ranks, judged = self.owners, self.ranks, self.judged
         enough = self.grades >= threshold
         if not enough.all():
             owners, ranks, judged = owners[enough], ranks[enough], judged[enough]
         starts = np.searchsorted(owners, np.arange(len(self.pool)))
-        return Found(owners, ranks, np.arange(1, len(owners) + 1) - starts[owners], judged)
+        return RelevantRetrieved(owners, ranks, np.arange(1, len(owners) + 1) - starts[owners], judged)
 
     def relevant(self, threshold: float = 1) -> Int64:
-        """How many documents are relevant to each query, retrieved or not: R. Shape (queries,)."""
+        """R, the number of documents relevant to each query, retrieved or not. Shape (queries,)."""
         return self.pools.relevant(self.pool, threshold)
 
     def nonrelevant(self, threshold: float = 1) -> Int64:
-        """How many documents are judged not relevant, retrieved or not: N. Shape (queries,)."""
+        """N, the number of documents judged not relevant, retrieved or not. Shape (queries,)."""
         return self.pools.nonrelevant(self.pool, threshold)
 
     def count(self, owners: Int64) -> Int64:
-        """How many times each query stands there. Shape (queries,)."""
+        """Number of occurrences of each query. Shape (queries,)."""
         return np.bincount(owners, minlength=len(self.pool))
 
     def sum(self, owners: Int64, values: Float64) -> Float64:
@@ -155,7 +155,7 @@ class JudgedRankings:
 
 
 def discounted(grades: Float64, ranks: Int64, gain: Gain) -> Float64:
-    """What documents of these grades, above 0, add to the DCG at these ranks."""
+    """Terms of the DCG for documents of these grades, above 0, at these ranks."""
     gains = np.exp2(grades) - 1.0 if gain == "exp" else grades
     discounts = np.log2(np.arange(1, int(ranks.max(initial=0)) + 2))
     terms: Float64 = gains / discounts[ranks]
@@ -169,7 +169,7 @@ def share(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Float64:
 
 
 def blocks(lengths: Int64, most: int) -> Iterator[tuple[int, int]]:
-    """The rows in parts ``first``, ``last`` whose lengths add up to this much at most, or that are one row."""
+    """Blocks of rows, ``first`` up to ``last``, of ``most`` elements at most; a longer row is its own block."""
     ends = np.cumsum(lengths)
     first = 0
     while first < len(ends):

@@ -1,4 +1,4 @@
-"""A measure as a value: what it is called, where the ranking is cut, and with which options."""
+"""A measure as a value: its name, cut-off, labels and options."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure. Its text is its name, and `measures_named` reads it: ``nn-CUI@10(n=2, λ=0.2)``.
+    """One measure. Its text is its name, which `measures_named` parses: ``nn-CUI@10(n=2, λ=0.2)``.
 
     Attributes:
         family: the name of its family.
         k: the cut-off; ``None`` for the whole ranking, and for measures without ranks.
         labels: images that agree in all of these labels are relevant. One text with +, ``modality+organ``: the number
             of these labels in which an image agrees is its grade. None: relevance judgements decide.
-        options: name and value of the options that were given and are not the default, in the order of the family.
+        options: name and value of the options that are not the default, in the order of the family.
 
     >>> str(Measure("nnCUI", 10, options=(("lambda", 0.2), ("n", 2))))
     'nn-CUI@10(n=2, λ=0.2)'
@@ -52,33 +52,35 @@ class Measure:
         if len(set(names)) < len(names):
             raise InputError(f"an option of {found.name} stands twice", column="measures", found=", ".join(names))
         values = dict(given)
-        kept = tuple(
+        changed = tuple(
             (option.name, values[option.name])
             for option in found.options
             if option.name in values and values[option.name] != option.default
         )
         _check_threshold(found, self.labels, values)
         object.__setattr__(self, "family", found.name)
-        object.__setattr__(self, "options", kept)
+        object.__setattr__(self, "options", changed)
 
     def __str__(self) -> str:
-        told = [*self.labels, *(f"{name}={value}" for name, value in self.options)]
-        return self.family + ("" if self.k is None else f"@{self.k}") + (f"({', '.join(told)})" if told else "")
+        arguments = [*self.labels, *(f"{name}={value}" for name, value in self.options)]
+        return (
+            self.family + ("" if self.k is None else f"@{self.k}") + (f"({', '.join(arguments)})" if arguments else "")
+        )
 
     @property
     def kind(self) -> Kind:
-        """What it is computed from."""
+        """Input of the measure."""
         return FAMILIES[self.family].kind
 
     @property
     def values(self) -> Mapping[str, OptionValue]:
-        """All options by name, with their defaults; one that whoever evaluates decides is absent unless given."""
+        """All options by name, with their defaults; those set by the evaluation are absent unless given."""
         defaults = {o.name: o.default for o in FAMILIES[self.family].options if o.default is not None}
         return {**defaults, **dict(self.options)}
 
 
 def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
-    """The measures with these names, in the order given, each once.
+    """Parse measures, in the order given, each once.
 
     ``FAMILY``, then ``@K`` or several K, then labels and options in parentheses.
 
@@ -86,7 +88,7 @@ def measures_named(names: str | Measure | Iterable[str | Measure]) -> tuple[Meas
     ['nn-CUI@5', 'nn-CUI@10', 'nn-CUI@10(λ=0.2)', 'P@5(modality, organ)']
 
     Raises:
-        InputError: a text names no measure, or there is none at all.
+        InputError: a text names no measure, or there are no names.
     """
     found: dict[Measure, None] = {}
     for name in [names] if isinstance(names, str | Measure) else names:

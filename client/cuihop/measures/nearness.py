@@ -15,7 +15,7 @@ __all__ = ["Nearness"]
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """When two concepts are near, and the weight of a near concept (Wei, Kurtz, Cloppet 2025, equation 2).
+    """Hop threshold of near concepts, and their weight (Wei, Kurtz, Cloppet 2025, equation 2).
 
     Attributes:
         n: hop threshold, 0 or more; 0 gives IoU.

@@ -33,8 +33,8 @@ def nn_iou_of_counts(shared: int, near: int, union: int, lam: float) -> float:
     """Equation 2: (|A ∩ B| + λ |rel(A, B)|) / |A ∪ B|; 0 for an empty union.
 
     The one place of the formula: the evaluation kernel compiles this function. Numba does not notice that compiled
-    code on disk was made from an older one: whoever changes it must change `cuihop._kernels.best_images` and
-    `cuihop._kernels.relevance` too.
+    code on disk was made from an older one: a change here must come with one of `cuihop._kernels.best_images` and
+    `cuihop._kernels.relevance`.
     """
     if union == 0:
         return 0.0
@@ -43,11 +43,11 @@ def nn_iou_of_counts(shared: int, near: int, union: int, lam: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RelatedConcept:
-    """A concept that earned λ.
+    """A near concept, which contributes λ.
 
     Attributes:
         cui: a concept of one set only.
-        side: which set, ``A`` or ``B``.
+        side: its set, ``A`` or ``B``.
         witnesses: the concepts of the other set within n hops, nearest first, then by identifier.
     """
 
@@ -58,13 +58,13 @@ class RelatedConcept:
 
 @dataclass(frozen=True, slots=True)
 class ConceptOverlap:
-    """How two concept sets overlap, and why.
+    """Overlap of two concept sets, with the witnesses of near concepts.
 
     Attributes:
         A, B: the sets, retired identifiers replaced by their successors.
         related: rel_n(A, B), first the concepts of A, then those of B, each by identifier.
-        n, lam, direction: what was asked.
-        resolved: what became of the identifiers.
+        n, lam, direction: the parameters.
+        resolved: resolution of the identifiers.
     """
 
     A: frozenset[str]
@@ -146,7 +146,7 @@ def related(
 ) -> frozenset[str]:
     """rel_n(A, B) of Algorithm 1: the concepts of one set only that have a concept of the other within n hops.
 
-    A shared concept is never in it, but may be the near one. Arguments and errors as `nn_iou`.
+    A shared concept is never in it, but may be a witness. Arguments and errors as `nn_iou`.
     """
     return frozenset(r.cui for r in concept_overlap(A, B, graph, n, direction=direction, unknown=unknown).related)
 
@@ -165,10 +165,10 @@ def nn_iou(
 
     Args:
         A, B: concepts of two images, as ``"C1;C2"`` or as a collection of identifiers.
-        graph: who knows the distances.
-        n: a concept is near within so many hops, 0 or more. 0 gives IoU.
+        graph: the source of distances.
+        n: the most hops to a near concept, 0 or more. 0 gives IoU.
         lam: λ, the weight of a near concept, from 0 to 1. 0 gives IoU.
-        direction: which way hops go from a concept of A to one of B.
+        direction: direction of the hops from a concept of A to one of B.
         unknown: ``error``, or ``isolated`` to keep an identifier that the graph cannot use as a concept that
             matches only itself.
 

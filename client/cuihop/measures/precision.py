@@ -19,7 +19,7 @@ def precision_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
     Args:
         ranking: one query's.
         k: the cut-off.
-        rel: the grade from which on a document is relevant.
+        rel: the least grade of a relevant document.
 
     Raises:
         InputError: k is not a whole number of at least 1.
@@ -34,7 +34,7 @@ def precision_at_k(ranking: JudgedRanking, k: int, *, rel: int = 1) -> float:
 
 
 def relevant_at_k(rankings: JudgedRankings, k: int, rel: int) -> Int64:
-    """How many of the first K are relevant. Shape (queries,)."""
+    """Number of relevant documents among the first K. Shape (queries,)."""
     found = rankings.found(rel)
     return rankings.count(found.owners[found.ranks <= k])
 

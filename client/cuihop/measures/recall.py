@@ -1,4 +1,4 @@
-"""Recall@K: how much of what is relevant stands among the first K (trec_eval: ``recall_K``)."""
+"""Recall@K: the share of the relevant documents among the first K (trec_eval: ``recall_K``)."""
 
 from __future__ import annotations
 

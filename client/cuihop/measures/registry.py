@@ -49,10 +49,10 @@ _SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (
 
 
 def family_named(name: str) -> Family:
-    """The family of this name or spelling.
+    """The family with this name or spelling.
 
     Raises:
-        InputError: there is none; says which there are.
+        InputError: there is none; the message lists the families.
     """
     if name not in _SPELLINGS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What the identifiers of an evaluation stand for: concepts of the graph, or isolated concepts outside it."""
+"""Resolution of an evaluation's identifiers to concepts of the graph, or to isolated concepts outside it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Literal, TypeAlias, get_args
 from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, resolved
-from cuihop.identifiers import EXPECTED, Fault, identifier_fault, in_upper_case
+from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case
 
 __all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts"]
 
 Unknown: TypeAlias = Literal["error", "isolated"]
-"""What to do with well-formed identifiers that the graph does not hold: refuse, or keep each as a concept near nothing
-but itself. A malformed identifier is an error either way."""
+"""Treatment of well-formed identifiers that the graph does not hold: refuse them, or keep each as an isolated concept,
+near nothing but itself. A malformed identifier is an error either way."""
 
 MANY_UNKNOWN = 0.2
-"""The share of unknown occurrences from which on there is a warning."""
+"""The share of unknown occurrences above which there is a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConcepts:
-    """What each identifier was taken for.
+    """The concept of each identifier.
 
     Attributes:
-        concept: identifier → the concept it stands for. An isolated concept goes by its identifier.
-        merged: those among them that are retired, and the successor each was taken for.
+        concept: identifier → its concept. An isolated concept is represented by its identifier.
+        merged: retired identifier → the successor used in its place.
         unknown: well-formed identifiers that the graph does not hold, kept as isolated concepts; ascending.
         retired: retired without an exact successor in the graph, kept as isolated concepts; ascending.
-        upper_case: identifiers in lower case, and each in upper case, as it was read.
+        upper_case: identifier in lower case → the same in upper case.
     """
 
     concept: Mapping[str, str]
@@ -42,11 +42,11 @@ class ResolvedConcepts:
 
     @property
     def isolated(self) -> frozenset[str]:
-        """Every identifier that was kept as an isolated concept."""
+        """All identifiers kept as isolated concepts."""
         return frozenset((*self.unknown, *self.retired))
 
     def concepts(self, identifiers: Iterable[str]) -> frozenset[str]:
-        """The set of concepts that the identifiers stand for; two that were merged into one count once."""
+        """The set of the identifiers' concepts; two that were merged into one count once."""
         return frozenset(map(self.concept.__getitem__, identifiers))
 
 
@@ -60,14 +60,14 @@ def resolved_concepts(
 
     Args:
         identifiers: those of all images; repeats do not matter.
-        graph: who knows them; without one, each stands for itself.
-        unknown: what to do with those that the graph does not hold.
-        where: the place of an identifier, for the error about a malformed one.
+        graph: resolves them; without one, each identifier is its own concept.
+        unknown: treatment of those that the graph does not hold.
+        where: location of an identifier, for the error about a malformed one.
 
     Raises:
         InvalidCui: some are malformed. ConceptRetired, ConceptNotFound: some cannot be used, and ``unknown`` is
             ``error``.
-        InputError: ``unknown`` is neither of its two values.
+        InputError: ``unknown`` has neither of its two values.
     """
     if unknown not in get_args(Unknown):
         raise InputError(
@@ -79,22 +79,23 @@ def resolved_concepts(
     distinct = sorted(set(identifiers))
     kind = "any" if graph is None else graph.release.identifiers
     for identifier in distinct:
-        if fault := identifier_fault(identifier, kind) if identifier else Fault("not an identifier", EXPECTED[kind]):
+        empty = None if identifier else IdentifierFault("not an identifier", EXPECTED[kind])
+        if fault := empty or identifier_fault(identifier, kind):
             alike = [other for other in distinct if other == identifier or identifier_fault(other, kind) == fault]
             raise InvalidCui(alike, expected=fault.expected, problem=fault.problem, where=where(identifier))
     upper = {identifier: in_upper_case(identifier) for identifier in distinct}
-    folded = {asked: taken for asked, taken in upper.items() if asked != taken}
+    folded = {identifier: cui for identifier, cui in upper.items() if identifier != cui}
     if graph is None:
         return ResolvedConcepts(upper, upper_case=folded)
     answers = graph.resolve(sorted(set(upper.values())) if folded else distinct)
     if unknown == "error":
         resolved(answers, graph.release)
-    taken_for = {r.asked: r.asked if r.cui is None else r.cui for r in answers}
+    taken_for = {r.requested: r.requested if r.cui is None else r.cui for r in answers}
     return ResolvedConcepts(
-        concept={asked: taken_for[taken] for asked, taken in upper.items()} if folded else taken_for,
-        merged={r.asked: r.cui for r in answers if r.status == "merged" and r.cui is not None},
-        unknown=tuple(r.asked for r in answers if r.status == "unknown"),
-        retired=tuple(r.asked for r in answers if r.status == "retired"),
+        concept={identifier: taken_for[cui] for identifier, cui in upper.items()} if folded else taken_for,
+        merged={r.requested: r.cui for r in answers if r.status == "merged" and r.cui is not None},
+        unknown=tuple(r.requested for r in answers if r.status == "unknown"),
+        retired=tuple(r.requested for r in answers if r.status == "retired"),
         upper_case=folded,
     )
 
@@ -106,11 +107,11 @@ def check_some_known(
 
     Args:
         resolution: of the identifiers of a collection.
-        occurrences: identifier → how many times the collection has it.
-        graph: who was asked. source: the collection, for messages.
+        occurrences: identifier → number of its occurrences in the collection.
+        graph: the graph. source: the collection, for messages.
 
     Raises:
-        InputError: the graph knows none of them.
+        InputError: the graph holds none of them.
     """
     isolated, upper, total = resolution.isolated, resolution.upper_case, sum(occurrences.values())
     outside = sum(times for cui, times in occurrences.items() if upper.get(cui, cui) in isolated)

@@ -203,7 +203,7 @@ class Neo4jGraph(ConceptGraph):
         distinct = list(dict.fromkeys(cuis))
         answers = self.resolve(distinct)
         absent = [answer for answer in answers if answer.status != "current"]
-        merged = dict(zip([a.asked for a in absent], resolved(absent, self._release), strict=True))
+        merged = dict(zip([a.requested for a in absent], resolved(absent, self._release), strict=True))
         return [merged.get(cui, cui) for cui in cuis], merged
 
     # Distances and paths

@@ -1,4 +1,4 @@
-"""Boxes and arrows as SVG, with nothing but text: what a notebook shows of concepts and is_a edges."""
+"""Boxes and arrows as SVG, for concepts and is_a edges in notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 __all__ = ["LETTERS", "LINES", "boxes_svg"]
 
 LETTERS, LINES = 24, 2
-"""The most letters of a line, and the most lines, of a name in a box."""
+"""Limits of a name in a box: letters of a line, and lines."""
 
 _WIDTH, _HEIGHT = 150, 50  # of a box, in pixels
 _RIGHT, _UP = 190, 96  # from box to box
@@ -26,17 +26,17 @@ def boxes_svg(
     *,
     names: Mapping[str, str | None] | None = None,
     centres: Sequence[str] = (),
-    told: Mapping[tuple[str, str], str] | None = None,
+    labels: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
-    """A picture on a white ground, so that it can be read on a dark page too. All texts are escaped.
+    """A picture on a white ground, legible on a dark page too. All texts are escaped.
 
     Args:
-        title: told above, and to who cannot see the picture.
+        title: text above, and description for screen readers.
         places: concept → column and level, in boxes; a broader concept's level is higher.
         edges: (child, parent); the arrow points to the parent.
         names: concept → its preferred name; without them a box holds only the identifier.
-        centres: concepts in another colour.
-        told: edge → what stands beside its arrow.
+        centres: concepts in a highlight colour.
+        labels: edge → text beside its arrow.
     """
     columns, levels = zip(*places.values(), strict=True)
     left, top = min(columns), max(levels)
@@ -53,18 +53,18 @@ def boxes_svg(
         _text(_EDGE, _TITLE - 5, title, 'font-size="12" font-weight="600"'),
     ]
     for edge in edges:
-        parts += _arrow(at[edge[0]], at[edge[1]], (told or {}).get(edge, ""))
+        parts += _arrow(at[edge[0]], at[edge[1]], (labels or {}).get(edge, ""))
     for cui, place in at.items():
         parts += _box(place, cui, None if names is None else names.get(cui) or "(no name)", cui in centres)
     return "".join([*parts, "</svg>"])
 
 
-def _box(place: tuple[float, float], cui: str, name: str | None, asked: bool) -> Iterator[str]:
+def _box(place: tuple[float, float], cui: str, name: str | None, centre: bool) -> Iterator[str]:
     x, y = place
     yield f"<g><title>{escape(cui if name is None else f'{cui} {name}')}</title>"
     yield (
         f'<rect x="{x - _WIDTH / 2:.0f}" y="{y - _HEIGHT / 2:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" '
-        f'fill="{_CENTRE if asked else _BOX}" stroke="{_LINE}" stroke-width="{1.6 if asked else 0.8}"/>'
+        f'fill="{_CENTRE if centre else _BOX}" stroke="{_LINE}" stroke-width="{1.6 if centre else 0.8}"/>'
     )
     lines = [] if name is None else textwrap.wrap(name, LETTERS, max_lines=LINES, placeholder=" …")
     first = y + 4 - 6.5 * len(lines)
@@ -75,7 +75,7 @@ def _box(place: tuple[float, float], cui: str, name: str | None, asked: bool) ->
     yield "</g>"
 
 
-def _arrow(child: tuple[float, float], parent: tuple[float, float], told: str) -> Iterator[str]:
+def _arrow(child: tuple[float, float], parent: tuple[float, float], label: str) -> Iterator[str]:
     (x, y), (to_x, to_y) = (child[0], child[1] - _HEIGHT / 2), (parent[0], parent[1] + _HEIGHT / 2)
     length = math.hypot(to_x - x, to_y - y) or 1.0
     along, across = (to_x - x) / length, (to_y - y) / length
@@ -83,10 +83,10 @@ def _arrow(child: tuple[float, float], parent: tuple[float, float], told: str) -
     yield f'<path d="M{x:.1f} {y:.1f}L{base_x:.1f} {base_y:.1f}" stroke="{_LINE}"/>'
     sides = [(base_x - s * 3.5 * across, base_y + s * 3.5 * along) for s in (1, -1)]
     yield f'<path d="M{to_x:.1f} {to_y:.1f}' + "".join(f"L{a:.1f} {b:.1f}" for a, b in sides) + f'Z" fill="{_LINE}"/>'
-    if told:
+    if label:
         halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
         style = f'font-size="10" fill="{_FAINT}" text-anchor="middle" {halo}'
-        yield _text((x + to_x) / 2, (y + to_y) / 2 + 3, told, style)
+        yield _text((x + to_x) / 2, (y + to_y) / 2 + 3, label, style)
 
 
 def _text(x: float, y: float, text: str, style: str) -> str:

@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.files.text_lines import counted
 from cuihop.notebooks.box_svg import boxes_svg
 from cuihop.notebooks.html_table import html_table
 
@@ -31,16 +32,16 @@ def path_html(
     """The path: broader concepts higher, beside each arrow the source vocabularies that assert it.
 
     Args:
-        cuis: the concepts, both ends included. upwards: for each hop, whether it goes to a parent.
+        cuis: the concepts, both ends included. upwards: for each hop, true where it goes to a parent.
         sabs: the vocabularies of each hop. direction, merged: as in `cuihop.graph.Path`.
     """
-    title = f"{_count(len(upwards), 'hop')} from {cuis[0]} to {cuis[-1]}, {_DIRECTIONS[direction]}"
+    title = f"{counted(len(upwards), 'hop')} from {cuis[0]} to {cuis[-1]}, {_DIRECTIONS[direction]}"
     edges = path_edges(cuis, upwards)
     beside = {
         edge: textwrap.shorten(", ".join(vocabularies), _LETTERS, placeholder=" …")
         for edge, vocabularies in zip(edges, sabs, strict=True)
     }
-    svg = boxes_svg(title, path_places(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), told=beside)
+    svg = boxes_svg(title, path_places(cuis, upwards), edges, centres=(cuis[0], cuis[-1]), labels=beside)
     return f'<div style="overflow-x:auto">{svg}</div>{_merged(merged)}'
 
 
@@ -73,9 +74,9 @@ def neighbourhood_html(
         neighbours: hops and concept, nearest first. cui, total, hops, direction, merged: as in
             `cuihop.graph.Neighbourhood`.
     """
-    bound = "" if hops is None else f" within {_count(hops, 'hop')}"
-    shown = f"; the nearest {len(neighbours):,} are listed" if total > len(neighbours) else ""
-    title = f"{_count(total, 'concept')}{bound} of {cui}, {_DIRECTIONS[direction]}{shown}"
+    bound = "" if hops is None else f" within {counted(hops, 'hop')}"
+    listed = f"; the nearest {len(neighbours):,} are listed" if total > len(neighbours) else ""
+    title = f"{counted(total, 'concept')}{bound} of {cui}, {_DIRECTIONS[direction]}{listed}"
     at: dict[int, list[str]] = {}
     for distance, neighbour in neighbours:
         at.setdefault(distance, []).append(neighbour)
@@ -110,18 +111,14 @@ def distances_html(
     merged: Mapping[str, str],
 ) -> str:
     """The number of pairs at each distance; the arguments as in `cuihop.graph.Distances`."""
-    bound = "" if max_hops is None else f", at most {_count(max_hops, 'hop')}"
-    title = f"Distances of {_count(len(hops), 'pair')}, {_DIRECTIONS[direction]}{bound}"
+    bound = "" if max_hops is None else f", at most {counted(max_hops, 'hop')}"
+    title = f"Distances of {counted(len(hops), 'pair')}, {_DIRECTIONS[direction]}{bound}"
     counts = Counter(hops[reached].tolist())
     rows = [(str(distance), f"{count:,}") for distance, count in sorted(counts.items())]
     if without := int((~reached).sum()):
         rows.append(("no path", f"{without:,}"))
     table = html_table(("hops", "pairs"), rows) if rows else ""
     return f"<p>{escape(title)}</p>{table}{_merged(merged)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _first(texts: Sequence[str]) -> str:

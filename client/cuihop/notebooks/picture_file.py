@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
+from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FORMATS", "drawing", "notebook_svg", "picture_bytes", "save_picture", "written_if_asked"]
+__all__ = ["FORMATS", "drawing", "notebook_svg", "picture_bytes", "save_picture", "saved_figure"]
 
 FORMATS = ("svg", "png", "pdf")
 _SETTINGS: Any = {
@@ -30,26 +31,23 @@ _SETTINGS: Any = {
 
 @contextlib.contextmanager
 def drawing() -> Iterator[None]:
-    """Matplotlib as pictures need it, until the block ends.
+    """Set matplotlib's parameters for pictures until the block ends.
 
     Raises:
-        ModuleNotFoundError: it is not installed; the message says what to install.
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
     """
-    try:
+    with installed_by("cuihop[plots]"):
         import matplotlib as mpl
-    except ModuleNotFoundError as error:
-        missing = "a picture needs matplotlib, which is not installed: pip install 'cuihop[plots]'"
-        raise ModuleNotFoundError(missing, name=error.name) from None
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
         yield
 
 
 def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
-    """Make a figure and write it, whole or not at all; the suffix of the path says how.
+    """Draw a figure and write it whole or not at all, in the format of the path's suffix.
 
     Raises:
-        InputError: the suffix is none of `FORMATS`; nothing has been drawn then.
+        InputError: the suffix is none of `FORMATS`; nothing is drawn then.
         OutputError: the file cannot be written.
     """
     path = Path(path)
@@ -64,23 +62,23 @@ def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> 
 
 
 def picture_bytes(figure: Figure, form: str) -> bytes:
-    """A figure as the content of a file: the same figure gives the same bytes."""
-    made = io.BytesIO()
+    """Content of a figure's file; the same figure gives the same bytes."""
+    file = io.BytesIO()
     undated = {"svg": {"Date": None}, "png": {}, "pdf": {"CreationDate": None}}[form]
     with drawing():
-        figure.savefig(made, format=form, dpi=200, metadata=undated)
-    return made.getvalue()
+        figure.savefig(file, format=form, dpi=200, metadata=undated)
+    return file.getvalue()
 
 
-def written_if_asked(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    """The figure, written to the path where there is one: see `save_picture`."""
+def saved_figure(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """The figure, after writing it to ``path`` where that is given: see `save_picture`."""
     if path is not None:
         save_picture(lambda: figure, path)
     return figure
 
 
 def notebook_svg(figure: Callable[[], Figure]) -> str | None:
-    """What a notebook shows of something that has a figure; ``None`` where matplotlib is not installed."""
+    """A figure as SVG for a notebook; ``None`` where matplotlib is not installed."""
     try:
         return picture_bytes(figure(), "svg").decode()
     except ModuleNotFoundError:

@@ -26,7 +26,7 @@ def evaluation_figure(names: Sequence[str], values: npt.NDArray[np.float64]) -> 
         names: the measures, m of them. values: shape (queries, m); NaN is no value.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; says what to do.
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
     """
     with drawing():
         from matplotlib.figure import Figure
@@ -65,7 +65,7 @@ def comparison_figure(differences: Sequence[DifferenceRow], confidence: float) -
     """Each difference with its confidence interval; filled where Holm's adjusted p is below 1 − confidence.
 
     Raises:
-        ModuleNotFoundError: matplotlib is not installed; says what to do.
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
     """
     with drawing():
         from matplotlib.figure import Figure

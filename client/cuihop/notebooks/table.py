@@ -30,13 +30,13 @@ _MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers in rows and columns, columns in groups.
+    """A table of numbers, its columns in groups.
 
     Attributes:
-        name: of its files and its LaTeX label.
-        caption: what it shows.
-        corner: what the rows are.
-        groups: title of each group of columns, and how many it has.
+        name: base name of its files, and LaTeX label.
+        caption: text above the table.
+        corner: title of the column of row titles.
+        groups: title of each group of columns, and its number of columns.
         columns: their titles.
         rows: title of each row and its cells.
     """
@@ -49,7 +49,7 @@ class Table:
     rows: Sequence[tuple[str, Sequence[str]]]
 
     def markdown(self) -> str:
-        """A caption and a table; a column's title begins with its group's."""
+        """Markdown with a caption; a column's title begins with its group's."""
         owners = [title for title, span in self.groups for _ in range(span)]
         heads = [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
         lines = [
@@ -62,7 +62,7 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def latex(self) -> str:
-        r"""A table environment; the document needs ``\usepackage{booktabs}``. Ten columns fit 122 mm, as in LNCS."""
+        r"""LaTeX table environment; it needs ``\usepackage{booktabs}``. Ten columns fit 122 mm, as in LNCS."""
         spans, rules, start = [], [], 2
         for title, span in self.groups:
             spans.append(rf"\multicolumn{{{span}}}{{c}}{{{_escaped(title)}}}")
@@ -91,7 +91,7 @@ class Table:
 
 
 def marked(text: str) -> str:
-    """The text as Markdown shows it: signs that mean something there are escaped."""
+    """Escape the signs that have a meaning in Markdown."""
     return _MARKDOWN.sub(r"\\\1", text)
 
 
@@ -100,6 +100,6 @@ def _piped(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """For LaTeX; n and λ as in formulas."""
+    """Escape a text for LaTeX, with n and λ in formula style."""
     plain = "".join(_LATEX.get(sign, sign) for sign in text)
     return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)

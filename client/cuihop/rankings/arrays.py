@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -11,14 +11,15 @@ import numpy.typing as npt
 
 from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError
-from cuihop.files.array_file import ArrayFile, Rows, content_of_rows
+from cuihop.files.array_file import Rows, array_in, content_of_rows
+from cuihop.files.input_file import InputFile
 from cuihop.rankings.blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
 from cuihop.rankings.mistaken_arrays import check_embeddings, check_from_zero, counted_from_one
 from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.resources.cores import checked_threads
-from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.resources import Resources
 
-__all__ = ["ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
+__all__ = ["VectorOptions", "check_similarity", "ranking_of_array", "ranking_of_row_numbers", "vectors_in_blocks"]
 
 _ROWS_A_BLOCK = 256
 _CODES = "Binary codes, and other vectors of whole numbers, need --similarity."
@@ -26,66 +27,79 @@ _CODES = "Binary codes, and other vectors of whole numbers, need --similarity."
 Int32 = npt.NDArray[np.int32]
 
 
+@dataclass(frozen=True, slots=True)
+class VectorOptions:
+    """The way to order images by vectors.
+
+    Attributes:
+        depth: number of images for each query; all without it.
+        similarity: ``None`` is cosine of embeddings, while whole numbers are row numbers.
+        results: bytes for each query that are set apart for the values computed from its ranking.
+    """
+
+    depth: int | None = None
+    similarity: Similarity | None = None
+    results: int = RESULTS_OF_BLOCKS
+
+
 def ranking_of_array(
-    path: Path,
+    file: InputFile,
     queries: Sequence[str],
     corpus: Sequence[str] | None,
-    depth: int | None,
-    corpus_embeddings: Path | None,
-    similarity: Similarity | None,
-    memory: MemoryBudget,
-    threads: int | None = None,
-    results: int = RESULTS_OF_BLOCKS,
+    corpus_embeddings: InputFile | None,
+    options: VectorOptions,
+    resources: Resources,
 ) -> Ranking | RankingInBlocks:
-    """The ranking in the array, or made from its vectors: see `cuihop.rankings.ranking.read_ranking`.
-
-    Args:
-        depth: keep so many images for each query; all without it.
-    """
-    if similarity not in (None, *get_args(Similarity)):
-        raise InputError(
-            "no such similarity",
-            column="similarity",
-            found=repr(similarity),
-            expected=" or ".join(get_args(Similarity)),
-        )
-    table = _table(path, similarity)
+    """The ranking in the array, or ordered by its vectors: see `cuihop.rankings.reading.read_ranking`."""
+    name, similarity = file.name, options.similarity
+    check_similarity(similarity)
+    table = _table(file, similarity)
+    images = queries if corpus is None else corpus
     if len(table) != len(queries):
         raise InputError(
-            "wrong number of rows", file=path, found=f"{len(table):,}",
+            "wrong number of rows", file=name, found=f"{len(table):,}",
             expected=f"{len(queries):,}, one for each query",
             advice="Is it of another collection or split, or of images in another order?",
         )  # fmt: skip
     if similarity is not None or table.dtype.kind == "f":
         if similarity is None:
-            check_embeddings(path, table, len(queries if corpus is None else corpus))
-        return vectors_in_blocks(
-            (str(path), table), _vectors_of_corpus(path, table, queries, corpus, corpus_embeddings, similarity),
-            queries, queries if corpus is None else corpus, depth, similarity or "cosine", memory, threads, results,
-        )  # fmt: skip
+            check_embeddings(name, table, len(images))
+        other = _vectors_of_corpus((name, table), images, corpus is not None, corpus_embeddings, similarity)
+        return vectors_in_blocks((name, table), other, queries, images, options, resources)
     if corpus_embeddings is not None:
         raise InputError(
-            "embeddings of the corpus go with embeddings of the queries", file=path, found=f"dtype {table.dtype}"
+            "embeddings of the corpus go with embeddings of the queries", file=name, found=f"dtype {table.dtype}"
         )
-    return ranking_of_row_numbers(path, table, queries, queries if corpus is None else corpus, depth)
+    return ranking_of_row_numbers(name, table, queries, images, options.depth)
 
 
-def _table(path: Path, similarity: Similarity | None) -> ArrayFile:
-    table = ArrayFile(path)
+def check_similarity(similarity: str | None) -> None:
+    """Refuse a similarity that there is not.
+
+    Raises:
+        InputError: it is none of those known.
+    """
+    if similarity not in (None, *get_args(Similarity)):
+        raise InputError(
+            "no such similarity", column="similarity", found=repr(similarity),
+            expected=" or ".join(get_args(Similarity)),
+        )  # fmt: skip
+
+
+def _table(file: InputFile, similarity: Similarity | None) -> Rows:
+    table = array_in(file)
     if len(table.shape) != 2 or table.dtype.kind not in ("biuf" if similarity == "hamming" else "iuf"):
         raise InputError(
-            "not a table of numbers",
-            file=path,
-            found=f"shape {table.shape}, dtype {table.dtype}",
+            "not a table of numbers", file=file.name, found=f"shape {table.shape}, dtype {table.dtype}",
             expected="two dimensions: whole numbers (row numbers) or floating point (embeddings)",
-        )
+        )  # fmt: skip
     return table
 
 
 def ranking_of_row_numbers(
-    path: Path | str, table: Rows, queries: Sequence[str], corpus: Sequence[str], depth: int | None
+    name: str, table: Rows, queries: Sequence[str], corpus: Sequence[str], depth: int | None
 ) -> Ranking:
-    """The ranking whose row numbers stand in the table; ``path`` is what messages call it."""
+    """The ranking whose row numbers stand in the table; ``name`` is for messages."""
     width = table.shape[1] if depth is None else min(table.shape[1], depth + 1)  # one more: the query may be in it
     rows = np.empty((len(queries), width), dtype=np.int32)
     for first in range(0, len(queries), _ROWS_A_BLOCK):
@@ -94,26 +108,26 @@ def ranking_of_row_numbers(
         if outside.any():
             cause = counted_from_one(table, len(corpus)) or _cause_of_large(table, len(corpus))
             expected = f"0 to {len(corpus) - 1:,}, or -1 at the end"
-            _refuse(path, first, block, outside, "not a row of the corpus", expected, cause)
+            _refuse(name, first, block, outside, "not a row of the corpus", expected, cause)
         part = block.astype(np.int32)
         reopened = (part[:, 1:] >= 0) & (part[:, :-1] < 0)
         late = np.pad(reopened, ((0, 0), (1, 0)))
-        _refuse(path, first, block, late, "a row number after the end of the list", "-1 only at the end")
+        _refuse(name, first, block, late, "a row number after the end of the list", "-1 only at the end")
         order = np.argsort(part, axis=1, kind="stable")
         ascending = np.take_along_axis(part, order, axis=1)
         same = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
         again = np.zeros(part.shape, dtype=np.bool_)
         np.put_along_axis(again, order[:, 1:], same, axis=1)
-        _refuse(path, first, block, again, "a row number stands twice for a query", "each once", _CODES)
+        _refuse(name, first, block, again, "a row number stands twice for a query", "each once", _CODES)
         rows[first : first + len(part)] = part
-    check_from_zero(path, table, rows, own_rows(queries, corpus), len(corpus))
-    kept = rows >= 0
-    shorter = int((~kept).any(axis=1).sum()) if width else 0
+    check_from_zero(name, table, rows, own_rows(queries, corpus), len(corpus))
+    filled = rows >= 0
+    shorter = int((~filled).any(axis=1).sum()) if width else 0
     form = f"{len(table):,} rows of {table.shape[1]:,} row numbers" + (
         f", {shorter:,} of them filled up by -1" if shorter else ""
     )
-    owners = np.repeat(np.arange(len(queries)), kept.sum(axis=1))
-    return Ranking.from_flat(owners, rows[kept], queries, corpus, depth=depth, source=str(path), form=form)
+    owners = np.repeat(np.arange(len(queries)), filled.sum(axis=1))
+    return Ranking.from_entries(owners, rows[filled], queries, corpus, depth=depth, source=name, form=form)
 
 
 def _cause_of_large(table: Rows, images: int) -> str | None:
@@ -123,7 +137,7 @@ def _cause_of_large(table: Rows, images: int) -> str | None:
 
 
 def _refuse(
-    path: Path | str, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str,
+    name: str, first: int, block: npt.NDArray[Any], wrong: npt.NDArray[np.bool_], problem: str, expected: str,
     advice: str | None = None,
 ) -> None:  # fmt: skip
     """An error about the first entry that is wrong, if one is. Rows and columns count from 0, as NumPy does."""
@@ -132,7 +146,7 @@ def _refuse(
     row, column = (int(place) for place in np.argwhere(wrong)[0])
     raise InputError(
         problem,
-        file=path,
+        file=name,
         column=f"{column}, row {first + row:,} (both from 0)",
         found=str(block[row, column]),
         expected=expected,
@@ -141,54 +155,49 @@ def _refuse(
 
 
 def _vectors_of_corpus(
-    path: Path,
-    table: ArrayFile,
-    queries: Sequence[str],
-    corpus: Sequence[str] | None,
-    corpus_embeddings: Path | None,
+    own: tuple[str, Rows],
+    images: Sequence[str],
+    separate: bool,
+    corpus_embeddings: InputFile | None,
     similarity: Similarity | None,
-) -> tuple[str, ArrayFile]:
-    """The vectors of the corpus, with what messages call them."""
-    if corpus is not None and corpus_embeddings is None:
+) -> tuple[str, Rows]:
+    """The vectors of the corpus, with their name for messages.
+
+    Args:
+        own: name and vectors of the queries. images: of the corpus. separate: they are other images than the queries.
+    """
+    name, table = own
+    if separate and corpus_embeddings is None:
         raise InputError(
-            "the corpus has no embeddings",
-            file=path,
-            found="embeddings of the queries alone",
-            expected="a second array for the corpus",
-            advice="Give it with --corpus-embeddings.",
-        )
+            "the corpus has no embeddings", file=name, found="embeddings of the queries alone",
+            expected="a second array for the corpus", advice="Give it with --corpus-embeddings.",
+        )  # fmt: skip
     if corpus_embeddings is None:
-        return str(path), table
+        return own
     other = _table(corpus_embeddings, similarity)
-    images = queries if corpus is None else corpus
     if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape != (len(images), table.shape[1]):
         raise InputError(
-            "not the embeddings of the corpus",
-            file=corpus_embeddings,
+            "not the embeddings of the corpus", file=corpus_embeddings.name,
             found=f"shape {other.shape}, dtype {other.dtype}",
             expected=f"shape ({len(images)}, {table.shape[1]}), a dtype such as {table.dtype}",
-        )
-    return str(corpus_embeddings), other
+        )  # fmt: skip
+    return corpus_embeddings.name, other
 
 
 def vectors_in_blocks(
-    asked: tuple[str, Rows],
-    held: tuple[str, Rows],
+    own: tuple[str, Rows],
+    others: tuple[str, Rows],
     queries: Sequence[str],
     corpus: Sequence[str],
-    depth: int | None,
-    similarity: Similarity,
-    memory: MemoryBudget,
-    threads: int | None = None,
-    results: int = RESULTS_OF_BLOCKS,
+    options: VectorOptions,
+    resources: Resources,
 ) -> RankingInBlocks:
-    """The ranking by similarity of two tables, one row for each image, each with what messages call it.
+    """The ranking by similarity of two tables, one row for each image.
 
     Args:
-        depth: so many images of each query; all without it.
-        memory: what this may take; the ranking keeps the account.
-        threads: how many blocks are made at once, at most.
-        results: bytes for each query that are set apart for what becomes of its ranking.
+        own: name for messages and vectors of the queries. others: those of the corpus.
+        queries, corpus: the images.
+        resources: threads and memory; the ranking keeps the account of the memory.
 
     Raises:
         InputError: the tables hold what they must not. LimitExceeded: the memory allowed is not enough.
@@ -197,20 +206,22 @@ def vectors_in_blocks(
     from cuihop.rankings.embeddings import Embeddings
     from cuihop.rankings.nearest_vectors import NearestVectors
 
-    (name, table), (other_name, other) = asked, held
+    (name, table), (other_name, other) = own, others
+    depth, similarity, results = options.depth, options.similarity or "cosine", options.results
+    memory = resources.budget()
     memory.take("rankings", results * len(queries))
-    own = own_rows(queries, corpus)
+    own_places = own_rows(queries, corpus)
     by_name = np.empty(len(corpus), dtype=np.int32)
     by_name[sorted(range(len(corpus)), key=corpus.__getitem__)] = np.arange(len(corpus), dtype=np.int32)
     wanted = len(corpus) if depth is None else min(depth, len(corpus))
-    count = checked_threads(threads)
+    count = checked_threads(resources.threads)
     tables = list({id(vectors): vectors for vectors in (table, other)}.values())
     nearest: NearestRows
     if similarity == "hamming":
         memory.take("codes", sum(vectors.size for vectors in tables))  # at most: of bits that are packed already
         codes = packed_codes(table, name)
-        others = codes if other is table else packed_codes(other, other_name)
-        nearest = NearestCodes(codes, others, own, by_name, wanted, count, memory)
+        other_codes = codes if other is table else packed_codes(other, other_name)
+        nearest = NearestCodes(codes, other_codes, own_places, by_name, wanted, count, memory)
     else:
         for called, vectors in ((name, table), (other_name, other)):
             if vectors.dtype.kind != "f":
@@ -221,7 +232,7 @@ def vectors_in_blocks(
         memory.take("lengths of embeddings", sum(16 * len(vectors) for vectors in tables))
         ours = Embeddings(table, name)
         theirs = ours if other is table else Embeddings(other, other_name)
-        nearest = NearestVectors(ours, theirs, own, by_name, wanted, similarity, count, memory)
+        nearest = NearestVectors(ours, theirs, own_places, by_name, wanted, similarity, count, memory)
 
     def content() -> Mapping[str, Any]:
         digest = content_of_rows(table)
@@ -232,7 +243,7 @@ def vectors_in_blocks(
             "k": depth,
         }
 
-    lengths = np.minimum(wanted, len(corpus) - (own >= 0)).astype(np.int64)
+    lengths = np.minimum(wanted, len(corpus) - (own_places >= 0)).astype(np.int64)
     return RankingInBlocks(
         tuple(queries), tuple(corpus), nearest, lengths, f"{similarity} of {name}", content, memory, results,
         _form(table, similarity) + (f"; corpus {other_name}: {_form(other, similarity)}" if other is not table else ""),

@@ -1,11 +1,10 @@
-"""Rankings that are made when they are asked for, a block of queries at a time, and need never be held whole."""
+"""Rankings that are computed on request, a block of queries at a time, and need never be held whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -17,12 +16,15 @@ from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
 
 __all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "bytes_of_rank"]
 
 BYTES_OF_A_BLOCK = 24  # of one image in the ranking of one query, while its block is ranked and judged
 RESULTS_OF_BLOCKS = 1024  # bytes for each query: values of many measures, or some hundred images
+
+_DEFAULT = Resources()
 
 T = TypeVar("T")
 
@@ -31,11 +33,11 @@ Int64 = npt.NDArray[np.int64]
 
 
 class NearestRows(Protocol):
-    """Who finds the images nearest to some queries; from several threads at once.
+    """Search for the images nearest to some queries; from several threads at once.
 
     Attributes:
         step: queries of a block, whatever the memory and the threads.
-        threads: how many there is memory for.
+        threads: number that there is memory for.
     """
 
     step: int
@@ -48,16 +50,16 @@ class NearestRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RankingInBlocks:
-    """A ranking of every query, made block by block; each time that it is asked for, the same.
+    """A ranking of every query, computed block by block; on each request the same.
 
     Attributes:
         queries, corpus: the images, in the order of their files.
-        nearest: who makes it.
-        lengths: int64, shape (queries,): how many images are retrieved for each query, the query itself left out.
-        source: what it is made from.
-        content: what the order depends on beside the names: digests and options, for a checkpoint.
+        nearest: the search.
+        lengths: int64, shape (queries,): number of images retrieved for each query, the query itself left out.
+        source: origin of the vectors.
+        content: digests and options that the order depends on beside the names, for a checkpoint.
         memory: the account that blocks and results are taken from. results: bytes for each query that it has set apart.
-        form: how the vectors were read, for the account.
+        form: shape of the vectors, for the account.
     """
 
     queries: tuple[str, ...]
@@ -78,9 +80,9 @@ class RankingInBlocks:
     @cached_property
     def depends(self) -> Mapping[str, Any]:
         """Everything that the order depends on, as values of JSON."""
-        told = versions("cuihop", "numpy", "numba")
+        installed = versions("cuihop", "numpy", "numba")
         return {
-            **{f"version of {name}": told[name] for name in ("cuihop", "numpy", "numba")},
+            **{f"version of {name}": installed[name] for name in ("cuihop", "numpy", "numba")},
             "order of images": content_digest([self.queries, self.corpus]),
             **self.content(),
             "queries of a block": self.nearest.step,
@@ -100,12 +102,12 @@ class RankingInBlocks:
     def ranking_of(self, block: slice) -> Ranking:
         """The ranking of some queries, held in memory."""
         rows = self.nearest.rows(block)
-        return Ranking.made(
+        return Ranking.from_lists(
             rows[rows >= 0], self.lengths[block], self.queries[block], self.corpus, self.source, self.form
         )  # fmt: skip
 
     def list_of(self, query: str) -> tuple[str, ...]:
-        """What is retrieved for one of the queries, best first; only its block is made."""
+        """The images retrieved for one of the queries, best first; only its block is computed."""
         place = self.queries.index(query)
         return self.ranking_of(next(block for block in self.blocks if place < block.stop))[query]
 
@@ -117,7 +119,7 @@ class RankingInBlocks:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> Iterator[T]:
-        """What the call gives for each number and block that is not done, on all cores that there is memory for."""
+        """Results of the call for each number and block that is not done, on all cores that there is memory for."""
         from threadpoolctl import threadpool_limits
 
         blocks = self.blocks
@@ -136,32 +138,26 @@ class RankingInBlocks:
                 yield found
 
     def take_results(self, memory: MemoryBudget, size: int) -> None:
-        """Count so many bytes of results in, beyond those that are set apart already.
+        """Count bytes of results in, beyond those that are set apart already.
 
         Raises:
             LimitExceeded: there is not enough.
         """
         memory.take("rankings", max(0, size - self.results * len(self.queries)))
 
-    def whole(
-        self,
-        *,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        checkpoint: str | Path | None = None,
-        keep_checkpoint: bool = False,
-    ) -> Ranking:
+    def whole(self, resources: Resources = _DEFAULT) -> Ranking:
         """All of it, held in memory.
 
         Args:
-            threads, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
+            resources: threads, progress and checkpoint. The memory was allowed when the ranking was read.
 
         Raises:
             LimitExceeded: it does not fit the memory allowed.
             InputError, OutputError: as `cuihop.evaluate`, of the checkpoint.
         """
+        checkpoint = resources.checkpoint
         total = int(self.lengths.sum())
-        self.take_results(self.memory.copy(), total * bytes_of_rank(kept=checkpoint is not None))
+        self.take_results(self.memory.copy(), total * bytes_of_rank(in_checkpoint=checkpoint is not None))
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         rows = np.empty(total, dtype=np.int32)
 
@@ -169,7 +165,7 @@ class RankingInBlocks:
             rows[ends[block.start] : ends[block.stop]] = found[found >= 0]
 
         job = {"work": "ranking", **self.depends} if checkpoint is not None else {}
-        with open_checkpoint(checkpoint, job, keep=keep_checkpoint) as saved:
+        with open_checkpoint(checkpoint, job, keep=resources.keep_checkpoint) as saved:
             done = set()
             while saved is not None and saved.finished:
                 finished = saved.finished.pop()
@@ -183,11 +179,11 @@ class RankingInBlocks:
                     places = np.arange(block.start, block.stop)
                     saved.add(FinishedBlock(0, number, places, found.astype(np.float64)))
 
-            for _ in self.in_order(make, done=done, threads=threads, progress=progress):
+            for _ in self.in_order(make, done=done, threads=resources.threads, progress=resources.progress):
                 pass
-        return Ranking.made(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
+        return Ranking.from_lists(rows, self.lengths, self.queries, self.corpus, self.source, self.form)
 
 
-def bytes_of_rank(*, kept: bool) -> int:
-    """What one image of a ranking takes; with its finished block, while that is read from a checkpoint."""
-    return 12 if kept else 4
+def bytes_of_rank(*, in_checkpoint: bool) -> int:
+    """Bytes of one image of a ranking; with its finished block, while that is read from a checkpoint."""
+    return 12 if in_checkpoint else 4

@@ -1,4 +1,4 @@
-"""Rankings of documents that nothing else names."""
+"""Rankings of documents that no other input names."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy.typing as npt
 
 from cuihop.rankings.ranking import Ranking, Ties, first_of_each
 
-__all__ = ["OpenRanking"]
+__all__ = ["DocumentRanking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
-class OpenRanking(Ranking):
-    """A ranking of documents that nothing else names: the corpus is what was retrieved.
+class DocumentRanking(Ranking):
+    """A ranking of documents that no other input names: the corpus is what was retrieved.
 
-    Judgements know documents by their names, so that nobody may ever ask for `corpus` and `rows`; the documents are
-    numbered when somebody does.
+    Judgements know documents by their names. The documents are therefore numbered only when `corpus` or `rows` is used.
 
     Args:
-        queries, indptr, listed, source, unasked, ties, form: as in `Ranking`. A query stays in its own list.
+        queries, indptr, listed, source, other_queries, ties, form: as in `Ranking`. A query stays in its own list.
         names: of all documents, as often as they occur.
         places: int32 or int64: what was retrieved, as places in ``names``.
     """
@@ -36,13 +35,14 @@ class OpenRanking(Ranking):
         indptr: Int64,
         listed: npt.NDArray[np.bool_],
         source: str,
-        unasked: tuple[str, ...],
+        other_queries: tuple[str, ...],
         ties: Ties | None,
         form: str = "",
     ) -> None:
         given = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
-            "source": source, "unasked": unasked, "ties": ties, "form": form, "_names": names, "_named": places,
+            "source": source, "other_queries": other_queries, "ties": ties, "form": form, "_names": names,
+            "_named": places,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -58,22 +58,21 @@ class OpenRanking(Ranking):
         listed: npt.NDArray[np.bool_] | None = None,
         depth: int | None = None,
         source: str = "memory",
-        unasked: tuple[str, ...] = (),
+        other_queries: tuple[str, ...] = (),
         ties: Ties | None = None,
-        form: str = "",
-    ) -> OpenRanking:
+    ) -> DocumentRanking:
         """From one entry for each query and document, queries ascending, best first within each.
 
         Args:
             owners: places in ``queries``; places: in ``names``. Same shape.
-            queries, names, source, unasked, ties, form: as in the class.
+            queries, names, source, other_queries, ties: as in the class.
             listed: as in `Ranking`; the queries with an entry without it.
-            depth: keep so many of each query; all without it.
+            depth: number of documents for each query; all without it.
         """
         lengths = np.bincount(owners, minlength=len(queries))
         listed = lengths > 0 if listed is None else listed
         places, indptr = first_of_each(places, lengths, depth)
-        return cls(queries, names, places, indptr, listed, source, unasked, ties, form)
+        return cls(queries, names, places, indptr, listed, source, other_queries, ties)
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]

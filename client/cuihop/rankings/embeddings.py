@@ -102,16 +102,16 @@ class Embeddings:
             scaled = _shifted(scaled, self._exponents[rows] - self._common)
         return scaled.astype(dtype, copy=False)
 
-    def products(self, asked: slice, which: Int64, corpus: Embeddings, rows: Int64, by: Product) -> Float64:
+    def products(self, block: slice, which: Int64, corpus: Embeddings, rows: Int64, by: Product) -> Float64:
         """Cosines, or products up to a factor of each query, in double precision, each computed alone.
 
         Args:
-            asked: some of these vectors.
-            which: places among ``asked``; rows: places in ``corpus``. Pairs, same shape.
+            block: some of these vectors.
+            which: places among ``block``; rows: places in ``corpus``. Pairs, same shape.
         """
-        from cuihop._kernels.nearest import inner_products
+        from cuihop._kernels.inner_products import inner_products
 
-        ours = self._scaled(asked)
+        ours = self._scaled(block)
         found = np.empty(len(which), dtype=np.float64)
         by_row = np.argsort(rows)
         ascending = rows[by_row]
@@ -125,7 +125,7 @@ class Embeddings:
                 inner_products(ours, theirs, which[pairs], where, pairs, found)
         if by == "dot":
             return np.ldexp(found, corpus._exponents[rows] - corpus._most, out=found)
-        found /= self._lengths[asked][which] * corpus._lengths[rows]
+        found /= self._lengths[block][which] * corpus._lengths[rows]
         return found
 
 

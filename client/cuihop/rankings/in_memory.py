@@ -1,4 +1,4 @@
-"""Rankings from what a program holds in memory: scores by name, row numbers, embeddings and codes."""
+"""Rankings from values in memory: scores by name, row numbers, embeddings and codes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,22 +17,22 @@ from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.tensors import numpy_array
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.measures.dcg import checked_k
-from cuihop.rankings.arrays import ranking_of_row_numbers, vectors_in_blocks
+from cuihop.rankings.arrays import VectorOptions, check_similarity, ranking_of_row_numbers, vectors_in_blocks
 from cuihop.rankings.blocks import bytes_of_rank
-from cuihop.rankings.document_ranking import OpenRanking
+from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.mistaken_arrays import check_embeddings
 from cuihop.rankings.ranking import Ranking, Similarity, Ties, checked_ties
-from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
-from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
 
 __all__ = ["embedding_ranking", "neighbour_ranking", "scored_ranking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-_SPARSEST = 2  # a table of the lists may be so many times as large as they are
+_DEFAULT = Resources()
+_SPARSEST = 2  # a table of the lists may be that many times as large as they are
 _SCORES = "query → document → score"
 
 
@@ -56,8 +55,8 @@ def scored_ranking(
         queries: the names of the query images, such as `ImageConcepts`. One without scores is one without a ranking.
         corpus: the names of the images that can be retrieved; the queries without it.
         qrels: of a ranking of documents, the judgements, whose queries are the queries; those of ``scores`` without
-            it. Lists of other queries are left out, and told in `Ranking.unasked`.
-        depth: keep so many of each query; all without it.
+            it. Lists of other queries are left out, and named in `Ranking.other_queries`.
+        depth: number of documents for each query; all without it.
         ties: the order of equal scores.
 
     Raises:
@@ -75,37 +74,45 @@ def scored_ranking(
     if queries is not None and qrels is not None:
         raise InputError("queries or judgements say what the queries are", column="qrels", found="both")
     scored = _checked(scores)
-    asked = tuple(queries if queries is not None else scores if qrels is None else qrels)
-    known = set(asked)
-    unasked = tuple(query for query in scores if query not in known)
-    if unasked and queries is not None:
+    names = tuple(queries if queries is not None else scores if qrels is None else qrels)
+    of_queries = set(names)
+    other_queries = tuple(query for query in scores if query not in of_queries)
+    if other_queries and queries is not None:
         raise InputError(
-            "a ranking for no query", found=shown(unasked[0]), expected=f"one of the {len(asked):,} queries",
-            advice=cause_of_strange_name(unasked[0], asked),
+            "a ranking for no query", found=quoted(other_queries[0]), expected=f"one of the {len(names):,} queries",
+            advice=cause_of_strange_name(other_queries[0], names),
         )  # fmt: skip
     order = _descending(scored, ties)
-    if asked != tuple(scores):
-        order, scored = _of_queries(order, scored, list(scores), asked)
-    listed = np.array([query in scores for query in asked], dtype=np.bool_)
-    owners = np.repeat(np.arange(len(asked)), scored.lengths)
+    if names != tuple(scores):
+        order, scored = _of_queries(order, scored, list(scores), names)
+    listed = np.array([query in scores for query in names], dtype=np.bool_)
+    owners = np.repeat(np.arange(len(names)), scored.lengths)
     if queries is not None:
-        held = asked if corpus is None else tuple(corpus)
-        rows = _rows(scored.names, held, scores)[order]
-        made = Ranking.from_flat(owners, rows, asked, held, depth=depth, source="scores")
-        return dataclasses.replace(made, listed=listed, ties=ties)
-    return OpenRanking.best_first(
-        owners, order, asked, scored.names, listed=listed, depth=depth, source="scores", unasked=unasked, ties=ties
+        images = names if corpus is None else tuple(corpus)
+        rows = _rows(scored.names, images, scores)[order]
+        ranking = Ranking.from_entries(owners, rows, names, images, depth=depth, source="scores")
+        return dataclasses.replace(ranking, listed=listed, ties=ties)
+    return DocumentRanking.best_first(
+        owners,
+        order,
+        names,
+        scored.names,
+        listed=listed,
+        depth=depth,
+        source="scores",
+        other_queries=other_queries,
+        ties=ties,
     )
 
 
 def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k: int | None = None) -> Ranking:
-    """The ranking that row numbers give: what nearest-neighbour libraries return.
+    """The ranking in row numbers, as nearest-neighbour libraries return them.
 
     Args:
         queries, corpus: as in `cuihop.evaluate`.
         rows: whole numbers, shape (queries, neighbours): places in the corpus from 0, best first; ``-1`` fills up the
             end. Any array or tensor.
-        k: keep so many images of each query; all without it.
+        k: number of images for each query; all without it.
 
     Raises:
         InputError: names row and column, from 0, and what was found there.
@@ -113,12 +120,12 @@ def neighbour_ranking(queries: object, rows: object, *, corpus: object = None, k
     >>> neighbour_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[0, 1, 2], [1, 0, 2], [2, -1, -1]])["a"]
     ('b', 'c')
     """
-    names, held = _names(queries, corpus)
+    names, others = _names(queries, corpus)
     table = _table(rows, "rows", len(names))
     if table.dtype.kind not in "iu":
         raise InputError("not row numbers", column="rows", found=f"dtype {table.dtype}", expected="whole numbers")
     depth = None if k is None else checked_k(k)
-    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, held, depth), source="row numbers")
+    return dataclasses.replace(ranking_of_row_numbers("rows", table, names, others, depth), source="row numbers")
 
 
 def embedding_ranking(
@@ -129,11 +136,7 @@ def embedding_ranking(
     corpus: object = None,
     corpus_embeddings: object = None,
     similarity: Similarity | None = None,
-    threads: int | None = None,
-    memory: int | str = DEFAULT_MEMORY,
-    progress: Progress | None = None,
-    checkpoint: str | Path | None = None,
-    keep_checkpoint: bool = False,
+    resources: Resources = _DEFAULT,
 ) -> Ranking:
     """The k images nearest to each query by their embeddings or binary codes: all pairs, exactly.
 
@@ -143,11 +146,11 @@ def embedding_ranking(
         queries, corpus: as in `cuihop.evaluate`.
         embeddings: shape (queries, dimensions): one row for each image, in their order. Any array or tensor: of torch
             also one that requires gradients, lies on a device, or is bfloat16.
-        k: how many.
+        k: number of images for each query.
         corpus_embeddings: shape (corpus, dimensions): where the corpus is not the queries.
         similarity: ``cosine`` (which it is if not given) or ``dot`` of floating-point numbers; ``hamming`` of binary
             codes (docs/measures.md). If it is not given, the sorted distances of a search are refused.
-        threads, memory, progress, checkpoint, keep_checkpoint: as in `cuihop.evaluate`.
+        resources: of the computation.
 
     Raises:
         InputError: shape or numbers are not as expected; names the row.
@@ -155,38 +158,35 @@ def embedding_ranking(
     >>> embedding_ranking({"a": "C1", "b": "C1", "c": "C2"}, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], 2)["a"]
     ('b', 'c')
     """
-    if similarity is not None and similarity not in get_args(Similarity):
-        raise InputError(
-            "no such similarity", column="similarity", found=repr(similarity),
-            expected=" or ".join(get_args(Similarity)),
-        )  # fmt: skip
+    check_similarity(similarity)
     if (corpus is None) != (corpus_embeddings is None):
         raise InputError(
             "a corpus goes with its embeddings", column="corpus_embeddings",
             found="one without the other", expected="corpus and corpus_embeddings, or neither",
         )  # fmt: skip
-    names, held = _names(queries, corpus)
+    names, others = _names(queries, corpus)
     table = _table(embeddings, "embeddings", len(names))
-    other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(held))
+    other = table if corpus_embeddings is None else _table(corpus_embeddings, "corpus_embeddings", len(others))
     if (other.dtype.kind == "f") != (table.dtype.kind == "f") or other.shape[1] != table.shape[1]:
         raise InputError(
             "not the embeddings of the corpus", column="corpus_embeddings",
             found=f"shape {other.shape}, dtype {other.dtype}",
-            expected=f"shape ({len(held)}, {table.shape[1]}), a dtype such as {table.dtype}",
+            expected=f"shape ({len(others)}, {table.shape[1]}), a dtype such as {table.dtype}",
         )  # fmt: skip
     if similarity is None and table.dtype.kind == "f":
-        check_embeddings("embeddings", table, len(held))
-    depth = min(checked_k(k), len(held))
-    found = vectors_in_blocks(
-        ("embeddings", table), ("corpus_embeddings", other), names, held, depth, similarity or "cosine",
-        MemoryBudget.of(memory), threads, depth * bytes_of_rank(kept=checkpoint is not None),
-    )  # fmt: skip
-    return found.whole(threads=threads, progress=progress, checkpoint=checkpoint, keep_checkpoint=keep_checkpoint)
+        check_embeddings("embeddings", table, len(others))
+    depth = min(checked_k(k), len(others))
+    results = depth * bytes_of_rank(in_checkpoint=resources.checkpoint is not None)
+    return vectors_in_blocks(
+        ("embeddings", table), ("corpus_embeddings", other), names, others,
+        VectorOptions(depth, similarity or "cosine", results), resources,
+    ).whole(resources)  # fmt: skip
 
 
 def _names(queries: object, corpus: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    asked = tuple(ImageConcepts.of(queries))
-    return asked, asked if corpus is None else tuple(ImageConcepts.of(corpus))
+    """The names of the queries, and those of the corpus."""
+    names = tuple(ImageConcepts.of(queries))
+    return names, names if corpus is None else tuple(ImageConcepts.of(corpus))
 
 
 def _table(values: object, name: str, images: int) -> npt.NDArray[np.generic]:
@@ -214,7 +214,7 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
     for query, documents in scores.items():
         if not isinstance(documents, Mapping):
             raise InputError(
-                "not scores", column=f"query {shown(str(query))}", found=shown(repr(documents)), expected=_SCORES
+                "not scores", column=f"query {quoted(str(query))}", found=quoted(repr(documents)), expected=_SCORES
             )
     names = list(chain.from_iterable(scores.values()))
     if not {*map(type, scores), *map(type, names)} <= {str}:
@@ -229,8 +229,8 @@ def _checked(scores: Mapping[str, Mapping[str, float]]) -> _Scored:
         wrong = int(np.flatnonzero(~np.isfinite(values))[0])
         query = list(scores)[int(np.searchsorted(np.cumsum(lengths), wrong, side="right"))]
         raise InputError(
-            "not a score", column=f"document {shown(names[wrong])} of query {shown(query)}",
-            found=shown(repr(listed[wrong])), expected="a finite number",
+            "not a score", column=f"document {quoted(names[wrong])} of query {quoted(query)}",
+            found=quoted(repr(listed[wrong])), expected="a finite number",
         )  # fmt: skip
     return _Scored(names, values, lengths)
 
@@ -281,12 +281,12 @@ def _by_name(order: Int64, equal: Int64, names: Sequence[str], ties: Ties) -> No
         order[start:end] = sorted(order[start:end].tolist(), key=names.__getitem__, reverse=ties == "trec")
 
 
-def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], asked: Sequence[str]) -> tuple[Int64, _Scored]:
+def _of_queries(order: Int64, scored: _Scored, given: Sequence[str], queries: Sequence[str]) -> tuple[Int64, _Scored]:
     """The lists of these queries, in their order; one that was not given is empty."""
     places = places_by_name(given)
-    chosen = np.array([places.get(query, -1) for query in asked], dtype=np.int64)
+    chosen = np.array([places.get(query, -1) for query in queries], dtype=np.int64)
     starts = np.cumsum(scored.lengths) - scored.lengths
-    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(asked), dtype=np.int64)
+    lengths = np.where(chosen < 0, 0, scored.lengths[chosen]) if len(given) else np.zeros(len(queries), dtype=np.int64)
     begin = np.where(chosen < 0, 0, starts[chosen]) if len(given) else lengths
     skipped = np.repeat(begin - (np.cumsum(lengths) - lengths), lengths)
     return order[np.arange(len(skipped)) + skipped], dataclasses.replace(scored, lengths=lengths)
@@ -301,6 +301,6 @@ def _rows(names: Sequence[str], corpus: Sequence[str], scores: Mapping[str, Mapp
         absent = error.args[0]
         query = next(query for query, documents in scores.items() if absent in documents)
         raise InputError(
-            "not an image of the corpus", column=f"query {shown(query)}", found=shown(absent),
+            "not an image of the corpus", column=f"query {quoted(query)}", found=quoted(absent),
             expected=f"one of its {len(corpus):,} images", advice=cause_of_strange_name(absent, corpus),
         ) from None  # fmt: skip

@@ -1,4 +1,4 @@
-"""Arrays that are not what they would be taken for: distances of a search, row numbers from 1 or as floating point."""
+"""Recognition of arrays given by mistake: distances of a search, row numbers from 1 or as floating point."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ONE_BY_ONE = "Row numbers count from 0, as those of FAISS and NumPy: subtract 1
 
 
 def check_embeddings(path: Path | str, table: Rows, images: int) -> None:
-    """Refuse as embeddings what a search gives: sorted distances or similarities, or row numbers.
+    """Refuse the results of a search as embeddings: sorted distances or similarities, or row numbers.
 
-    Reads no farther than the first rows of true embeddings. Called where nobody has said that they are embeddings.
+    Reads no farther than the first rows of true embeddings. For arrays that the caller did not declare as embeddings.
 
     Args:
-        path: the file, or what messages call it.
+        path: name for messages.
         table: floating point, shape (images, dimensions).
         images: of the corpus.
 
@@ -76,7 +76,7 @@ def check_from_zero(
     every query is the row behind its own.
 
     Args:
-        path: the file, or what messages call it.
+        path: name for messages.
         table: the row numbers. rows: the columns that count, shape (queries, columns).
         own: of each query, its row in the corpus; -1 for one that is not in it. images: of the corpus.
     """

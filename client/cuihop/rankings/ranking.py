@@ -16,7 +16,7 @@ from cuihop.collection.image_names import own_rows, places_by_name
 from cuihop.errors import InputError
 from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 
 __all__ = [
     "Ranking",
@@ -24,7 +24,7 @@ __all__ = [
     "Ties",
     "checked_ties",
     "first_of_each",
-    "lists_told",
+    "lists_summary",
 ]
 
 Int32 = npt.NDArray[np.int32]
@@ -37,7 +37,7 @@ precision and puts the document first whose name comes last."""
 
 
 Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
-"""What orders an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
+"""The order of an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +50,12 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         queries, corpus: the images, in the order of their files.
         indptr: int64, shape (queries + 1,). Query i retrieved ``rows[indptr[i]:indptr[i + 1]]``.
         rows: int32: places in `corpus`, best first.
-        listed: bool, shape (queries,): whether there was a list for the query. False is a query without a ranking.
-        self_retrieved: bool, shape (queries,): whether the query stood in its own list.
-        source: the file, or how else it came.
-        unasked: lists in the file that belong to none of the queries; they are left out.
-        ties: how equal scores were ordered; ``None`` where the order was given.
-        form: how it was read, for the account; empty where it was not read.
+        listed: bool, shape (queries,): the queries with a list. False is a query without a ranking.
+        self_retrieved: bool, shape (queries,): the queries that stood in their own list.
+        source: the file, or another origin.
+        other_queries: queries of the file that are none of `queries`; their lists are left out.
+        ties: the order of equal scores; ``None`` where the order was given.
+        form: the form of the input, for the account; empty without an input.
     """
 
     queries: tuple[str, ...]
@@ -65,7 +65,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     listed: npt.NDArray[np.bool_]
     self_retrieved: npt.NDArray[np.bool_]
     source: str = "memory"
-    unasked: tuple[str, ...] = ()
+    other_queries: tuple[str, ...] = ()
     ties: Ties | None = None
     form: str = ""
 
@@ -86,7 +86,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of who retrieved what; it depends on the order of queries and corpus."""
+        """SHA-256 of the lists; it depends on the order of queries and corpus."""
         found = hashlib.sha256(content_digest([self.queries, self.corpus]).encode())
         for part in (self.indptr, self.rows, self.listed):
             found.update(np.ascontiguousarray(part).data)
@@ -95,16 +95,16 @@ class Ranking(Mapping[str, tuple[str, ...]]):
     @property
     def account(self) -> str:
         """Summary of the parsed input, in one line."""
-        return f"{self.source}: {self.form or lists_told(self.lengths[self.listed])}"
+        return f"{self.source}: {self.form or lists_summary(self.lengths[self.listed])}"
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:
-        """Names, and for what stands at each of ``indptr`` its place among them: the corpus and the rows."""
+        """Names, and for each image retrieved its place among them: the corpus and the rows."""
         return self.corpus, self.rows
 
     @property
     def lengths(self) -> Int64:
-        """How many images were retrieved for each query, the query itself left out."""
+        """Number of images retrieved for each query, the query itself left out."""
         return np.diff(self.indptr)
 
     @property
@@ -146,43 +146,44 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         for query, images in lists.items():
             if query not in query_places:
                 raise InputError(
-                    "a ranking for no query", found=shown(str(query)), expected=f"one of the {len(queries):,} queries",
+                    "a ranking for no query", found=quoted(str(query)), expected=f"one of the {len(queries):,} queries",
                     advice=cause_of_strange_name(str(query), queries),
                 )  # fmt: skip
             if isinstance(images, str | Mapping):  # the order of a mapping's keys is not that of its scores
                 raise InputError(
-                    "not a list of images", found=shown(str(images)), expected=f"images for {shown(query)}, best first",
+                    "not a list of images", found=quoted(str(images)),
+                    expected=f"images for {quoted(query)}, best first",
                     advice="scored_ranking orders images by their scores." if isinstance(images, Mapping) else None,
                 )  # fmt: skip
             seen: set[str] = set()
             for rank, image in enumerate(images, start=1):
-                where = f"rank {rank} of query {shown(query)}"
+                where = f"rank {rank} of query {quoted(query)}"
                 if image not in corpus_places:
                     raise InputError(
-                        "not an image of the corpus", column=where, found=shown(str(image)),
+                        "not an image of the corpus", column=where, found=quoted(str(image)),
                         expected=f"one of its {len(corpus):,} images",
                         advice=cause_of_strange_name(str(image), corpus),
                     )  # fmt: skip
                 if image in seen:
-                    raise InputError("an image stands twice", column=where, found=shown(image), expected="each once")
+                    raise InputError("an image stands twice", column=where, found=quoted(image), expected="each once")
                 seen.add(image)
                 owners.append(query_places[query])
                 rows.append(corpus_places[image])
         order = np.argsort(np.array(owners, dtype=np.int64), kind="stable")
-        made = cls.from_flat(
+        ranking = cls.from_entries(
             np.array(owners, dtype=np.int64)[order],
             np.array(rows, dtype=np.int32)[order],
             queries,
             corpus,
             keep_self=keep_self,
         )
-        return dataclasses.replace(made, listed=np.array([query in lists for query in queries], dtype=np.bool_))
+        return dataclasses.replace(ranking, listed=np.array([query in lists for query in queries], dtype=np.bool_))
 
     @classmethod
-    def made(
+    def from_lists(
         cls, rows: Int32, lengths: Int64, queries: Sequence[str], corpus: Sequence[str], source: str, form: str = ""
     ) -> Ranking:
-        """From lists that were made here, one for each query, the queries themselves left out.
+        """From row numbers, one list for each query, the queries themselves left out.
 
         Args:
             rows: places in ``corpus``, one list after the other. lengths: of the lists.
@@ -193,7 +194,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         return cls(tuple(queries), tuple(corpus), indptr, rows, everyone, ~everyone, source, form=form)
 
     @classmethod
-    def from_flat(
+    def from_entries(
         cls,
         owners: Int64,
         rows: Int32,
@@ -203,7 +204,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         depth: int | None = None,
         source: str = "memory",
         keep_self: bool = False,
-        unasked: tuple[str, ...] = (),
+        other_queries: tuple[str, ...] = (),
         form: str = "",
     ) -> Ranking:
         """From one entry for each query and image, queries ascending, best first within each.
@@ -211,7 +212,7 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         Args:
             owners: places in ``queries``; rows: places in ``corpus``. Same shape.
             queries, corpus, source, form: as in the attributes.
-            depth: keep so many of each query; all without it.
+            depth: number of images for each query; all without it.
             keep_self: leave a query in its own list.
         """
         own = np.full(len(queries), -1, dtype=np.int32) if keep_self else own_rows(queries, corpus)
@@ -222,8 +223,10 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         self_retrieved[owners[itself]] = True
         owners, rows = owners[~itself], rows[~itself]
         rows, indptr = first_of_each(rows, np.bincount(owners, minlength=len(queries)), depth)
-        kept = np.ascontiguousarray(rows)
-        return cls(tuple(queries), tuple(corpus), indptr, kept, listed, self_retrieved, source, unasked, form=form)
+        rows = np.ascontiguousarray(rows)
+        return cls(
+            tuple(queries), tuple(corpus), indptr, rows, listed, self_retrieved, source, other_queries, form=form
+        )
 
 
 def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Places, Int64]:
@@ -231,11 +234,11 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
 
     Args:
         places: of what was retrieved, one query after the other, best first in each.
-        lengths: int64, shape (queries,): how many each query has.
-        depth: how many to keep.
+        lengths: int64, shape (queries,): number of images of each query.
+        depth: number of images for each query.
 
     Returns:
-        The places kept, and int64, shape (queries + 1,).
+        The remaining places, and int64, shape (queries + 1,).
     """
     if depth is not None:
         ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -245,10 +248,10 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
     return places, indptr
 
 
-def lists_told(lengths: Int64) -> str:
-    """Queries and how many each retrieved, in words.
+def lists_summary(lengths: Int64) -> str:
+    """Summary of the number of queries and of images retrieved, in words.
 
-    >>> lists_told(np.array([30, 30])), lists_told(np.array([5, 30]))
+    >>> lists_summary(np.array([30, 30])), lists_summary(np.array([5, 30]))
     ('2 queries, 30 retrieved each', '2 queries, 5 to 30 retrieved each')
     """
     queries = "1 query" if len(lengths) == 1 else f"{len(lengths):,} queries"

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
-from cuihop.files.text_lines import decoded, shown
-from cuihop.rankings.document_ranking import OpenRanking
-from cuihop.rankings.ranking import Ranking, Ties, lists_told
+from cuihop.files.text_lines import decoded, quoted
+from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.ranking import Ranking, Ties, first_of_each, lists_summary
 
 __all__ = ["Numbers", "RankedRows"]
 
@@ -26,14 +26,14 @@ Numbers: TypeAlias = Sequence[int] | Int64
 
 
 class RankedRows:
-    """The rows of the file: who retrieved what, the key to sort by (ascending), and the line.
+    """The rows of the file: query, document, sort key (ascending) and line.
 
     Args:
-        path: the file, or what messages call it.
-        queries: the query images, or what was judged.
+        path: name of the file, for messages.
+        queries: the query images, or the judged queries.
         corpus: the images that can be retrieved. Without it they are the documents in the file, and lists of other
             queries are left out.
-        unit: what the rows of the file are called and counted as.
+        unit: of the rows in messages.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RankedRows:
         self.unit = unit
         self.queries = queries
         self.open = corpus is None
-        self._asked = [*queries]
+        self._query_names = [*queries]
         self._query_places = {name.encode(): place for name, place in places_by_name(queries).items()}
         self._names = [*(corpus or ())]  # without a corpus, of each row: a name may stand there again
         self._places = {name.encode(): place for name, place in places_by_name(self._names).items()}
@@ -55,7 +55,7 @@ class RankedRows:
         self.add((), (), (), ())
 
     def add(self, owners: Numbers, rows: Numbers, keys: Sequence[float] | Float64, lines: Numbers) -> None:
-        """Some more rows."""
+        """Add rows."""
         self._parts.append(
             (
                 np.array(owners, dtype=np.int64),
@@ -66,26 +66,26 @@ class RankedRows:
         )
 
     def queries_at(self, names: Sequence[bytes]) -> Numbers:
-        """Which queries these are.
+        """The places of these queries.
 
         Raises:
-            KeyError: one of them is none. UnicodeDecodeError: it is not UTF-8.
+            KeyError: one of them is unknown. UnicodeDecodeError: it is not UTF-8.
         """
         different = dict.fromkeys(names)
         if self.open:
             for name in different:
                 if name not in self._query_places:
-                    self._asked.append(name.decode())
+                    self._query_names.append(name.decode())
                     self._query_places[name] = len(self._query_places)
         if len(different) == 1:
             return np.full(len(names), self._query_places[names[0]])
         return list(map(self._query_places.__getitem__, names))
 
     def documents_at(self, names: Sequence[bytes]) -> Numbers:
-        """Which images of the corpus these are.
+        """The places of these documents in the corpus.
 
         Raises:
-            KeyError: one of them is none. UnicodeDecodeError: it is not UTF-8.
+            KeyError: one of them is unknown. UnicodeDecodeError: it is not UTF-8.
         """
         if not self.open:
             return list(map(self._places.__getitem__, names))
@@ -94,7 +94,7 @@ class RankedRows:
         return np.arange(first, len(self._names))
 
     def query(self, name: bytes, line: int) -> int:
-        """Which query this is."""
+        """The place of this query."""
         if self.open:
             decoded(name, self.path, line)
         elif name not in self._query_places:
@@ -102,7 +102,7 @@ class RankedRows:
         return self.queries_at([name])[0]
 
     def document(self, name: bytes, line: int) -> int:
-        """Which image of the corpus this is."""
+        """The place of this document in the corpus."""
         if self.open:
             decoded(name, self.path, line)
         elif name not in self._places:
@@ -110,13 +110,13 @@ class RankedRows:
         return self.documents_at([name])[0]
 
     def _stranger(self, images: str, column: str, name: bytes, line: int) -> InputError:
-        text, known = decoded(name, self.path, line), self.queries if images == "queries" else self._names
-        cause = cause_of_strange_name(text, known)
+        text, names = decoded(name, self.path, line), self.queries if images == "queries" else self._names
+        cause = cause_of_strange_name(text, names)
         if cause is None and not any(len(owners) for owners, *_ in self._parts):
             cause = "No row before it fits either: is this the ranking of another collection or split?"
         return self.problem(
-            f"not an image of the {images}", line, column, shown(text),
-            f"one of the {len(known):,} images of the {images}", cause,
+            f"not an image of the {images}", line, column, quoted(text),
+            f"one of the {len(names):,} images of the {images}", cause,
         )  # fmt: skip
 
     def problem(
@@ -130,8 +130,8 @@ class RankedRows:
         )  # fmt: skip
 
     def wrong_number(self, name: str, found: str, expected: str, line: int) -> InputError:
-        """A score or rank that is none."""
-        return self.problem(f"not a {name}", line, name, shown(found), expected)
+        """The error about a malformed score or rank."""
+        return self.problem(f"not a {name}", line, name, quoted(found), expected)
 
     def ranking(self, depth: int | None, ties: Ties, form: str) -> Ranking:
         """The rows in order: by key, equal ones as ``ties`` says, the first ``depth`` of each query.
@@ -141,7 +141,7 @@ class RankedRows:
         """
         owners, rows, keys, lines = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         each = np.bincount(owners)
-        form = f"{form}, {lists_told(each[each > 0])}"
+        form = f"{form}, {lists_summary(each[each > 0])}"
         self._parts.clear()
         self._check_repeats(owners, rows, lines)
         if ties == "trec":
@@ -149,15 +149,17 @@ class RankedRows:
                 keys = keys.astype(np.float32).astype(np.float64)
         order = self._order(owners, rows, keys, ties)
         if not self.open:
-            made = Ranking.from_flat(
+            ranking = Ranking.from_entries(
                 owners[order], rows[order], self.queries, self._names, depth=depth, source=str(self.path),
                 form=form,
             )  # fmt: skip
-            return dataclasses.replace(made, ties=ties)
+            return dataclasses.replace(ranking, ties=ties)
         order = order[owners[order] < len(self.queries)]
-        return OpenRanking.best_first(
-            owners[order], rows[order], tuple(self.queries), self._names, depth=depth, source=str(self.path),
-            unasked=tuple(self._asked[len(self.queries) :]), ties=ties, form=form,
+        lengths = np.bincount(owners[order], minlength=len(self.queries))
+        places, indptr = first_of_each(rows[order], lengths, depth)
+        return DocumentRanking(
+            tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
+            tuple(self._query_names[len(self.queries) :]), ties, form,
         )  # fmt: skip
 
     def _order(self, owners: Int64, rows: Int32, keys: Float64, ties: Ties) -> Int64:
@@ -189,7 +191,7 @@ class RankedRows:
             if first.setdefault((owner, document), place) != place:
                 raise self.problem(
                     "a document stands twice for a query", int(lines[place]), "document",
-                    f"{shown(document)} for query {shown(self._asked[owner])}, "
+                    f"{quoted(document)} for query {quoted(self._query_names[owner])}, "
                     f"as in {self.unit} {int(lines[first[owner, document]]):,}",
                     "each document once for a query",
                 )  # fmt: skip

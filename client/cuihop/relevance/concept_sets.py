@@ -1,4 +1,4 @@
-"""Distinct concept sets of a collection, and who holds or is near to a concept, numbered for the evaluation kernel."""
+"""Distinct concept sets of a collection, and the sets that hold a concept or a near one, for the evaluation kernel."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 
 _SETS_OF_A_ROW = 16  # from every sixteenth set on, a line of bytes is faster to add than a row of numbers
-_BYTES_AN_IMAGE = 1000  # its name, concept set and places in Python's own objects: what was measured, and a half
+_BYTES_AN_IMAGE = 1000  # its name, concept set and places in Python's own objects: as measured, and a half
 _BYTES_A_CONCEPT = 64  # of one concept of one image, in these objects and in the arrays made from them
 
 
 @dataclass(frozen=True, eq=False)
 class ConceptSets:
-    """Distinct concept sets, and which of them each image has.
+    """Distinct concept sets, and the set of each image.
 
     Attributes:
         indptr: int64, concepts: int32: the sets in compressed rows. of: int32, shape (images,).
@@ -63,7 +63,7 @@ class SetRows:
     """Concept → sets: some as compressed rows, some as lines; see `cuihop._kernels.relevance`.
 
     Attributes:
-        indptr: int64, sets: int32: the rows. line: int32, shape (concepts,): the line of each, or what else.
+        indptr: int64, sets: int32: the rows. line: int32, shape (concepts,): the line of each, or a code of the kernel.
     """
 
     indptr: Int64
@@ -74,12 +74,12 @@ class SetRows:
 def rows_and_lines(
     queries: ConceptSets, corpus: ConceptSets, near: tuple[Int64, Int32], holders: tuple[Int64, Int32], room: int
 ) -> tuple[SetRows, SetRows, UInt8]:
-    """Who holds a concept, who a near one, and the lines of both: uint8, shape (lines, corpus sets).
+    """Sets that hold a concept, sets that hold a near one, and the lines of both: uint8, shape (lines, corpus sets).
 
     Args:
         queries, corpus: the sets.
         near: concept → near concepts; holders: concept → the sets of the corpus that hold it. Compressed rows.
-        room: bytes. What does not fit is left out; concepts that many queries have come first.
+        room: bytes. Rows that do not fit are left out; concepts that many queries have come first.
     """
     from cuihop._kernels import relevance
 
@@ -93,8 +93,8 @@ def rows_and_lines(
         seen = np.zeros(sets, dtype=np.int32)
         relevance.near_holders(*near, *holders, kinds, seen, near_lengths, indptr, found, lines)
 
-    none_kept = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
-    sets_near(none_kept, np.zeros(concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32), nothing)
+    no_rows = np.full(concepts, relevance.NOT_KEPT, dtype=np.int32)
+    sets_near(no_rows, np.zeros(concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32), nothing)
     wide = np.flatnonzero(lengths * _SETS_OF_A_ROW > sets)
     wide = wide[np.argsort(-lengths[wide], kind="stable")][: room // sets]
     line = np.full(concepts, relevance.ROW, dtype=np.int32)
@@ -102,11 +102,11 @@ def rows_and_lines(
     room -= len(wide) * sets
     sizes = np.where(near_lengths * _SETS_OF_A_ROW > sets, sets, near_lengths * 4)
     first = np.argsort(-uses, kind="stable")
-    kept = np.zeros(concepts, dtype=np.bool_)
-    kept[first] = np.cumsum(sizes[first]) <= room
-    kept |= near_lengths == 0
-    near_line = np.where(kept, np.int32(relevance.ROW), np.int32(relevance.NOT_KEPT))
-    near_wide = np.flatnonzero(kept & (near_lengths * _SETS_OF_A_ROW > sets))
+    fitting = np.zeros(concepts, dtype=np.bool_)
+    fitting[first] = np.cumsum(sizes[first]) <= room
+    fitting |= near_lengths == 0
+    near_line = np.where(fitting, np.int32(relevance.ROW), np.int32(relevance.NOT_KEPT))
+    near_wide = np.flatnonzero(fitting & (near_lengths * _SETS_OF_A_ROW > sets))
     near_line[near_wide] = len(wide) + np.arange(len(near_wide))
     lines = np.zeros((len(wide) + len(near_wide), sets), dtype=np.uint8)
     for number, concept in enumerate(wide.tolist()):
@@ -119,7 +119,7 @@ def rows_and_lines(
 
 
 def bytes_of(images: Sequence[Collection[str]]) -> int:
-    """What images and their concepts take in memory, about."""
+    """Memory of images and their concepts, about."""
     return len(images) * _BYTES_AN_IMAGE + sum(map(len, images)) * _BYTES_A_CONCEPT
 
 

@@ -1,4 +1,4 @@
-"""Ranking by the cosine of TF-IDF vectors of concepts: what needs neither images, nor a graph, nor a model."""
+"""Ranking by the cosine of TF-IDF vectors of concepts. It needs neither images, nor a graph, nor a model."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from cuihop.relevance.concept_sets import ConceptSets
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.rank_by_gain import Float64, Int32, RankingWork, rows_by_gain
+from cuihop.relevance.rank_by_gain import Float64, Int32, RankingWork, rank_by_gain
 
 __all__ = ["rows_by_tfidf"]
 
 
 def rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int32:
-    """The images of the largest cosine for each query: see `rows_by_gain`.
+    """The images of the largest cosine for each query: see `rank_by_gain`.
 
     A concept weighs ln((1 + N) / (1 + N_c)) + 1, where N_c of the N images of the corpus have it (scikit-learn's
     ``TfidfTransformer`` with its defaults). Each image has a concept once or not at all.
@@ -42,7 +42,7 @@ def rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> Int
             row /= lengths * query_lengths[query]
         return found
 
-    return rows_by_gain(
+    return rank_by_gain(
         images, queries, corpus, depth, gains, bytes_a_pair=8, bytes_a_thread=16 * len(corpus), work=work
     )
 

@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import own_rows
 from cuihop.errors import InputError
@@ -26,11 +27,11 @@ __all__ = ["ImageCollection"]
 
 @dataclass(frozen=True, eq=False)
 class ImageCollection:
-    """Queries, corpus, and what their identifiers stand for.
+    """Queries, corpus, and the concepts behind their identifiers.
 
     Attributes:
         queries, corpus: the images. One object where the queries are the corpus.
-        resolved: what became of the identifiers.
+        resolved: the identifiers as concepts of the graph.
     """
 
     queries: ImageConcepts
@@ -38,32 +39,31 @@ class ImageCollection:
     resolved: ResolvedConcepts
 
     @classmethod
-    def of(cls, queries: object, corpus: object, graph: ConceptGraph | None, unknown: Unknown) -> ImageCollection:
-        """From what users give: see `ImageConcepts.of`; ``corpus=None`` is the queries.
+    def of(cls, images: object, graph: ConceptGraph | None, unknown: Unknown) -> ImageCollection:
+        """Resolve the identifiers of a `Dataset`, or of images that are both queries and corpus.
 
         Raises:
             InputError: there is no query, no image in the corpus, or no concept that the graph holds.
             InvalidCui: identifiers are malformed. ConceptError: they cannot be used, and ``unknown`` is ``error``.
         """
-        asked = ImageConcepts.of(queries)
-        held = asked if corpus is None else ImageConcepts.of(corpus)
-        for images, what in ((asked, "queries"), (held, "corpus")):
-            if not images:
-                raise InputError(f"the {what} hold no image", expected="at least one")
-        identifiers = {concept for images in (asked, held) for concepts in images.values() for concept in concepts}
+        queries, corpus = Dataset.of(images).images
+        for side, name in ((queries, "queries"), (corpus, "corpus")):
+            if not side:
+                raise InputError(f"the {name} hold no image", expected="at least one")
+        identifiers = {concept for side in (queries, corpus) for concepts in side.values() for concept in concepts}
 
         def where(identifier: str) -> str | None:
-            return asked.place_of(identifier) or held.place_of(identifier)
+            return queries.place_of(identifier) or corpus.place_of(identifier)
 
-        made = cls(asked, held, resolved_concepts(identifiers, graph, unknown, where))
-        if graph is not None and made.resolved.isolated:
-            for images in {id(images): images for images in (asked, held) if not images.derived}.values():
-                check_some_known(made.resolved, Counter(chain.from_iterable(images.values())), graph, images.source)
-        return made
+        resolved = resolved_concepts(identifiers, graph, unknown, where)
+        if graph is not None and resolved.isolated:
+            for side in {id(side): side for side in (queries, corpus) if not side.derived}.values():
+                check_some_known(resolved, Counter(chain.from_iterable(side.values())), graph, side.source)
+        return cls(queries, corpus, resolved)
 
     @property
     def one(self) -> bool:
-        """Whether the queries are the corpus."""
+        """True where the queries are the corpus."""
         return self.queries is self.corpus
 
     @cached_property
@@ -95,17 +95,17 @@ class ImageCollection:
 
     @cached_property
     def occurrences(self) -> Counter[str]:
-        """How many images have each identifier; queries and corpus both count where they are two."""
+        """Number of images with each identifier; queries and corpus both count where they are two."""
         counted = Counter(identifier for identifiers in self.queries.values() for identifier in identifiers)
         if not self.one:
             counted.update(identifier for identifiers in self.corpus.values() for identifier in identifiers)
         return counted
 
     def depends(self, graph: ConceptGraph | None) -> dict[str, str | None]:
-        """What tells these images and this graph from others, for a checkpoint: digests, and versions of the code."""
-        told = versions("cuihop", "numpy", "numba")
+        """Digests of these images and this graph, and versions of the code, for a checkpoint."""
+        installed = versions("cuihop", "numpy", "numba")
         return {
-            **{f"version of {name}": told[name] for name in ("cuihop", "numpy", "numba")},
+            **{f"version of {name}": installed[name] for name in ("cuihop", "numpy", "numba")},
             "content of queries": self.queries.digest,
             "content of corpus": self.corpus.digest,
             "order of images": content_digest([self.query_names, self.corpus_names]),
@@ -115,7 +115,7 @@ class ImageCollection:
     def index(
         self, graph: ConceptGraph | None, *, hops: int, direction: Direction, memory: MemoryBudget | None = None
     ) -> RelevanceIndex:
-        """The index that gains are computed from."""
+        """The index of the gains."""
         return RelevanceIndex(
             self.query_sets,
             self.corpus_sets,

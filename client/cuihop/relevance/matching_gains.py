@@ -12,7 +12,7 @@ from cuihop.graph import ConceptGraph, Direction
 from cuihop.measures.bipartite_matching import DividedBy
 from cuihop.relevance.concept_sets import ConceptSets
 from cuihop.relevance.image_collection import ImageCollection
-from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rows_by_gain
+from cuihop.relevance.rank_by_gain import Float64, Int32, Int64, RankingWork, rank_by_gain
 
 __all__ = ["rows_by_matching"]
 
@@ -32,7 +32,7 @@ def rows_by_matching(
     by: DividedBy = "min",
     direction: Direction = "any",
 ) -> Int32:
-    """The images of the largest BM for each query: see `cuihop.measures.bipartite_matching` and `rows_by_gain`.
+    """The images of the largest BM for each query: see `cuihop.measures.bipartite_matching` and `rank_by_gain`.
 
     Every pair of distinct concept sets is matched. Weights are whole numbers, so equal values are ties. Where two
     concepts of the collection are 28 hops apart or more, weights are rounded to 12 digits; more than 254 hops weigh 0.
@@ -40,10 +40,10 @@ def rows_by_matching(
     Raises:
         LimitExceeded: the distances of all concepts, or one block, need more memory than is allowed.
     """
-    known = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
-    ordered = [c for c in known if c not in images.resolved.isolated]
+    occurring = sorted({c for sets in (images.query_sets, images.corpus_sets) for one in sets for c in one})
+    ordered = [c for c in occurring if c not in images.resolved.isolated]
     held = len(ordered)
-    ordered += [c for c in known if c in images.resolved.isolated]
+    ordered += [c for c in occurring if c in images.resolved.isolated]
     numbers = {concept: number for number, concept in enumerate(ordered)}
     corpus = ConceptSets.numbered(images.corpus_sets, numbers)
     queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
@@ -51,7 +51,7 @@ def rows_by_matching(
     hops = _hops(ordered, held, graph, direction)
     gains = _Gains(queries, corpus, hops, by, depth + 1)  # one more: the query may be among them
     largest = max(queries.largest, corpus.largest)
-    return rows_by_gain(
+    return rank_by_gain(
         images, queries, corpus, depth, gains, bytes_a_pair=_BYTES_A_PAIR,
         bytes_a_thread=8 * largest * (len(hops) + largest), work=work,
     )  # fmt: skip
@@ -68,7 +68,7 @@ def _hops(concepts: list[str], held: int, graph: ConceptGraph, direction: Direct
 
 
 def _weights(hops: npt.NDArray[np.uint8]) -> tuple[Int64, int]:
-    """Weight of each number of hops as a whole number, shape (256,), and which number stands for 1."""
+    """Weight of each number of hops as a whole number, shape (256,), and the number that stands for 1."""
     farthest = int(np.where(hops == _NO_PATH, 0, hops).max(initial=0))
     scale = min(math.lcm(*range(1, farthest + 2)), _FINEST)
     weight_of = np.array([round(scale / (1 + d)) for d in range(_NO_PATH)] + [0], dtype=np.int64)
@@ -76,7 +76,7 @@ def _weights(hops: npt.NDArray[np.uint8]) -> tuple[Int64, int]:
 
 
 class _Gains:
-    """BM of blocks of query sets with all corpus sets; -1 for what cannot be among the ``kept`` largest.
+    """BM of blocks of query sets with all corpus sets; -1 where it cannot be among the ``wanted`` largest.
 
     Each thread has memory of its own.
     """
@@ -87,9 +87,9 @@ class _Gains:
         corpus: ConceptSets,
         hops: npt.NDArray[np.uint8],
         by: DividedBy,
-        kept: int,
+        wanted: int,
     ) -> None:
-        self._queries, self._corpus, self._by, self._kept = queries, corpus, by, kept
+        self._queries, self._corpus, self._by, self._wanted = queries, corpus, by, wanted
         self._hops = hops
         self._weight_of, self._scale = _weights(hops)
         self._thread = threading.local()
@@ -114,15 +114,15 @@ class _Gains:
         divisor = self._divisor(first, last)
         highest = 2 * totals / divisor
         beaten = np.zeros(totals.shape, dtype=np.bool_)
-        if self._kept < totals.shape[1]:  # so many sets are surely as good as the least of them
+        if self._wanted < totals.shape[1]:  # that many sets are surely as good as the least of them
             sure = np.where(contested, -1.0, highest)
-            beaten = highest < -np.partition(-sure, self._kept - 1, axis=1)[:, self._kept - 1 : self._kept]
+            beaten = highest < -np.partition(-sure, self._wanted - 1, axis=1)[:, self._wanted - 1 : self._wanted]
         solve(*sets, own.table, own.scratch, contested & ~beaten, totals)
         gains: Float64 = np.where(beaten, -1.0, 2 * totals / divisor)
         return gains
 
     def _divisor(self, first: int, last: int) -> Int64:
-        """Twice what totals are divided by; 1 for two empty sets."""
+        """Twice the divisor of the totals; 1 for two empty sets."""
         ours, theirs = self._queries.sizes[first:last, np.newaxis], self._corpus.sizes
         sizes = {"min": 2 * np.minimum(ours, theirs), "max": 2 * np.maximum(ours, theirs), "mean": ours + theirs}
         divisor: Int64 = np.maximum(sizes[self._by] * self._scale, 1)

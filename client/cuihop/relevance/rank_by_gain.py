@@ -15,7 +15,7 @@ from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.progress import Progress
 
-__all__ = ["Gains", "RankingWork", "rows_by_gain"]
+__all__ = ["Gains", "RankingWork", "rank_by_gain"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -24,20 +24,20 @@ Float64 = npt.NDArray[np.float64]
 Gains = Callable[[int, int], Float64]
 """From the first and the last query set of a block (the last left out) to float64, shape (block, corpus sets).
 
-What cannot be among the largest may be given as -1."""
+A gain that cannot be among the largest may be given as -1."""
 
 _SETS_A_BLOCK = 32
-_BYTES_AN_IMAGE = 40  # of one query: gains of all images, those above 0, and what puts them in order
+_BYTES_AN_IMAGE = 40  # of one query: gains of all images, those above 0, and their order
 
 
 @dataclass(frozen=True, eq=False)
 class RankingWork:
-    """How a ranking is made; no place in it depends on that.
+    """Resources of a ranking by gain, opened; no place in it depends on them.
 
     Attributes:
-        memory: what it may take. threads: how many at most; without it, as many as the process has cores.
-        progress: called after each block with the queries done and all queries.
-        saved: where finished blocks are kept.
+        memory: its allowance. threads: at most; ``None`` is one for each core.
+        progress: called after each block with the number of finished queries and of all queries.
+        saved: the finished blocks.
     """
 
     memory: MemoryBudget
@@ -46,7 +46,7 @@ class RankingWork:
     saved: Checkpoint | None = None
 
 
-def rows_by_gain(
+def rank_by_gain(
     images: ImageCollection,
     queries: ConceptSets,
     corpus: ConceptSets,
@@ -61,10 +61,10 @@ def rows_by_gain(
 
     Args:
         images: the collection; queries, corpus: its sets.
-        depth: how many images, at most as many as the corpus has.
+        depth: number of images, at most that of the corpus.
         gains: called for each block, from several threads at once.
-        bytes_a_pair: what gains take of a query set and a corpus set. bytes_a_thread: what they take beside.
-        work: how it is done.
+        bytes_a_pair: memory of gains for a query set and a corpus set. bytes_a_thread: their other memory.
+        work: the resources.
 
     Returns:
         int32, shape (queries, depth): places in the corpus; -1 where it has fewer.
@@ -77,7 +77,7 @@ def rows_by_gain(
     set_of = corpus.of[by_name]
     askers = np.argsort(queries.of, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(queries.of, minlength=len(queries)))])
-    kept = min(depth + 1, len(names))  # one more: the query may be among them
+    largest = min(depth + 1, len(names))  # one more: the query may be among them
     rows = np.full((len(images.query_names), depth), -1, dtype=np.int32)
     a_thread = bytes_a_thread + _SETS_A_BLOCK * len(corpus) * bytes_a_pair + len(names) * _BYTES_AN_IMAGE
     work.memory.take("gains of a block", a_thread)
@@ -95,9 +95,9 @@ def rows_by_gain(
         for offset, of_sets in enumerate(gains(first, last)):
             of_images = of_sets[set_of]
             some = of_images[of_images > 0]  # most gains may be 0: equal values are slow to partition
-            least = np.partition(some, len(some) - kept)[len(some) - kept] if len(some) > kept else 0.0
+            least = np.partition(some, len(some) - largest)[len(some) - largest] if len(some) > largest else 0.0
             candidates = np.flatnonzero(of_images >= least)
-            best = by_name[candidates[np.argsort(-of_images[candidates], kind="stable")[:kept]]]
+            best = by_name[candidates[np.argsort(-of_images[candidates], kind="stable")[:largest]]]
             for query in askers[ends[first + offset] : ends[first + offset + 1]]:
                 others = best[best != images.own_rows[query]][:depth]
                 rows[query, : len(others)] = others
@@ -106,7 +106,7 @@ def rows_by_gain(
             work.saved.add(FinishedBlock(0, number, here, rows[here].astype(np.float64)))
         return int(ends[last])
 
-    images.own_rows  # noqa: B018 - computed once, before threads ask for it
+    images.own_rows  # noqa: B018 - computed once, before threads need it
     for ranked in in_order(block, range(-(-len(queries) // _SETS_A_BLOCK)), threads):
         if work.progress is not None:
             work.progress(ranked, len(rows))

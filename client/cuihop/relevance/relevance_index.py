@@ -30,35 +30,35 @@ _GAINS_A_BLOCK = 1 << 17  # fewer sets where many images of each are wanted: bou
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the kernel found for a block of queries.
+    """Results of the kernel for a block of queries.
 
     Attributes:
-        block: its number. Blocks depend on the images and on how many are wanted, not on threads or memory.
+        block: its number. Blocks depend on the images and on the number wanted, not on threads or memory.
         queries: int64, shape (queries of the block,): their places.
         best_gains: float64, shape (λ, queries, wanted): the largest gains of the corpus, descending; 0 beyond its end.
-        best_rows: int32, same shape: whose they are, as places in the corpus; of equal gains, the first by name comes
+        best_rows: int32, same shape: their images, as places in the corpus; of equal gains, the first by name comes
             first. -1 beyond the end.
-        asked_gains: float64, shape (λ, queries, depth): the gains of the images that were asked for.
+        retrieved_gains: float64, shape (λ, queries, depth): the gains of the retrieved images.
     """
 
     block: int
     queries: Int64
     best_gains: Float64
     best_rows: Int32
-    asked_gains: Float64
+    retrieved_gains: Float64
 
     def best_others(self, level: int, own: Int32) -> tuple[Float64, Int32]:
         """The best gains and rows for one λ without the queries themselves: one fewer than wanted.
 
         Args:
-            level: which λ.
+            level: place of the λ.
             own: int32, shape (queries of the block,): the place of each query in the corpus, -1 if it is not there.
         """
         gains, rows = self.best_gains[level], self.best_rows[level]
-        kept = rows.shape[1] - 1
+        others = rows.shape[1] - 1
         itself = (rows == own[:, np.newaxis]) & (rows >= 0)
-        left_out = np.where(itself.any(axis=1), itself.argmax(axis=1), kept)
-        ranks = np.arange(kept)
+        left_out = np.where(itself.any(axis=1), itself.argmax(axis=1), others)
+        ranks = np.arange(others)
         ranks = ranks + (ranks >= left_out[:, np.newaxis])
         return np.take_along_axis(gains, ranks, axis=1), np.take_along_axis(rows, ranks, axis=1)
 
@@ -69,12 +69,12 @@ class RelevanceIndex:
     Args:
         queries, corpus: the concepts of each image. Pass one object twice where they are the same.
         names: of the corpus' images; decides between equal gains.
-        graph: who knows the distances; may be ``None`` for ``hops=0``.
+        graph: the source of distances; may be ``None`` for ``hops=0``.
         hops: n.
-        direction: which way hops go from a concept of the query to one of the corpus.
+        direction: direction of the hops from a concept of the query to one of the corpus.
         isolated: the concepts that the graph does not hold.
-        memory: what the index, its threads and their results may take. What is not needed but makes it faster is kept
-            only as far as there is room for it.
+        memory: allowance of the index, its threads and their results. Tables that only make it faster are stored as far
+            as there is room.
 
     Raises:
         LimitExceeded: the memory allowed is not enough.
@@ -96,8 +96,8 @@ class RelevanceIndex:
         collections = [corpus] if queries is corpus else [queries, corpus]
         self._memory.take("images and their concepts", sum(map(bytes_of, collections)))
         concepts = sorted({concept for images in collections for image in images for concept in image})
-        known = [concept for concept in concepts if concept not in isolated]
-        ordered = known + [concept for concept in concepts if concept in isolated]
+        in_graph = [concept for concept in concepts if concept not in isolated]
+        ordered = in_graph + [concept for concept in concepts if concept in isolated]
         numbers = {concept: number for number, concept in enumerate(ordered)}
         self._corpus = ConceptSets.numbered(corpus, numbers)
         self._queries = self._corpus if queries is corpus else ConceptSets.numbered(queries, numbers)
@@ -106,24 +106,24 @@ class RelevanceIndex:
         members, images = grouped(self._corpus.of[self._by_name], len(self._corpus))
         self._members = members, images.astype(np.int32)
         self._holders = transposed(self._corpus, self._concepts)
-        self._near = self._neighbourhoods(known, graph, hops, direction)
+        self._near = self._neighbourhoods(in_graph, graph, hops, direction)
         self._askers = grouped(self._queries.of, len(self._queries))
 
     def _neighbourhoods(
-        self, known: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
+        self, in_graph: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
     ) -> tuple[Int64, Int32]:
         """Near concepts of each concept of the queries, the concept itself left out."""
         indptr = np.zeros(self._concepts + 1, dtype=np.int64)
-        if hops == 0 or graph is None or not known:
+        if hops == 0 or graph is None or not in_graph:
             return indptr, np.empty(0, dtype=np.int32)
-        pack = graph.pack(known, hops=hops, direction=direction)
+        pack = graph.pack(in_graph, hops=hops, direction=direction)
         self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT)
-        rows = np.repeat(np.arange(len(known), dtype=np.int32), np.diff(pack.indptr))
-        asked = np.zeros(self._concepts, dtype=np.bool_)
-        asked[self._queries.concepts] = True
-        kept = (pack.indices != rows) & asked[rows]
-        np.cumsum(np.bincount(rows[kept], minlength=self._concepts), out=indptr[1:])
-        return indptr, np.ascontiguousarray(pack.indices[kept])
+        rows = np.repeat(np.arange(len(in_graph), dtype=np.int32), np.diff(pack.indptr))
+        of_queries = np.zeros(self._concepts, dtype=np.bool_)
+        of_queries[self._queries.concepts] = True
+        others = (pack.indices != rows) & of_queries[rows]
+        np.cumsum(np.bincount(rows[others], minlength=self._concepts), out=indptr[1:])
+        return indptr, np.ascontiguousarray(pack.indices[others])
 
     def _blocks(self, wanted: int) -> list[tuple[int, int]]:
         """Query sets, first and one past the last, that are scored at once."""
@@ -141,7 +141,7 @@ class RelevanceIndex:
         self,
         lams: Sequence[float],
         wanted: int,
-        asked: Callable[[Int64], Int32],
+        retrieved: Callable[[Int64], Int32],
         receive: Callable[[Scores], None],
         *,
         depth: int = 0,
@@ -155,12 +155,12 @@ class RelevanceIndex:
 
         Args:
             lams: the values of λ.
-            wanted: how many of the best images.
-            asked: tells whose gains to look up: from places of queries, int64, shape (queries,), to places in the
-                corpus, int32, shape (queries, depth); -1 for none.
-            receive: called with each block. As ``asked``, in any order and from several threads at once.
-            depth: how many ``asked`` gives for each query.
-            threads: how many at most; without it, as many as the process has cores. Fewer where memory is short.
+            wanted: number of the best images.
+            retrieved: the images that gain: from places of queries, int64, shape (queries,), to places in the corpus,
+                int32, shape (queries, depth); -1 for none.
+            receive: called with each block. As ``retrieved``, in any order and from several threads at once.
+            depth: number of images that ``retrieved`` gives for each query.
+            threads: at most; ``None`` is one for each core. Fewer where memory is short.
             progress: called after each block.
             done: numbers of blocks that are left out.
 
@@ -195,9 +195,9 @@ class RelevanceIndex:
             here = queries[askers[first] : askers[last]]
             best_gains = np.empty((len(levels), last - first, wanted), dtype=np.float64)
             best_images = np.empty(best_gains.shape, dtype=np.int32)
-            rows = asked(here)
-            asked_sets = np.where(rows >= 0, self._corpus.of[rows], np.int32(-1))
-            asked_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
+            rows = retrieved(here)
+            retrieved_sets = np.where(rows >= 0, self._corpus.of[rows], np.int32(-1))
+            retrieved_gains = np.zeros((len(levels), *rows.shape), dtype=np.float64)
             try:
                 scratch = free.pop()
             except IndexError:
@@ -210,14 +210,14 @@ class RelevanceIndex:
             relevance.score(
                 first, self._queries.indptr, self._queries.concepts, *self._near, holders.indptr, holders.sets,
                 holders.line, near_holders.indptr, near_holders.sets, near_holders.line, lines,
-                sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], asked_sets,
-                *scratch, best_gains, best_images, asked_gains,
+                sizes, *self._members, by_rank, levels, askers[first : last + 1] - askers[first], retrieved_sets,
+                *scratch, best_gains, best_images, retrieved_gains,
             )  # fmt: skip
             free.append(scratch)
             own_set = self._queries.of[here] - first
             images = best_images[:, own_set]
             best_rows = np.where(images >= 0, self._by_name[images], NOBODY)
-            receive(Scores(number, here, best_gains[:, own_set], best_rows, asked_gains))
+            receive(Scores(number, here, best_gains[:, own_set], best_rows, retrieved_gains))
             return int(askers[last])
 
         for queries_done in in_order(block, range(len(blocks)), count):

@@ -16,7 +16,7 @@ import urllib3
 from urllib3 import exceptions
 
 from cuihop.errors import InputError, QueryTimedOut
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 from cuihop.graph import Concept, Direction, DistancePack, Path, Resolution, SearchHit
 from cuihop.remote import json_responses
 from cuihop.remote.failures import TLS_ADVICE, AttemptFailed, failure_of, refusal, unavailable
@@ -153,7 +153,7 @@ class HttpTransport:
                 raise failure_of(problem, response.status, request.request_id)
         found = f"answered {response.status} {response.reason or ''}".rstrip()
         if location := response.headers.get("location"):
-            found += f" and leads to {shown(location)}"
+            found += f" and leads to {quoted(location)}"
         elif content:
             found += f" with {kind or 'no type'}: {_excerpt(content)}"
         raise refusal(address, response.status, f"{found} {suffix}")
@@ -212,7 +212,7 @@ class HttpTransport:
             cause = error.args[1] if len(error.args) > 1 else error
             if isinstance(cause, http.client.HTTPException) and not isinstance(cause, ConnectionError):
                 if isinstance(cause, http.client.BadStatusLine):
-                    found = f"the answer is not HTTP: {shown(str(cause))}; perhaps grpc://{self._settings.authority}"
+                    found = f"the answer is not HTTP: {quoted(str(cause))}; perhaps grpc://{self._settings.authority}"
                     return unavailable(address, found, connection=True)
                 return unavailable(address, f"the answer broke off: {cause} {suffix}", retry=True)
             return unavailable(address, f"the connection broke: {cause} {suffix}", retry=True)
@@ -255,4 +255,4 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _excerpt(content: bytes) -> str:
     """The beginning of a body, for a message."""
-    return shown(" ".join(content[:500].decode("utf-8", "replace").split()))
+    return quoted(" ".join(content[:500].decode("utf-8", "replace").split()))

@@ -1,19 +1,19 @@
-r"""Finished blocks of a long job in a file, so that an interrupted job goes on where it was.
+r"""Checkpoint files: finished blocks of a long job, from which an interrupted job resumes.
 
 The file, all numbers little-endian::
 
     MAGIC     16 bytes   "cuihop blocks 1\n"
     record    uint64     length of the content in bytes
               uint64     XXH3-64 of the content
-              content    the first: JSON, what the numbers depend on; each other: a block
-    block     int64      the part of the job that it belongs to
+              content    the first: JSON, the inputs of the numbers; each other: a block
+    block     int64      the part of the job
               int64      its number
-              int64      n, how many queries it has
-              n int64    their places
-              float64    the values, as many for each query as the job says; gains are stored to the last bit
+              int64      n, the number of its queries
+              n int64    positions of the queries
+              float64    the values, equally many for each query; gains are stored to the last bit
 
-A record is appended when its block is finished. Whatever a crash leaves torn at the end fails its checksum or its
-length, and is cut off when the job goes on.
+A record is appended when its block is finished. A partial record that a crash leaves at the end fails its checksum or
+its length, and is cut off when the job resumes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.errors import InputError, OutputError
-from cuihop.files.text_lines import shown
+from cuihop.files.text_lines import quoted
 
 __all__ = ["Checkpoint", "FinishedBlock", "open_checkpoint"]
 
@@ -48,12 +48,12 @@ _ADVICE = "Give another file, or delete this one to begin anew."
 
 @dataclass(frozen=True, eq=False)
 class FinishedBlock:
-    """A block that needs no work any more.
+    """A finished block.
 
     Attributes:
         part, number: the part of the job, and the number of the block in it.
-        queries: int64, shape (queries,): their places.
-        values: float64, shape (queries, values of each).
+        queries: int64, shape (queries,): positions of its queries.
+        values: float64, shape (queries, values for each).
     """
 
     part: int
@@ -66,11 +66,11 @@ class Checkpoint:
     """The file of one job, open for appending; a context manager.
 
     Args:
-        path: the file; made where there is none.
-        depends: everything that the numbers depend on, as values of JSON. A file of other values is refused.
+        path: the file; created where it is missing.
+        depends: all inputs of the numbers, as JSON values. A file of other values is refused.
 
     Raises:
-        InputError: the file is no checkpoint, belongs to a job of other inputs, or another process has it open.
+        InputError: the file is not a checkpoint, belongs to a job of other inputs, or is open in another process.
         OutputError: it cannot be written.
     """
 
@@ -102,14 +102,14 @@ class Checkpoint:
         self._file.close()
 
     def of_part(self, part: int) -> list[FinishedBlock]:
-        """The finished blocks of a part of the job."""
+        """Finished blocks of a part of the job."""
         return [block for block in self.finished if block.part == part]
 
     def add(self, block: FinishedBlock) -> None:
-        """Append a finished block; from any thread.
+        """Append a finished block, from any thread.
 
         Raises:
-            OutputError: the disk is full. What was appended before stays good.
+            OutputError: the disk is full. Blocks appended before remain valid.
         """
         content = _BLOCK.pack(block.part, block.number, len(block.queries))
         content += block.queries.astype("<i8").tobytes() + block.values.astype("<f8").tobytes()
@@ -117,7 +117,7 @@ class Checkpoint:
             self._append(content)
 
     def remove(self) -> None:
-        """Delete the file: the job is finished."""
+        """Delete the file of a finished job."""
         self.path.unlink(missing_ok=True)
 
     def _opened(self) -> FileIO:
@@ -130,7 +130,7 @@ class Checkpoint:
     def _lock_file(self) -> None:
         try:
             import fcntl
-        except ImportError:  # Windows keeps no such locks
+        except ImportError:  # Windows has no such locks
             return
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,8 +142,8 @@ class Checkpoint:
         self._write(_RECORD.pack(len(content), xxhash.xxh3_64_intdigest(content)) + content)
 
     def _write(self, raw: bytes) -> None:
-        """To the operating system at once: what stands there survives the end of this process."""
-        if self._failure is not None:  # a part of a block may stand at the end: nothing may follow it
+        """Write through to the operating system, so that the bytes survive the end of this process."""
+        if self._failure is not None:  # the file may end in a partial block, which nothing may follow
             raise self._failure
         self._failure = OSError(errno.EINTR, "writing a block was interrupted")
         rest = memoryview(raw)
@@ -156,7 +156,7 @@ class Checkpoint:
         self._failure = None
 
     def _read(self, depends: Mapping[str, Any]) -> int:
-        """Take over what is there. Returns where the good part ends."""
+        """Read the blocks of an existing file; return the offset behind the last valid record."""
         size = os.fstat(self._file.fileno()).st_size
         if not MAGIC.startswith(self._file.read(len(MAGIC))):
             raise InputError(
@@ -180,7 +180,7 @@ class Checkpoint:
         return end
 
     def _block(self, content: bytes) -> FinishedBlock:
-        """A block whose checksum is right: its numbers may still be those of another program."""
+        """Decode a block with a valid checksum; its numbers may still be those of another program."""
         if len(content) < _BLOCK.size:
             raise self._damaged("a block")
         part, number, queries = _BLOCK.unpack_from(content)
@@ -195,7 +195,7 @@ class Checkpoint:
         return FinishedBlock(part, number, places.astype(np.int64), values.reshape(queries, width).astype(np.float64))
 
     def _damaged(self, what: str) -> InputError:
-        return InputError("not a checkpoint", file=self.path, found=f"{what} that is none", advice=_ADVICE)
+        return InputError("not a checkpoint", file=self.path, found=f"{what} that is malformed", advice=_ADVICE)
 
     def _records(self, size: int) -> Iterator[bytes]:
         while True:
@@ -217,8 +217,8 @@ class Checkpoint:
                     "the checkpoint belongs to a job of other inputs",
                     file=self.path,
                     column=name,
-                    found=shown(json.dumps(found.get(name), ensure_ascii=False)),
-                    expected=shown(json.dumps(expected.get(name), ensure_ascii=False)),
+                    found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
+                    expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)),
                     advice=_ADVICE,
                 )
 
@@ -234,7 +234,7 @@ class Checkpoint:
 def open_checkpoint(
     path: str | Path | None, depends: Mapping[str, Any], *, keep: bool = False
 ) -> Iterator[Checkpoint | None]:
-    """The checkpoint at a path, if one is given; removed when the work ends well, unless it is to be kept.
+    """Open the checkpoint at a path, if one is given; remove it when the work succeeds, unless ``keep``.
 
     Raises:
         InputError, OutputError: as `Checkpoint`.

@@ -1,4 +1,4 @@
-"""How many cores there are to work with, and work spread over them."""
+"""The cores of the process, and work spread over them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["checked_threads", "cores", "in_order", "in_threads"]
 
 T = TypeVar("T")
 
-_AHEAD = 4  # so many results a thread wait for the loop, and no more: they take memory
+_AHEAD = 4  # results of each thread that wait for the loop at most, for they take memory
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """Number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -28,7 +28,7 @@ def cores() -> int:
 
 
 def checked_threads(threads: int | None) -> int:
-    """How many threads to use; ``None`` is as many as the process has cores."""
+    """The number of threads to use; ``None`` is one for each core of the process."""
     if threads is None:
         return cores()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
@@ -37,10 +37,10 @@ def checked_threads(threads: int | None) -> int:
 
 
 def in_order(call: Callable[[int], T], parts: Iterable[int], threads: int | None = None) -> Iterator[T]:
-    """What the call gives for each part, in their order, on all cores or so many where there are several parts.
+    """Results of a call for each part, in order, computed on all cores or in ``threads`` threads.
 
-    Before each part, and in its thread, `cuihop.resources.interruption` may stop the work. Whatever ends the loop
-    over it early, an error or an interrupt, waits only for the parts that are under way.
+    Before each part, and in its thread, `cuihop.resources.interruption` may stop the work. An error or an interrupt
+    that ends the loop early waits only for the parts under way.
     """
     parts = list(parts)
     count = min(len(parts), checked_threads(threads))

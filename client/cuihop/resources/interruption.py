@@ -1,7 +1,7 @@
-"""Stopping long work between two blocks of it: at a deadline, or where nobody waits for the result.
+"""Interruption of long work between two blocks of it: at a deadline, or when the result is no longer needed.
 
-Compiled code cannot be interrupted, so long operations are cut into blocks of some tenths of a second, and between
-two blocks call `check_interruption`. The check is a value of the context (`contextvars`) that the work runs in, so no
+Compiled code cannot be interrupted, so long operations are divided into blocks of some tenths of a second, and between
+blocks call `check_interruption`. The check is a value of the context (`contextvars`) that the work runs in, so no
 operation of `ConceptGraph` needs a parameter for it. `cuihop.resources.cores` passes it on to the threads it starts.
 """
 
@@ -18,10 +18,10 @@ _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("cuihop_interruption"
 
 @contextmanager
 def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
-    """Have long work in this block call ``check`` between its parts.
+    """Make long work in this block call ``check`` between its parts.
 
     Args:
-        check: raises where the work is to stop; called from several threads.
+        check: raises to stop the work; called from several threads.
     """
     token = _CHECK.set(check)
     try:
@@ -31,7 +31,7 @@ def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_interruption() -> None:
-    """Call the check of the context, which raises where the work is to stop. No check: nothing."""
+    """Call the check of the context, if there is one; it raises to stop the work."""
     check = _CHECK.get()
     if check is not None:
         check()

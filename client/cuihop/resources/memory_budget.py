@@ -1,4 +1,4 @@
-"""How much memory a piece of work may take, and what is said where that is too little."""
+"""Memory budget of a computation, and the error where it is too small."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EXPECTED = "a number of bytes, or a text such as 2GB, 500MB or 1.5GiB"
 
 
 class MemoryBudget:
-    """An allowance that parts of a piece of work take from.
+    """An allowance of memory that the parts of a computation take from.
 
-    It is an account kept beforehand, of arrays whose sizes are known, not a limit that the operating system enforces.
+    It accounts for arrays of known size before they are allocated; the operating system enforces nothing.
 
     Args:
         allowed: bytes.
@@ -30,10 +30,10 @@ class MemoryBudget:
 
     @classmethod
     def of(cls, memory: int | str) -> MemoryBudget:
-        """From bytes, or a text such as ``2GB`` (10⁹ bytes each) or ``2GiB`` (2³⁰).
+        """Parse a number of bytes, or a text such as ``2GB`` (10⁹ bytes each) or ``2GiB`` (2³⁰).
 
         Raises:
-            InputError: it is neither, or nothing.
+            InputError: it is neither, or below one byte.
 
         >>> MemoryBudget.of("1.5 GB").allowed
         1500000000
@@ -48,45 +48,45 @@ class MemoryBudget:
         return cls(allowed)
 
     def copy(self) -> MemoryBudget:
-        """The account as it stands, for a part of the work whose memory is given back when it ends."""
+        """A copy of the account, for a part of the computation whose memory is released at its end."""
         found = MemoryBudget(self.allowed)
         found._taken.update(self._taken)
         return found
 
     @property
     def left(self) -> int:
-        """Bytes that nothing has taken yet."""
+        """Bytes not yet taken."""
         return self.allowed - sum(self._taken.values())
 
     def take(self, what: str, size: int) -> None:
-        """Count something in.
+        """Take memory from the budget.
 
         Args:
             what: plural noun, for the message.
             size: bytes.
 
         Raises:
-            LimitExceeded: with it, there is not enough; says what would be.
+            LimitExceeded: the budget does not suffice; the message says how much would.
         """
         self._taken[what] = self._taken.get(what, 0) + size
         if self.left >= 0:
             return
         needed = sum(self._taken.values())
         largest = max(self._taken, key=self._taken.__getitem__)
-        enough = _told(_rounded_up(needed + needed // 2))  # parts that come later need some too
+        enough = _as_text(_rounded_up(needed + needed // 2))  # later parts need memory too
         raise LimitExceeded(
-            f"not enough memory is allowed: at least {_told(needed)} are needed, {_told(self._taken[largest])} of it "
-            f"for {largest}, and {_told(self.allowed)} are allowed. Try memory={enough!r} (--memory {enough})."
+            f"not enough memory is allowed: at least {_as_text(needed)} are needed, {_as_text(self._taken[largest])} "
+            f"of it for {largest}, and {_as_text(self.allowed)} are allowed. Try memory={enough!r} (--memory {enough})."
         )
 
 
 def _rounded_up(size: int) -> int:
-    """A little more, with two leading digits."""
+    """Round up to two leading digits."""
     step = int(10 ** max(0, len(str(size)) - 2))
     return (size // step + 1) * step
 
 
-def _told(size: int) -> str:
+def _as_text(size: int) -> str:
     for unit, symbol in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g}{symbol}"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "StepProgress"]
 
 Progress = Callable[[int, int], None]
-"""Called with the queries done so far and all queries, from the calling thread."""
+"""Callback with the number of finished items and of all items, called in the calling thread."""
+
+StepProgress = Callable[[str, int, int], None]
+"""Callback with the current step or file, the amount done and the total, called in the calling thread."""

@@ -18,7 +18,7 @@ class Resources:
     Attributes:
         threads: number of threads; ``None`` is one for each core of the process.
         memory: allowance beside the inputs: bytes, or a text such as ``500MB``.
-        progress: called with the number of finished queries and of all queries.
+        progress: callback with the number of finished queries and of all queries.
         checkpoint: file of finished blocks. Where it exists, from an interrupted run on the same inputs, its blocks are
             not computed again. Removed at the end.
         keep_checkpoint: keep that file at the end.

@@ -1,12 +1,12 @@
 """The distance index of a snapshot: 2-hop labels, from which a distance is read rather than searched.
 
-Each concept bears a label: hubs, and the hops to them. Of any two concepts in one component, some hub lies on a
-shortest path and in both labels, so the least sum over common hubs is the distance, exactly. Three things keep labels
-short (Akiba, Iwata and Yoshida, SIGMOD 2013): hubs are taken in the order of their degree; a few roots, with up to 64
-of their neighbours each, are told apart by bits, for all concepts; and a concept with a single neighbour has no label
-of its own, its distances being the neighbour's and one more.
+Each concept has a label: hubs, and the hops to them. For any two concepts in one component, some hub lies on a
+shortest path and in both labels, so the least sum over common hubs is exactly the distance. Three measures shorten
+labels (Akiba, Iwata and Yoshida, SIGMOD 2013): hubs are taken in the order of their degree; a few roots, with up to 64
+of their neighbours each, are stored as bit sets for all concepts; and a concept with a single neighbour has no label
+of its own, because its distances are the neighbour's plus one.
 
-Paths count either way (direction ``any``). Upward and downward distances are searched: they look at few concepts.
+The index holds distances in direction ``any``. Upward and downward distances are searched: they visit few concepts.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _TABLES = ("place", "indptr", "entries", "root_hops", "root_sets")
 
 
 def index_path(snapshot: str | os.PathLike[str]) -> Path:
-    """Where the index of a snapshot stands: beside it, ``graph.cuihop.index``."""
+    """Path of a snapshot's index, beside it: ``graph.cuihop.index``."""
     path = Path(snapshot)
     return path.with_name(f"{path.name}.index")
 
 
 class DistanceIndex:
-    """The labels of a graph, in a mapped file or in memory. Made by `cuihop.snapshot.index_builder.build_index`."""
+    """The labels of a graph, in a mapped file or in memory. Built by `cuihop.snapshot.index_builder.build_index`."""
 
     def __init__(self, sections: Sections) -> None:
         self._sections = sections
@@ -53,7 +53,7 @@ class DistanceIndex:
 
     @classmethod
     def of(cls, tables: Tables, meta: Mapping[str, Any]) -> DistanceIndex:
-        """From tables that were just made."""
+        """The index of tables in memory."""
         return cls(
             Sections(
                 {"holds": DISTANCE_INDEX.kind, "version": INDEX_VERSION, **meta},
@@ -67,7 +67,7 @@ class DistanceIndex:
 
         Args:
             path: the file.
-            digest: of the graph that it must be an index of.
+            digest: of the graph that the index must belong to.
 
         Raises:
             SnapshotError: missing, not an index, truncated, damaged, or of another version.
@@ -102,7 +102,7 @@ class DistanceIndex:
 
     @property
     def tables(self) -> Tables:
-        """The arrays, checked against their checksums when first asked for."""
+        """The arrays, checked against their checksums on first use."""
         if self._tables is None:
             place, indptr, entries, root_hops, root_sets = (self._sections[name] for name in _TABLES)
             self._tables = (place, indptr, entries, root_hops, root_sets)
@@ -110,16 +110,16 @@ class DistanceIndex:
 
     @property
     def concepts(self) -> int:
-        """Number of concepts of the graph that it indexes."""
+        """Number of concepts of the indexed graph."""
         return self._sections.length("place")
 
     def check_unchanged(self) -> None:
-        """Check that nobody has written over the file: see `cuihop.snapshot.file.Sections.check_unchanged`."""
+        """Check that the file was not overwritten: see `cuihop.snapshot.file.Sections.check_unchanged`."""
         self._sections.check_unchanged()
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What the file says of itself: ``digest``, ``labels``, ``entries``, ``roots``, ``levels``, ``bytes``."""
+        """Description in the header: ``digest``, ``labels``, ``entries``, ``roots``, ``levels``, ``bytes``."""
         return {name: self._sections.meta[name] for name in ("digest", "labels", "entries", "roots", "levels", "bytes")}
 
     def verify(self) -> int:

@@ -1,4 +1,4 @@
-"""All distances among a list of concepts: the arrays of a `cuihop.graph.DistancePack`, on all cores."""
+"""All distances among a list of concepts, computed on all cores: the arrays of a `cuihop.graph.DistancePack`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from cuihop.snapshot.scratch import ScratchPool
 __all__ = ["NEAR", "TOGETHER", "packed"]
 
 NEAR = 3
-"""Within so few hops each centre is searched for itself; beyond, searches have most of the graph in common."""
+"""Bound up to which each centre is searched by itself; beyond it, searches have most of the graph in common."""
 
 TOGETHER = 64
-"""So many centres, and more, are searched for together where they are not near."""
+"""Fewest centres that are searched together beyond `NEAR` hops."""
 
 Int32 = npt.NDArray[np.int32]
 UInt8 = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
 
 _CENTRES_A_CALL = 256
-_FIRST_CENTRES = 4  # of the first compiled call: one search of a large graph takes a tenth of a second
-_SHORT_SECONDS, _LONG_SECONDS = 0.03, 0.25  # of such a call: the next has four times as many, or a quarter
+_FIRST_CENTRES = 4  # in the first compiled call: one search of a large graph takes a tenth of a second
+_SHORT_SECONDS, _LONG_SECONDS = 0.03, 0.25  # after a call as short, four times as many centres; as long, a quarter
 _DISTANCES_A_CALL = 1 << 16  # read from the index
 _BEYOND = 255  # stands for no distance within the bound, where centres are answered together
 
@@ -41,17 +41,17 @@ def packed(
     bound: int,
     scratch: ScratchPool,
 ) -> tuple[Int64, Int32, UInt8]:
-    """The distances up to a bound among some nodes.
+    """Distances up to a bound among some nodes.
 
     Args:
-        forwards, backwards: the graph in compressed rows, for hops from the row's node and to it.
-        tables: of the distance index, where distances are to be read from it.
+        forwards, backwards: the graph in compressed rows, for hops from and to the row's node.
+        tables: of the distance index; ``None`` to search.
         places: the nodes, distinct.
         bound: 0 to 255.
         scratch: memory for searches.
 
     Returns:
-        ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as `cuihop.graph.DistancePack` has them.
+        ``indptr`` int64 (places + 1,), ``indices`` int32 and ``hops`` uint8, as in `cuihop.graph.DistancePack`.
     """
     indptr, indices = forwards
     firsts = range(0, len(places), _CENTRES_A_CALL)
@@ -63,14 +63,14 @@ def packed(
         from cuihop._kernels import bfs
 
         nonlocal at_a_time
-        done, room = first, max(1 << 16, 2 * len(places))
+        position, capacity = first, max(1 << 16, 2 * len(places))
         last = min(first + _CENTRES_A_CALL, len(places))
         found = []
-        while done < last:
+        while position < last:
             check_interruption()
-            some = places[done : min(done + at_a_time, last)]
-            begun = time.monotonic()
-            columns, hops = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
+            some = places[position : min(position + at_a_time, last)]
+            started = time.monotonic()
+            columns, hops = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.uint8)
             ends = np.empty(len(some), dtype=np.int64)
             with scratch.lent() as lent:
                 count = bfs.pack(
@@ -79,8 +79,8 @@ def packed(
                 )  # fmt: skip
             filled = int(ends[count - 1])
             found.append((np.diff(ends[:count], prepend=0), columns[:filled].copy(), hops[:filled].copy()))
-            done += count
-            spent = time.monotonic() - begun
+            position += count
+            spent = time.monotonic() - started
             if spent < _SHORT_SECONDS:
                 at_a_time = min(4 * len(some), _CENTRES_A_CALL)
             elif spent > _LONG_SECONDS:
@@ -105,7 +105,7 @@ def packed(
                 *forwards, *backwards, local, level, reached, everyone, seen, here, there, hops
             )
             missing -= found
-        keep(first, hops)
+        store(first, hops)
 
     def read(tables: Tables, first: int) -> None:
         from cuihop._kernels import labels
@@ -117,9 +117,9 @@ def packed(
             check_interruption()
             rows = slice(row, row + step)
             labels.hops_to_all(tables, sources[rows], places, min(bound, _BEYOND - 1), hops[rows])
-        keep(first, hops)
+        store(first, hops)
 
-    def keep(first: int, hops: UInt8) -> None:
+    def store(first: int, hops: UInt8) -> None:
         within = hops != _BEYOND
         rows, columns = np.nonzero(within)
         counts = np.bincount(rows, minlength=len(hops)).astype(np.int64)

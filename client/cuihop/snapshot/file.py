@@ -10,14 +10,19 @@ Layout, all numbers little-endian::
     32  header    JSON, UTF-8: {"meta": {…}, "sections": [{"name", "dtype", "shape", "offset", "bytes", "xxh3"}, …]}
     …   sections  each begins at a multiple of 64 bytes
 
-Opening checks the header and the length. Each section is checked against its checksum, and the values that may stand in
-it, when it is first used. A file that is written over while it is mapped is noticed by its size and time.
+Opening checks the header and the length. Each section is checked on first use: its checksum, and the range of its
+values. A file that is overwritten while it is mapped is detected by its size and time.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import mmap
+import os
+import stat
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,11 +33,57 @@ import xxhash
 
 from cuihop.errors import SnapshotError
 from cuihop.files.written_files import replaced_file
-from cuihop.snapshot.header import ALIGNMENT, FORMAT_VERSION, HEAD_BYTES, packed_head, read_header
-from cuihop.snapshot.layout import Layout
-from cuihop.snapshot.mapped_file import MappedFile
+from cuihop.snapshot.layout import ALIGNMENT, HEAD_BYTES, Layout, packed_head, read_header
 
-__all__ = ["FORMAT_VERSION", "Sections", "write_sections"]
+__all__ = ["MappedFile", "Sections", "write_sections"]
+
+
+class MappedFile:
+    """A file mapped for reading.
+
+    Replacing the file by renaming leaves the map as it was. Overwriting or truncating it changes the map while it is
+    read: `changed` compares size and time of modification.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OSError: it cannot be opened or mapped.
+        ValueError: it is empty.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not block on a pipe
+        weakref.finalize(self, os.close, self._number)
+        mode = os.fstat(self._number).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "a device or a pipe, and not a file")
+        self._state = self.state()
+        self.view = mmap.mmap(self._number, 0, access=mmap.ACCESS_READ)
+
+    @property
+    def size(self) -> int:
+        """Bytes at the time of mapping."""
+        return self._state[0]
+
+    def changed(self) -> bool:
+        """Compare size and time of modification with those at opening; true where they differ."""
+        return self.state() != self._state
+
+    def truncated(self) -> bool:
+        """Compare the size with that at opening; true where it is smaller: reading the map would end the process."""
+        return self.state()[0] < self._state[0]
+
+    def accept(self, state: tuple[int, int]) -> None:
+        """Accept this state as unchanged."""
+        self._state = state
+
+    def state(self) -> tuple[int, int]:
+        """Size in bytes, and time of modification in nanoseconds."""
+        found = os.fstat(self._number)
+        return found.st_size, found.st_mtime_ns
 
 
 class Sections:
@@ -42,7 +93,7 @@ class Sections:
         meta: the JSON part.
         arrays: by name.
         checksums: the XXH3-64 of each array's bytes; an array without one is not checked.
-        origin: what messages call it.
+        origin: name in messages.
     """
 
     def __init__(
@@ -68,10 +119,10 @@ class Sections:
 
         Args:
             path: the file.
-            layout: what it must be.
+            layout: the expected kind of file.
 
         Raises:
-            SnapshotError: no such file, of another kind, truncated, damaged, or with a header that is not so.
+            SnapshotError: missing, of another kind, truncated, damaged, or with an inconsistent header.
             SnapshotTooNew: a later format.
         """
         try:
@@ -127,8 +178,8 @@ class Sections:
             expected = self._unchecked.get(name)
             if expected is None:
                 return
-            if self._file is not None and self._file.cut():
-                raise self._written_over()
+            if self._file is not None and self._file.truncated():
+                raise self._overwritten()
             if _checksum(array) != expected:
                 raise SnapshotError(f"{self.origin}: section {name!r} fails its checksum; the file is damaged")
             if self._layout is not None:
@@ -136,31 +187,31 @@ class Sections:
             del self._unchecked[name]
 
     def check_unchanged(self) -> None:
-        """Check that nobody has written over the file since it was mapped. One that was only touched is read again.
+        """Check that the file was not overwritten since it was mapped; one with a new time alone is read again.
 
         Raises:
-            SnapshotError: somebody has.
+            SnapshotError: it was.
         """
         file = self._file
         if file is None or not file.changed():
             return
         with self._lock:
-            if file.cut():
-                raise self._written_over()
-            seen = file.state()
+            if file.truncated():
+                raise self._overwritten()
+            state = file.state()
             used = [name for name in self._checksums if name not in self._unchecked]
             if any(_checksum(self._arrays[name]) != self._checksums[name] for name in used):
-                raise self._written_over()
-            file.accept(seen)
+                raise self._overwritten()
+            file.accept(state)
 
-    def _written_over(self) -> SnapshotError:
+    def _overwritten(self) -> SnapshotError:
         return SnapshotError(
             f"{self.origin}: written over, or cut, while it was in use. Open it again; put a new file in the place of "
             "an old one by renaming, as cuihop load does, and not by copying over it"
         )
 
     def verify(self) -> int:
-        """Check every section against its checksum. Returns the bytes checked.
+        """Check every section against its checksum; return the bytes checked.
 
         Raises:
             SnapshotError: names the first section that fails.
@@ -169,7 +220,7 @@ class Sections:
 
 
 def _raw(array: npt.NDArray[Any]) -> memoryview:
-    """The bytes of the array, not copied where they lie in one piece."""
+    """The bytes of an array, copied only where it is not contiguous."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).data if flat.size else memoryview(b"")
 
@@ -179,7 +230,7 @@ def _checksum(array: npt.NDArray[Any]) -> int:
 
 
 def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write the file whole or not at all: under another name, then synchronised, then renamed.
+    """Write the file whole or not at all: under a temporary name, synchronised, then renamed.
 
     Raises:
         OutputError: the disk is full, or the folder cannot be written. The target is as it was.
@@ -200,7 +251,7 @@ def write_sections(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt
             }
         )
         offset = _aligned(offset + array.nbytes)
-    # Offsets count from the first section until the header's own length is known; it then stands in front of them.
+    # Offsets count from the first section until the header's length is computed; the header is then put before them.
     room = _aligned(HEAD_BYTES + len(json.dumps({"meta": meta, "sections": table}).encode()) + 24 * len(table))
     for section in table:
         section["offset"] += room

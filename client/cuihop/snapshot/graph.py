@@ -1,4 +1,4 @@
-"""The embedded graph: a snapshot that is mapped into memory and searched by compiled code. No server."""
+"""The embedded graph: a snapshot file, mapped into memory and searched by compiled code. No server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cuihop.graph import (
     DIRECTIONS,
     Concept,
     ConceptGraph,
-    Definition,
     Direction,
     DistancePack,
     Distances,
@@ -31,35 +30,27 @@ from cuihop.graph import (
     checked_direction,
     checked_hops,
     resolved,
-)
+)  # fmt: skip
 from cuihop.identifiers import Identifiers
 from cuihop.resources.interruption import check_interruption
 from cuihop.retired_identifiers import absent_resolution
-from cuihop.snapshot.distance_engines import DistanceEngines, compiled_searches, most_hops
+from cuihop.snapshot.concept_records import ConceptRecords
+from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
-from cuihop.snapshot.landmarks import LANDMARKS
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
-from cuihop.snapshot.name_index import check_name_index
-from cuihop.snapshot.name_search import NameSearch, name_search
+from cuihop.snapshot.name_index import NameSearch, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
-from cuihop.snapshot.string_table import StringTable, folded
-from cuihop.snapshot.writer import (
-    RETIRED_RELATIONS,
-    check_digest,
-    sections_of,
-    tables_of_edges,
-    write_snapshot,
-)
+from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
 
 __all__ = ["SnapshotGraph"]
 
 Int32 = npt.NDArray[np.int32]
 
 _LARGEST_PACK = 255
-_MANY_CHILDREN = 300  # to go through all edges takes less than to look so many up
 
 
 P = ParamSpec("P")
@@ -67,12 +58,12 @@ Answer = TypeVar("Answer")
 
 
 def _steady(method: Callable[Concatenate[SnapshotGraph, P], Answer]) -> Callable[Concatenate[SnapshotGraph, P], Answer]:
-    """A method whose answer is given only if nobody wrote over the mapped files before it was made."""
+    """Decorate a method to fail where the mapped files were overwritten before its answer was complete."""
 
     @functools.wraps(method)
-    def checked(self: SnapshotGraph, /, *given: P.args, **named: P.kwargs) -> Answer:
+    def checked(self: SnapshotGraph, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
         self._engines.check_unchanged()
-        answer = method(self, *given, **named)
+        answer = method(self, *args, **kwargs)
         self._engines.check_unchanged()
         return answer
 
@@ -86,9 +77,9 @@ def _name_index_set_aside(error: SnapshotError) -> None:
 class SnapshotGraph(ConceptGraph):
     """A `ConceptGraph` on a snapshot file, or on one held in memory.
 
-    Open a file with `SnapshotGraph.open`; make one from edges with `SnapshotGraph.of`. The file is mapped read-only:
-    processes share its pages, and opening takes milliseconds. The mapping goes when the object goes. Where an index
-    stands beside the file (`cuihop index`), distances are read from it; they are the same.
+    Open a file with `SnapshotGraph.open`; build a graph from edges with `SnapshotGraph.of`. The file is mapped
+    read-only: processes share its pages, and opening takes milliseconds. The mapping lives as long as the object. Where
+    an index lies beside the file (`cuihop index`), distances are read from it; they are the same.
 
     >>> graph = SnapshotGraph.of([("C0006121", "C0006104"), ("C0006104", "C0926510"), ("C0926510", "C0018670")])
     >>> graph.distance("C0006121", "C0018670")
@@ -97,17 +88,13 @@ class SnapshotGraph(ConceptGraph):
 
     def __init__(self, sections: Sections) -> None:
         self._sections = sections
-        meta = sections.meta
-        facts = dict(meta["release"])
+        facts = dict(sections.meta["release"])
         facts["relations"] = tuple(facts["relations"])
         facts["sabs"] = tuple(facts["sabs"])
         self._release = Release(**facts)
         self._cuis = IdentifierTable(sections["cuis"])
-        self._sab_sets = tuple(tuple(sabs) for sabs in meta["sab_sets"])
-        self._types = tuple((code, name) for code, name in meta["semantic_types"])
+        self._records = ConceptRecords(sections, self._cuis)
         self._scratch = ScratchPool(len(self._cuis))
-        self._retired_table: IdentifierTable | None = None
-        self._names_table: StringTable | None = None
         self._name_search: NameSearch | None = None
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
@@ -125,7 +112,7 @@ class SnapshotGraph(ConceptGraph):
             try:
                 graph.use_index(DistanceIndex.open(beside, digest=graph.release.digest))
             except ReleaseMismatch as error:
-                graph._engines.index_problem = str(error)  # an old one: the answers are the same without it
+                graph._engines.index_problem = str(error)  # an outdated index; answers are the same without it
             except SnapshotError as error:
                 graph._engines.set_aside(error)
         return graph
@@ -142,18 +129,18 @@ class SnapshotGraph(ConceptGraph):
         relations: Sequence[str] = ("isa",),
         identifiers: Identifiers = "any",
     ) -> SnapshotGraph:
-        """A graph from (child, parent) pairs, in memory.
+        """Build a graph in memory from (child, parent) pairs.
 
         Args:
             edges: pairs of identifiers; repeats and self-loops are left out.
-            concepts: further concepts, perhaps without an edge.
-            names: name, or names with the preferred one first, of each concept.
+            concepts: further concepts, with or without an edge.
+            names: one name of each concept, or several with the preferred one first.
             retired: (retired, relation, successor) triples with UMLS relations: ``SY``, ``RB``, ``RN``, ``RO``,
                 ``DEL``.
             name, relations, identifiers: as in `Release`.
 
         Raises:
-            InputError: an identifier is not one.
+            InputError: an identifier is malformed.
         """
         tables = tables_of_edges(edges, concepts=concepts, names=names or {}, retired=retired, identifiers=identifiers)
         return cls(sections_of(tables, name=name, relations=relations, identifiers=identifiers))
@@ -167,7 +154,7 @@ class SnapshotGraph(ConceptGraph):
         write_snapshot(FilePath(path), self._sections)
 
     def close(self) -> None:
-        """Give back the memory of searches. The file stays mapped as long as the object lives."""
+        """Release the memory of searches. The file stays mapped as long as the object lives."""
         self._scratch.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -181,22 +168,22 @@ class SnapshotGraph(ConceptGraph):
 
     @property
     def release(self) -> Release:
-        """What was loaded."""
+        """The loaded release."""
         return self._release
 
     @property
     def sections(self) -> Sections:
-        """The arrays behind the graph: what a loader stores elsewhere."""
+        """The arrays behind the graph, which a loader stores elsewhere."""
         return self._sections
 
     @property
     def index(self) -> DistanceIndex | None:
-        """The index that distances are read from, where there is one."""
+        """The distance index in use; ``None`` without one."""
         return self._engines.index
 
     @property
     def index_problem(self) -> str | None:
-        """Why the index file beside the snapshot is not used; ``None`` where it is, or where there is none."""
+        """The reason why the index file beside the snapshot is not used; ``None`` where it is used or missing."""
         return self._engines.index_problem
 
     def use_index(self, index: DistanceIndex) -> None:
@@ -215,20 +202,20 @@ class SnapshotGraph(ConceptGraph):
         self._engines.index = index
 
     def use_landmarks(self, count: int = LANDMARKS) -> None:
-        """Make so many landmarks now, rather than when many distances were searched; 0: never.
+        """Build ``count`` landmarks now, rather than once many distances have been searched; 0 for none at all.
 
-        They shorten searches where there is no index: see `cuihop.snapshot.landmarks`. The answers are the same.
+        They shorten searches where there is no index: see `cuihop.snapshot.distance_engines`. Answers are the same.
         """
         self._engines.use_landmarks(count)
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """The load report that the loader kept; empty if it kept none."""
+        """The report of the load; empty if the loader stored none."""
         report: Mapping[str, Any] = self._sections.meta["report"]
         return report
 
     def verify(self) -> int:
-        """Check every section against its checksum, edges against the digest too; return the bytes checked.
+        """Check every section against its checksum, and the edges against the digest; return the bytes checked.
 
         Raises:
             SnapshotError: names the first section that fails.
@@ -240,10 +227,12 @@ class SnapshotGraph(ConceptGraph):
         return checked
 
     def set_aside_damage(self) -> None:
-        """Check as `verify` does, and warn of what no answer needs: a damaged index, of distances or names, is unused.
+        """Check as `verify` does, but leave out a damaged index of distances or names with a warning.
+
+        Answers are the same without these, and take longer.
 
         Raises:
-            SnapshotError: something that answers need is damaged.
+            SnapshotError: a section that answers need is damaged.
         """
         for name in self._sections:
             if name not in NAME_INDEX:
@@ -253,7 +242,7 @@ class SnapshotGraph(ConceptGraph):
         self._name_search = name_search(self._sections, _name_index_set_aside, thoroughly=True)
 
     def warm_up(self) -> None:
-        """Have the searches compiled, and the graph's arrays checked, before the first question comes."""
+        """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
         if not len(self._cuis):
             return
         compiled_searches()
@@ -268,7 +257,7 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
-        self._searched_names().warm_up()
+        self._names().warm_up()
 
     # Identifiers
 
@@ -280,26 +269,17 @@ class SnapshotGraph(ConceptGraph):
             for cui, position in zip(cuis, self._cuis.positions(cuis).tolist(), strict=True)
         ]
 
-    def _absent(self, asked: str) -> Resolution:
-        """What became of an identifier that the graph does not hold."""
+    def _absent(self, requested: str) -> Resolution:
+        """Resolution of an identifier that the graph does not hold."""
         return absent_resolution(
-            asked, self._release.identifiers, self._retired, lambda cui: bool(self._cuis.positions([cui])[0] >= 0)
+            requested,
+            self._release.identifiers,
+            self._records.retired_statements,
+            lambda cui: bool(self._cuis.positions([cui])[0] >= 0),
         )
 
-    def _retired(self, cui: str) -> tuple[tuple[str, str], ...]:
-        if self._retired_table is None:
-            self._retired_table = IdentifierTable(self._sections["retired_cuis"])
-        row = int(self._retired_table.positions([cui])[0])
-        if row < 0:
-            return ()
-        indptr = self._sections["retired_indptr"]
-        rows = slice(int(indptr[row]), int(indptr[row + 1]))
-        relations = self._sections["retired_relations"][rows].tolist()
-        successors = self._sections["retired_successors"][rows].tolist()
-        return tuple((RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True))
-
     def _places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
-        """The number of each concept, and the retired identifiers that were taken for their successors."""
+        """The number of each concept, and the successors that were taken for retired identifiers."""
         positions = self._cuis.positions(cuis)
         absent = np.flatnonzero(positions < 0)
         if not len(absent):
@@ -330,9 +310,9 @@ class SnapshotGraph(ConceptGraph):
     def distances_of_keys(
         self, keys: npt.NDArray[np.uint64], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances | None:
-        """The distances of pairs that the graph holds under these identifiers, of which no text is made.
+        """Distances of pairs of current concepts, given as numbers rather than text.
 
-        ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
+        ``None`` where an identifier is not current, or where identifiers are long: `distances` answers these.
 
         Args:
             keys: uint64, shape (2 * pairs,): start, end, start, end, and so on, as in `IdentifierTable.keys`.
@@ -347,7 +327,7 @@ class SnapshotGraph(ConceptGraph):
         return Distances(hops, hops >= 0, direction, bound)
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
-        """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
+        """See `ConceptGraph.distance`. One pair skips the preparation of a batch; the answer is the same."""
         found = self.distance_of_current(a, b, direction=direction, max_hops=max_hops)
         if found is not None:
             return found[0]
@@ -356,15 +336,15 @@ class SnapshotGraph(ConceptGraph):
     def distance_of_current(
         self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None
     ) -> tuple[int | None] | None:
-        """The distance of a pair that the graph holds under these identifiers, as a tuple of one.
+        """The distance of a pair of current concepts, as a tuple of one.
 
-        ``None`` where it holds one of them not, or only a successor, or where identifiers are long: ask `distances`.
+        ``None`` where an identifier is not current, or where identifiers are long: `distances` answers these.
         """
         bound = None
         if direction != "any" or max_hops is not None:
             direction, bound = checked_direction(direction), checked_hops(max_hops)
         found = self._engines.one(a, b, direction, bound)
-        self._engines.glance()
+        self._engines.check_unchanged_at_intervals()
         return found
 
     @_steady
@@ -389,20 +369,11 @@ class SnapshotGraph(ConceptGraph):
         return Path(cuis[0], steps, direction, merged)
 
     def _step(self, here: int, there: int, cui: str, direction: Direction) -> Step:
-        if direction != "down" and (edge := self._edge(here, there)) is not None:
-            return Step(cui, "parent", self._sabs(edge))
-        edge = self._edge(there, here)
-        return Step(cui, "child", () if edge is None else self._sabs(edge))
-
-    def _edge(self, child: int, parent: int) -> int | None:
-        """The number of the edge from child to parent."""
-        indptr, indices = self._engines.rows("up")
-        low, high = int(indptr[child]), int(indptr[child + 1])
-        place = low + int(np.searchsorted(indices[low:high], parent))
-        return place if place < high and indices[place] == parent else None
-
-    def _sabs(self, edge: int) -> tuple[str, ...]:
-        return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
+        records = self._records
+        if direction != "down" and (edge := records.edge(here, there)) is not None:
+            return Step(cui, "parent", records.edge_sabs(edge))
+        edge = records.edge(there, here)
+        return Step(cui, "child", () if edge is None else records.edge_sabs(edge))
 
     @_steady
     def neighbours(
@@ -421,30 +392,24 @@ class SnapshotGraph(ConceptGraph):
         places, merged = self._places(cuis)
         indptr, indices = self._engines.rows(direction)
         answers = []
-        for asked, centre in zip(cuis, places.tolist(), strict=True):
+        for requested, centre in zip(cuis, places.tolist(), strict=True):
             check_interruption()
             with self._scratch.lent() as scratch:
                 count = bfs.ball(
-                    indptr,
-                    indices,
-                    centre,
-                    most_hops(bound),
-                    scratch.mark,
-                    scratch.queue,
-                    scratch.levels,
-                    scratch.stamps(1),
-                )
+                    indptr, indices, centre, most_hops(bound),
+                    scratch.mark, scratch.queue, scratch.levels, scratch.stamps(1),
+                )  # fmt: skip
                 nodes = scratch.queue[1:count].copy()
                 levels = scratch.levels[1:count].copy()
             order = np.lexsort((nodes, levels))[:most]
             answers.append(
                 Neighbourhood(
-                    cui=merged.get(asked, asked),
+                    cui=merged.get(requested, requested),
                     neighbours=tuple(map(Neighbour, self._cuis.at(nodes[order]), levels[order].tolist())),
                     total=count - 1,
                     hops=bound,
                     direction=direction,
-                    merged={asked: merged[asked]} if asked in merged else {},
+                    merged={requested: merged[requested]} if requested in merged else {},
                 )
             )
         return answers
@@ -477,66 +442,17 @@ class SnapshotGraph(ConceptGraph):
 
     # Names
 
-    def _strings(self) -> StringTable:
-        if self._names_table is None:
-            self._names_table = StringTable(self._sections["name_offsets"], self._sections["name_blob"])
-        return self._names_table
-
-    def _name(self, place: int) -> str | None:
-        indptr = self._sections["name_indptr"]
-        row = int(indptr[place])
-        return self._strings()[row] if row < indptr[place + 1] else None
-
     @_steady
     def names(self, cuis: Sequence[str]) -> list[str | None]:
         """See `ConceptGraph.names`."""
-        return [self._name(place) for place in self._places(cuis)[0].tolist()]
+        return [self._records.name(place) for place in self._places(cuis)[0].tolist()]
 
     @_steady
     def concepts(self, cuis: Sequence[str]) -> list[Concept]:
         """See `ConceptGraph.concepts`."""
-        return [self._concept(place) for place in self._places(cuis)[0].tolist()]
+        return [self._records.concept(place) for place in self._places(cuis)[0].tolist()]
 
-    def _concept(self, place: int) -> Concept:
-        name_indptr = self._sections["name_indptr"]
-        first, last = int(name_indptr[place]), int(name_indptr[place + 1])
-        type_indptr = self._sections["type_indptr"]
-        types = self._sections["type_indices"][int(type_indptr[place]) : int(type_indptr[place + 1])]
-        up, down = self._sections["up_indptr"], self._sections["down_indptr"]
-        return Concept(
-            cui=self._cuis[place],
-            name=self._name(place),
-            synonyms=tuple(self._strings().slice(first + 1, last)),
-            semantic_types=tuple(self._types[t] for t in types.tolist()),
-            parents=int(up[place + 1] - up[place]),
-            children=int(down[place + 1] - down[place]),
-            definitions=self._definitions(place),
-            sabs=self._sabs_at(place),
-        )
-
-    def _definitions(self, place: int) -> tuple[Definition, ...]:
-        if "definition_indptr" not in self._sections:  # of a release without any, or of an earlier cuihop
-            return ()
-        section = self._sections
-        texts = StringTable(section["definition_offsets"], section["definition_blob"])
-        begin, end = section["definition_indptr"][place : place + 2].tolist()
-        return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
-
-    def _sabs_at(self, place: int) -> tuple[str, ...]:
-        """The vocabularies that assert an edge of the concept."""
-        up_indptr, parents = self._engines.rows("up")
-        down_indptr, children = self._engines.rows("down")
-        below = children[int(down_indptr[place]) : int(down_indptr[place + 1])]
-        if len(below) > _MANY_CHILDREN:
-            edges = np.flatnonzero(parents == place)
-        else:
-            edges = np.array([self._edge(child, place) for child in below.tolist()], dtype=np.int64)
-        asserting = self._sections["up_sab_sets"]
-        above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
-        sets = set(above.tolist()).union(asserting[edges].tolist())
-        return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))
-
-    def _searched_names(self) -> NameSearch:
+    def _names(self) -> NameSearch:
         if self._name_search is None:
             self._name_search = name_search(self._sections, _name_index_set_aside)
         return self._name_search
@@ -548,15 +464,14 @@ class SnapshotGraph(ConceptGraph):
         wanted = folded(text)
         if not wanted:
             raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        asked = text.strip()
-        by_identifier = self.resolve([asked])[0]
+        text = text.strip()
+        by_identifier = self.resolve([text])[0]
         hits = []
         if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], asked))
-        best = self._searched_names().best(wanted, len(self._cuis) if most is None else most)
-        strings = self._strings()
+            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text))
+        best = self._names().best(wanted, len(self._cuis) if most is None else most)
         hits += [
-            SearchHit(cui, self._name(place), strings[row])
+            SearchHit(cui, self._records.name(place), self._records.strings[row])
             for place, row in best
             if (cui := self._cuis[place]) != by_identifier.cui
         ]

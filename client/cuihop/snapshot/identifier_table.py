@@ -15,24 +15,24 @@ from cuihop.identifiers import MAX_LENGTH
 __all__ = ["MANY", "IdentifierTable", "identifier_array"]
 
 MANY = 64
-"""So many are looked up by compiled code, where it is loaded."""
+"""Fewest identifiers that are looked up by compiled code, where it is loaded."""
 
 _SHORT = 8  # identifiers up to this many bytes are compared as one integer
 _two_numbers: Callable[[bytes], tuple[int, int]] = Struct(">QQ").unpack
 
 
 def identifier_array(identifiers: Sequence[str]) -> npt.NDArray[np.bytes_]:
-    """The identifiers as ASCII bytes, dtype ``S`` as wide as the longest (at least 8).
+    """Identifiers as ASCII bytes, dtype ``S`` as wide as the longest (at least 8).
 
-    Text that no table can hold (beyond ASCII, too long, with NUL) becomes the empty identifier, which none holds.
+    Text that no table can hold (beyond ASCII, too long, with NUL) becomes the empty identifier, which no table holds.
     """
     try:
         array = np.array(identifiers, dtype=np.bytes_)
     except UnicodeEncodeError:
         array = np.array([i if i.isascii() else "" for i in identifiers], dtype=np.bytes_)
     if array.dtype.itemsize > MAX_LENGTH or any("\0" in i for i in identifiers if i.endswith("\0")):
-        kept = [i if i.isascii() and len(i) <= MAX_LENGTH and "\0" not in i else "" for i in identifiers]
-        array = np.array(kept, dtype=np.bytes_)
+        storable = [i if i.isascii() and len(i) <= MAX_LENGTH and "\0" not in i else "" for i in identifiers]
+        array = np.array(storable, dtype=np.bytes_)
     width = max(_SHORT, array.dtype.itemsize)
     return array.astype(f"S{width}")
 
@@ -41,8 +41,8 @@ class IdentifierTable:
     """Distinct identifiers in the order of their bytes. The position of each is its number in the graph.
 
     Args:
-        stored: uint64, big-endian bytes read as one number, where no identifier is longer than 8 bytes; else
-            ``S`` of one width. Ascending. Kept as it is, so it may be a view of a mapped file.
+        stored: uint64, big-endian bytes as one number, where no identifier is longer than 8 bytes; else
+            ``S`` of one width. Ascending. Not copied, so it may be a view of a mapped file.
     """
 
     def __init__(self, stored: npt.NDArray[np.uint64] | npt.NDArray[np.bytes_]) -> None:
@@ -73,14 +73,14 @@ class IdentifierTable:
 
     @staticmethod
     def key(identifier: str) -> int | None:
-        """The number of a short identifier among `keys`; ``None`` for one that no table holds."""
+        """The number of a short identifier, as in `keys`; ``None`` for one that cannot be in a table."""
         if not identifier.isascii() or "\0" in identifier or (missing := _SHORT - len(identifier)) < 0:
             return None
         return int.from_bytes(identifier.encode(), "big") << 8 * missing
 
     @staticmethod
     def keys_of_two(one: str, other: str) -> tuple[int, int] | None:
-        """The numbers of two identifiers among `keys`; ``None`` where no table holds one of them."""
+        """The numbers of two identifiers, as in `keys`; ``None`` where one of them cannot be in a table."""
         if len(one) == len(other) == _SHORT:
             both = one + other
             return None if not both.isascii() or "\0" in both else _two_numbers(both.encode())
@@ -94,14 +94,14 @@ class IdentifierTable:
         return cast("npt.NDArray[np.bytes_]", self._stored)
 
     def at(self, positions: npt.NDArray[np.integer]) -> list[str]:
-        """The identifiers at the positions."""
+        """Identifiers at the positions."""
         chosen = self._stored[positions]
         if chosen.dtype.kind == "u":
             chosen = chosen.astype(">u8").view(f"S{_SHORT}")
         return [entry.decode("ascii") for entry in chosen.tolist()]
 
     def places(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32] | None:
-        """The position of each of `keys`, int32, -1 for one that is not there; ``None`` where identifiers are long."""
+        """The position of each key, int32, -1 for one that is absent; ``None`` where identifiers are long."""
         if self.keys is None or not len(self):
             return None
         return _places(self.keys, keys)
@@ -112,12 +112,12 @@ class IdentifierTable:
             return np.full(len(identifiers), -1, dtype=np.int32)
         if self.keys is not None and (numbers := _as_eight_bytes(identifiers)) is not None:
             return _places(self.keys, numbers)
-        asked = identifier_array(identifiers)
+        requested = identifier_array(identifiers)
         too_long = None
-        if asked.dtype.itemsize > self._width:
-            too_long = np.char.str_len(asked) > self._width
-        asked = asked.astype(f"S{self._width}")
-        wanted = _as_numbers(asked) if self._stored.dtype.kind == "u" else asked
+        if requested.dtype.itemsize > self._width:
+            too_long = np.char.str_len(requested) > self._width
+        requested = requested.astype(f"S{self._width}")
+        wanted = _as_numbers(requested) if self._stored.dtype.kind == "u" else requested
         found = np.searchsorted(self._stored, wanted)
         found[found == len(self)] = 0
         missing = self._stored[found] != wanted
@@ -129,7 +129,7 @@ class IdentifierTable:
 
 
 def _places(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-    """The position of each number among the keys; -1 for one that is not there."""
+    """The position of each number among the keys; -1 for one that is absent."""
     if len(wanted) >= MANY and "numba" in sys.modules:
         from cuihop._kernels import lookup
 
@@ -142,9 +142,9 @@ def _places(keys: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> npt
 
 
 def _as_eight_bytes(identifiers: Sequence[str]) -> npt.NDArray[np.uint64] | None:
-    """Identifiers of 8 ASCII characters each, as CUIs are, as numbers; ``None`` where some are otherwise.
+    """Identifiers of 8 ASCII characters each, such as CUIs, as numbers; ``None`` where some are longer or shorter.
 
-    They are joined by line feeds. If every ninth character is one, and no other, then each identifier has 8.
+    They are joined by line feeds: if every ninth character is one, and no other, each identifier has 8.
     """
     joined = "\n".join([*identifiers, ""])
     count = len(identifiers)
@@ -157,5 +157,5 @@ def _as_eight_bytes(identifiers: Sequence[str]) -> npt.NDArray[np.uint64] | None
 
 
 def _as_numbers(identifiers: npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
-    """Eight bytes as one number, so that numbers sort as the bytes do."""
+    """Eight bytes as one number each; numbers sort as the bytes do."""
     return np.ascontiguousarray(identifiers).view(">u8").astype(np.uint64)

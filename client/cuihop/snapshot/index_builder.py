@@ -1,4 +1,4 @@
-"""How the distance index of a graph is made: level by level, on all cores, and resumed where it was interrupted."""
+"""Construction of a distance index: level by level, on all cores, resumed where it was interrupted."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Int32: TypeAlias = npt.NDArray[np.int32]
 Int64: TypeAlias = npt.NDArray[np.int64]
 
 LevelProgress: TypeAlias = Callable[[int, int, int], None]
-"""Called with the level (hops), the concepts done on it, and all concepts; from the calling thread."""
+"""Callback with the level (hops), the concepts finished on it, and all concepts; called in the calling thread."""
 
 _NEIGHBOURS_OF_A_ROOT = 64
 _RANKS_A_CALL = 2048  # a compiled call cannot be interrupted: some tenths of a second
 _FOUND_A_CALL = 1 << 20
 _SECONDS_BETWEEN_CHECKPOINTS = 15.0
-_LARGEST = (1 << 24) - 2  # ranks have 24 bits, and the last is taken
+_LARGEST = (1 << 24) - 2  # ranks have 24 bits, and the last marks the end of a label
 
 
 @dataclass
 class _Growing:
-    """The labels after a level: by ascending hops, those of the level last."""
+    """Labels after a level: entries by ascending hops, those of this level last."""
 
     level: int
     indptr: Int64
@@ -52,16 +52,16 @@ def build_index(
     checkpoint: Path | None = None,
     progress: LevelProgress | None = None,
 ) -> DistanceIndex:
-    """Make the labels of a graph. The result does not depend on the threads, nor on interrupts in between.
+    """Build the index of a graph. The result depends neither on the number of threads nor on interruptions.
 
     Args:
         graph: the graph.
-        roots: how many concepts of most neighbours are told apart by bits. More make labels shorter, and add 17 bytes
-            for each concept.
-        threads: how many; without it, as many as the process has cores.
-        checkpoint: where to keep the levels done, every quarter of a minute. A file that is there already and belongs
-            to this graph is gone on from; it is removed in the end.
-        progress: called as levels grow.
+        roots: number of concepts, those with most neighbours, that are stored as bit sets. More roots shorten labels,
+            and add 17 bytes for each concept.
+        threads: number of threads; by default the cores of the process.
+        checkpoint: file for the finished levels, written every quarter of a minute. An existing file that belongs to
+            this graph is resumed; it is removed at the end.
+        progress: callback as levels grow.
 
     Raises:
         InputError: too many concepts, or distances beyond 250 hops.
@@ -76,15 +76,15 @@ def build_index(
     rows = labelling.ranked_rows(section["any_indptr"], section["any_indices"], bearers, place)
     digest = graph.release.digest
     is_root, root_hops, root_sets = _roots(rows, roots, threads)
-    grown = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
+    labels = _resumed(checkpoint, digest, roots, len(bearers)) or _level_zero(is_root)
     saved = time.monotonic()
-    while grown.newest.any():
-        _grow(rows, is_root, root_hops, root_sets, grown, threads, progress or (lambda *_: None))
+    while labels.newest.any():
+        _grow(rows, is_root, root_hops, root_sets, labels, threads, progress or (lambda *_: None))
         if checkpoint is not None and time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
-            _save(checkpoint, digest, roots, grown)
+            _save(checkpoint, digest, roots, labels)
             saved = time.monotonic()
-    _finish(grown, threads)
-    tables: Tables = (place, grown.indptr, grown.label, root_hops, root_sets)
+    _finish(labels, threads)
+    tables: Tables = (place, labels.indptr, labels.label, root_hops, root_sets)
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return DistanceIndex.of(
@@ -92,19 +92,19 @@ def build_index(
         {
             "digest": digest,
             "labels": len(bearers),
-            "entries": len(grown.label) - len(bearers),
+            "entries": len(labels.label) - len(bearers),
             "roots": root_hops.shape[1],
-            "levels": max(grown.level - 1, 0),
+            "levels": max(labels.level - 1, 0),
             "bytes": sum(table.nbytes for table in tables),
         },
     )
 
 
 def check_index(graph: SnapshotGraph, index: DistanceIndex, pairs: int = 2000) -> int:
-    """Compare the index with searches: so many random pairs, and as many within three hops. Returns how many.
+    """Compare the index with searches on ``pairs`` random pairs and as many within three hops; return the count.
 
     Raises:
-        GraphError: they differ; the index must not be used.
+        GraphError: they differ, so the index must not be used.
     """
     from cuihop._kernels import bfs, labels
 
@@ -131,18 +131,18 @@ def check_index(graph: SnapshotGraph, index: DistanceIndex, pairs: int = 2000) -
         a, b = (graph.sections["cuis"][int(which[wrong[0]])] for which in (starts, ends))
         raise GraphError(
             f"the distance index is wrong for {len(wrong):,} of {2 * pairs:,} pairs, first {a!r} and {b!r}: "
-            f"found {read[wrong[0]]}, expected {searched[wrong[0]]}. It was not kept; please report this."
+            f"found {read[wrong[0]]}, expected {searched[wrong[0]]}. It was not saved; please report this."
         )
     return 2 * pairs
 
 
 def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
-    """The concepts that bear labels, by rank: those of most neighbours first; and the ``place`` of every concept."""
+    """The concepts with labels, by rank, those with most neighbours first; and the ``place`` of every concept."""
     indptr, indices = graph.sections["any_indptr"], graph.sections["any_indices"]
     degrees = np.diff(indptr)
     single = np.flatnonzero(degrees == 1)
     neighbour = indices[indptr[single]]
-    # Of two concepts that have only each other, the first bears the label.
+    # Of two concepts that have only each other, the first has the label.
     hangs = (degrees[neighbour] > 1) | (neighbour < single)
     single, neighbour = single[hangs], neighbour[hangs]
     bears = np.ones(len(degrees), dtype=bool)
@@ -158,7 +158,7 @@ def _bearers(graph: SnapshotGraph) -> tuple[Int32, Int32]:
 def _roots(
     rows: tuple[Int64, Int32], roots: int, threads: int | None
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8], npt.NDArray[np.uint64]]:
-    """Which ranks are roots or their chosen neighbours, and the tables of the roots."""
+    """Mask of the ranks that are roots or their chosen neighbours, and the tables of the roots."""
     from cuihop._kernels import labelling
 
     indptr, indices = rows
@@ -204,7 +204,7 @@ def _too_deep() -> InputError:
 
 
 def _level_zero(is_root: npt.NDArray[np.bool_]) -> _Growing:
-    """Every rank its own hub, but for the roots."""
+    """Labels of level zero: every rank its own hub, except the roots."""
     indptr = np.zeros(len(is_root) + 1, dtype=np.int64)
     np.cumsum(~is_root, out=indptr[1:])
     label = (np.flatnonzero(~is_root) << 8).astype(np.uint32)
@@ -216,15 +216,15 @@ def _grow(
     is_root: npt.NDArray[np.bool_],
     root_hops: npt.NDArray[np.uint8],
     root_sets: npt.NDArray[np.uint64],
-    grown: _Growing,
+    labels: _Growing,
     threads: int | None,
-    tell: LevelProgress,
+    progress: LevelProgress,
 ) -> None:
     """Add the next level to the labels."""
     from cuihop._kernels import labelling
     from cuihop._kernels.labels import UNREACHED
 
-    level, ranks = grown.level + 1, len(is_root)
+    level, ranks = labels.level + 1, len(is_root)
     if level > labelling.DEEPEST:
         raise _too_deep()
     local = threading.local()
@@ -239,11 +239,11 @@ def _grow(
         while done < last:
             found = np.empty(room, dtype=np.int32)
             stopped, filled = labelling.next_level(
-                *rows, done, last, level, is_root, grown.indptr, grown.label, grown.newest, root_hops, root_sets,
+                *rows, done, last, level, is_root, labels.indptr, labels.label, labels.newest, root_hops, root_sets,
                 local.hops_to, local.seen, found, counts[done - first :],
             )  # fmt: skip
             if stopped == done:
-                room *= 4  # one concept may find more than there is room for
+                room *= 4  # one concept may find more than the room
             parts.append(found[:filled].copy())
             done = stopped
         return parts, counts
@@ -252,57 +252,57 @@ def _grow(
     blocks = []
     for number, result in enumerate(in_order(block, firsts, threads), start=1):
         blocks.append(result)
-        tell(level, min(number * _RANKS_A_CALL, ranks), ranks)
+        progress(level, min(number * _RANKS_A_CALL, ranks), ranks)
     counts = np.concatenate([of_block for _, of_block in blocks])
-    indptr = grown.indptr.copy()
+    indptr = labels.indptr.copy()
     indptr[1:] += np.cumsum(counts, dtype=np.int64)
-    # In place, where the operating system can: the labels are most of the memory.
-    grown.label.resize(int(indptr[-1]), refcheck=False)
+    # In place where the operating system supports it: labels take most of the memory.
+    labels.label.resize(int(indptr[-1]), refcheck=False)
     for first in reversed(firsts):
         parts, of_block = blocks.pop()
         found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        labelling.widen(grown.label, grown.indptr, indptr, first, first + len(of_block), found, of_block, level)
-    grown.level, grown.indptr, grown.newest = level, indptr, counts
+        labelling.widen(labels.label, labels.indptr, indptr, first, first + len(of_block), found, of_block, level)
+    labels.level, labels.indptr, labels.newest = level, indptr, counts
 
 
-def _finish(grown: _Growing, threads: int | None) -> None:
-    """Sort the labels by hub, and end each."""
+def _finish(labels: _Growing, threads: int | None) -> None:
+    """Sort the labels by hub, and terminate each."""
     from cuihop._kernels import labelling
     from cuihop._kernels.labels import END
 
-    ranks = len(grown.newest)
+    ranks = len(labels.newest)
 
     def sort(first: int) -> None:
-        labelling.sort_labels(grown.indptr, grown.label, first, min(first + _RANKS_A_CALL, ranks))
+        labelling.sort_labels(labels.indptr, labels.label, first, min(first + _RANKS_A_CALL, ranks))
 
     in_threads(sort, range(0, ranks, _RANKS_A_CALL), threads)
-    indptr = grown.indptr + np.arange(ranks + 1, dtype=np.int64)
-    grown.label.resize(int(indptr[-1]), refcheck=False)
+    indptr = labels.indptr + np.arange(ranks + 1, dtype=np.int64)
+    labels.label.resize(int(indptr[-1]), refcheck=False)
     hub, hops = int(END) >> 8, int(END) & 255
     ends = np.full(ranks, hub, dtype=np.int32)
-    labelling.widen(grown.label, grown.indptr, indptr, 0, ranks, ends, np.ones(ranks, dtype=np.int32), hops)
-    grown.indptr = indptr
+    labelling.widen(labels.label, labels.indptr, indptr, 0, ranks, ends, np.ones(ranks, dtype=np.int32), hops)
+    labels.indptr = indptr
 
 
-def _save(checkpoint: Path, digest: str, roots: int, grown: _Growing) -> None:
-    meta = {**_belongs(digest, roots), "level": grown.level}
-    write_sections(checkpoint, meta, {"indptr": grown.indptr, "label": grown.label, "newest": grown.newest})
+def _save(checkpoint: Path, digest: str, roots: int, labels: _Growing) -> None:
+    meta = {**_identity(digest, roots), "level": labels.level}
+    write_sections(checkpoint, meta, {"indptr": labels.indptr, "label": labels.label, "newest": labels.newest})
 
 
-def _belongs(digest: str, roots: int) -> dict[str, object]:
-    """What must be the same to go on from a checkpoint."""
+def _identity(digest: str, roots: int) -> dict[str, object]:
+    """Description that a checkpoint must match to be resumed."""
     return {"holds": UNFINISHED_INDEX.kind, "version": INDEX_VERSION, "digest": digest, "roots": roots}
 
 
 def _resumed(checkpoint: Path | None, digest: str, roots: int, ranks: int) -> _Growing | None:
-    """What an interrupted run left for this graph; ``None`` where it left nothing, or nothing of use."""
+    """State of an interrupted run for this graph; ``None`` where there is none, or none of use."""
     from cuihop._kernels import labelling
 
     if checkpoint is None or not checkpoint.exists():
         return None
     try:
         sections = Sections.open(checkpoint, UNFINISHED_INDEX)
-        if {**sections.meta, **_belongs(digest, roots)} != sections.meta:
+        if {**sections.meta, **_identity(digest, roots)} != sections.meta:
             return None
         indptr, label, newest = (sections[name].copy() for name in ("indptr", "label", "newest"))
     except SnapshotError:

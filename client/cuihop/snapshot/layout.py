@@ -1,42 +1,187 @@
-"""The sections of each kind of file: their types, the lengths that must agree, and the values that may stand in them.
+"""The header of a snapshot file, and the sections of each kind of file: their types, lengths and permitted values.
 
-Types and lengths are checked when a file is opened, values when a section is first used, with its checksum: compiled
-code follows them without a look.
+The distance index and its checkpoint have the same form. Every field of a header is checked against the size of the
+file and the rest of the header before it is used: a checksum reveals accidents, not a header that is wrong or forged.
+Types and lengths are checked when a file is opened; values when a section is first used, with its checksum, because
+compiled code follows them unchecked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+import math
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
-from cuihop.errors import SnapshotError
+from cuihop.errors import SnapshotError, SnapshotTooNew
 from cuihop.identifiers import EXPECTED
-from cuihop.snapshot.header import fits
 
-__all__ = ["DISTANCE_INDEX", "NAME_INDEX", "SNAPSHOT", "UNFINISHED_INDEX", "Layout"]
+__all__ = [
+    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "SNAPSHOT", "UNFINISHED_INDEX",
+    "Layout", "StoredSection", "fits", "packed_head", "read_header",
+]  # fmt: skip
+
+FORMAT_VERSION = 1
+ALIGNMENT = 64
+HEAD_BYTES = 32
+
+_MAGIC = b"\x89CUIHOP\n"
+_HEAD = struct.Struct("<8sIIQQ")
+_LARGEST_HEADER = 1 << 26
+_MOST_DIMENSIONS = 3
+_DTYPES = re.compile(r"[<|][iu][1248]|\|S[1-9][0-9]{0,2}")
+_SECTION = {"name": str, "dtype": str, "shape": [int], "offset": int, "bytes": int, "xxh3": int}
+
+
+@dataclass(frozen=True)
+class StoredSection:
+    """Position of an array in the file, and the XXH3-64 of its bytes."""
+
+    name: str
+    dtype: npt.DTypeLike
+    shape: tuple[int, ...]
+    offset: int
+    bytes: int
+    xxh3: int
+
+
+def packed_head(header: bytes, length: int) -> bytes:
+    """Prefix of a header: see `cuihop.snapshot.file`.
+
+    Raises:
+        ValueError: it is longer than readers accept.
+    """
+    if len(header) > _LARGEST_HEADER:
+        raise ValueError("the header is too long")
+    return _HEAD.pack(_MAGIC, FORMAT_VERSION, len(header), xxhash.xxh3_64_intdigest(header), length)
+
+
+def read_header(view: Any, size: int, origin: str) -> tuple[dict[str, Any], list[StoredSection]]:
+    """The JSON part of a header, and its sections.
+
+    Args:
+        view: the file, sliced as bytes; only the header is read.
+        size: of the file.
+        origin: name in messages.
+
+    Raises:
+        SnapshotError: another kind of file, truncated, damaged, or with an inconsistent header.
+        SnapshotTooNew: a later format.
+    """
+    if size < HEAD_BYTES:
+        raise SnapshotError(f"{origin}: not a cuihop snapshot; found {size} bytes, expected a header")
+    magic, version, header_bytes, checksum, length = _HEAD.unpack(view[:HEAD_BYTES])
+    if magic != _MAGIC:
+        raise SnapshotError(f"{origin}: not a cuihop snapshot; found {magic!r} at its start, expected {_MAGIC!r}")
+    if version > FORMAT_VERSION:
+        raise SnapshotTooNew(
+            f"{origin}: made by a newer cuihop: snapshot format {version}, and this one reads up to {FORMAT_VERSION}. "
+            "Upgrade cuihop, or build the snapshot anew with this version."
+        )
+    if version != FORMAT_VERSION:
+        raise _damaged(origin, f"format {version}")
+    if length != size:
+        raise SnapshotError(f"{origin}: truncated or grown; found {size:,} bytes, expected {length:,}")
+    if header_bytes > min(size - HEAD_BYTES, _LARGEST_HEADER):
+        raise _damaged(origin, f"a header of {header_bytes:,} bytes in a file of {size:,}")
+    raw = bytes(view[HEAD_BYTES : HEAD_BYTES + header_bytes])
+    if xxhash.xxh3_64_intdigest(raw) != checksum:
+        raise SnapshotError(f"{origin}: the header fails its checksum; the file is damaged")
+    try:
+        header = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise _damaged(origin, "no JSON") from None
+    if not fits(header, {"meta": {}, "sections": [_SECTION]}):
+        raise _damaged(origin, "other fields than meta and sections")
+    sections = [_section(fields, size, origin) for fields in header["sections"]]
+    _check_positions(sections, HEAD_BYTES + header_bytes, origin)
+    return header["meta"], sections
+
+
+def fits(value: object, form: Any) -> bool:
+    """Match a JSON value against a form.
+
+    A form is ``str``; ``int``, a non-negative number; ``[form]``, a list of such values; ``(form, form)``, a list of
+    that length; or ``{name: form}``, an object with at least these fields.
+
+    >>> fits({"a": [1, 2], "b": 0}, {"a": [int]}), fits([True], [int]), fits(-1, int)
+    (True, False, False)
+    """
+    if form is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if isinstance(form, type):
+        return isinstance(value, form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(fits(item, form[0]) for item in value)
+    if isinstance(form, tuple):
+        return (
+            isinstance(value, list)
+            and len(value) == len(form)
+            and all(fits(item, part) for item, part in zip(value, form, strict=True))
+        )
+    fields: Mapping[str, Any] = form
+    return isinstance(value, dict) and all(name in value and fits(value[name], part) for name, part in fields.items())
+
+
+def _section(fields: Mapping[str, Any], size: int, origin: str) -> StoredSection:
+    name, shape = fields["name"], tuple(fields["shape"])
+    if not _DTYPES.fullmatch(fields["dtype"]):
+        raise _damaged(origin, f"type {fields['dtype']!r} of section {name!r}")
+    dtype = np.dtype(fields["dtype"])
+    if len(shape) not in range(1, _MOST_DIMENSIONS + 1) or max(shape) > size:
+        raise _damaged(origin, f"shape {shape} of section {name!r}")
+    if fields["bytes"] != math.prod(shape) * dtype.itemsize:
+        raise _damaged(origin, f"{fields['bytes']:,} bytes for shape {shape} of section {name!r}")
+    if fields["offset"] % ALIGNMENT:
+        raise _damaged(origin, f"offset {fields['offset']:,} of section {name!r}")
+    if fields["offset"] + fields["bytes"] > size:
+        raise _damaged(origin, f"section {name!r} up to byte {fields['offset'] + fields['bytes']:,} of {size:,}")
+    return StoredSection(name, dtype, shape, fields["offset"], fields["bytes"], fields["xxh3"])
+
+
+def _check_positions(sections: Sequence[StoredSection], begin: int, origin: str) -> None:
+    if len({section.name for section in sections}) < len(sections):
+        raise _damaged(origin, "two sections of one name")
+    ordered = sorted((section for section in sections if section.bytes), key=lambda section: section.offset)
+    for section in ordered[:1]:
+        if section.offset < begin:
+            raise _damaged(origin, f"section {section.name!r} in the header")
+    for before, after in pairwise(ordered):
+        if before.offset + before.bytes > after.offset:
+            raise _damaged(origin, f"sections {before.name!r} and {after.name!r} in one place")
+
+
+def _damaged(origin: str, found: str) -> SnapshotError:
+    return SnapshotError(f"{origin}: the header is not that of a snapshot; found {found[:200]}; the file is damaged")
+
 
 Array = npt.NDArray[Any]
 
 NAME_INDEX = ("merit_rows", "name_order", "word_offsets", "word_blob", "word_indptr", "word_names")
-"""The sections of the index of names: see `cuihop.snapshot.name_index`."""
+"""Sections of the name index: see `cuihop.snapshot.name_index`."""
 
-_AT_A_TIME = 1 << 22  # values compared together, for the sake of memory
+_AT_A_TIME = 1 << 22  # values compared together, to bound memory
 
 
 class Layout:
     """One kind of file.
 
     Args:
-        kind: what messages call it.
+        kind: name in messages.
         table: a line for each section: its name, its types, its shape in named lengths, and a rule for its values:
-            ``ascending``; ``below LENGTH``; or ``rows of LENGTH``, from 0 up to it without a step back.
-        meta: the form of the JSON part: see `cuihop.snapshot.header.fits`.
-        lengths: those that the JSON part tells.
+            ``ascending``; ``below LENGTH``; or ``rows of LENGTH``, from 0 to it, never descending.
+        meta: the form of the JSON part: see `fits`.
+        lengths: those given in the JSON part.
         optional: groups of sections that may be missing together.
-        spare: sections that no answer needs: what is wrong with them is told when they are used, and not before.
+        spare: sections that no answer needs: their faults are reported when they are used, not at opening.
     """
 
     def __init__(
@@ -58,26 +203,26 @@ class Layout:
         self._spare = frozenset(spare)
 
     def lengths(self, meta: Mapping[str, Any], arrays: Mapping[str, Array], origin: str) -> dict[str, int]:
-        """The named lengths of a file. Its types and shapes agree with them, but perhaps those of spare sections.
+        """The named lengths of a file, with which all types and shapes agree, except perhaps those of spare sections.
 
         Raises:
-            SnapshotError: they do not, or the JSON part is not as it must be.
+            SnapshotError: they do not, or the JSON part is malformed.
         """
         if not fits(meta, self._meta):
             raise SnapshotError(
                 f"{origin}: not a {self.kind}; a field of its description is missing or of another type"
             )
         try:
-            known = dict(self._lengths(meta))
+            lengths = dict(self._lengths(meta))
         except ValueError as error:
             raise SnapshotError(f"{origin}: {error}") from None
         groups = [group for group in self._optional if not any(name in arrays for name in group)]
         missing = self._spare.union(*groups)
-        self._check_shapes([name for name in self._rows if name not in missing], arrays, known, origin)
-        return known
+        self._check_shapes([name for name in self._rows if name not in missing], arrays, lengths, origin)
+        return lengths
 
     def _check_shapes(
-        self, names: Iterable[str], arrays: Mapping[str, Array], known: dict[str, int], origin: str
+        self, names: Iterable[str], arrays: Mapping[str, Array], lengths: dict[str, int], origin: str
     ) -> None:
         for name in names:
             if name not in arrays:
@@ -87,7 +232,7 @@ class Layout:
             agrees = kind in types and array.ndim == len(shape)
             for length, named in zip(array.shape, shape, strict=False):
                 base, one_more, _ = named.partition("+")
-                value = int(base) if base.isdecimal() else known.setdefault(base, length - bool(one_more))
+                value = int(base) if base.isdecimal() else lengths.setdefault(base, length - bool(one_more))
                 agrees = agrees and length == value + bool(one_more) and value >= 0
             if not agrees:
                 raise SnapshotError(
@@ -95,31 +240,31 @@ class Layout:
                     f"{array.shape}, expected {' or '.join(types)} of {', '.join(shape)}; the file is damaged"
                 )
 
-    def check(self, name: str, arrays: Mapping[str, Array], known: dict[str, int], origin: str) -> None:
+    def check(self, name: str, arrays: Mapping[str, Array], lengths: dict[str, int], origin: str) -> None:
         """Check the values of a section.
 
         Args:
             name: of the section.
             arrays: all sections.
-            known: what `lengths` gave.
-            origin: what messages call the file.
+            lengths: the result of `lengths`; those of spare sections are added.
+            origin: name of the file in messages.
 
         Raises:
-            SnapshotError: a value that must not be there; or a spare section that does not fit the others.
+            SnapshotError: a forbidden value, or a spare section that does not fit the others.
         """
         if name not in self._rows:
             return
         if name in self._spare:
-            self._check_shapes(sorted(self._spare), arrays, known, origin)
+            self._check_shapes(sorted(self._spare), arrays, lengths, origin)
         array, (rule, _, of) = arrays[name], self._rows[name][2].partition(" ")
         right = True
         if rule == "ascending":
             right = bool((array[1:] > array[:-1]).all())
         elif rule == "below":
             factor, _, length = of.rpartition("*")
-            right = _all_below(array, int(factor or 1) * (int(length) if length.isdecimal() else known[length]))
+            right = _all_below(array, int(factor or 1) * (int(length) if length.isdecimal() else lengths[length]))
         elif rule == "rows":
-            right = int(array[0]) == 0 and int(array[-1]) == known[of.removeprefix("of ")]
+            right = int(array[0]) == 0 and int(array[-1]) == lengths[of.removeprefix("of ")]
             right = right and bool((array[1:] >= array[:-1]).all())
         elif rule == "labels":
             right = _are_labels(array, arrays["indptr"])
@@ -132,7 +277,7 @@ def _all_below(array: Array, bound: int) -> bool:
 
 
 def _are_labels(entries: Array, indptr: Array) -> bool:
-    """Each label ends with the greatest number, which stands nowhere else; hubs are ranks."""
+    """Check labels: each ends with the greatest number, which occurs nowhere else; hubs are ranks."""
     ranks, last = len(indptr) - 1, np.uint32(2**32 - 1)
     ends = indptr[1:] - 1
     if ranks and (int(ends.min()) < 0 or int(ends.max()) >= len(entries) or not (entries[ends] == last).all()):

@@ -1,10 +1,10 @@
-"""The index of names: which names begin so, and which have words that begin so, without reading all names.
+"""Search by name in a snapshot: with its index of names, or by a scan of all names where it has none.
 
-Names are numbered anew by merit: preferred names before synonyms, short ones before long ones, then in the order of
-the concepts. Among names that match a text equally well the one with the lower number comes first, so an answer is
-found by looking for low numbers, and the search stops when it has enough.
+The index finds names by prefix, and names by the prefixes of their words. Names are renumbered by merit: preferred
+names before synonyms, short ones before long ones, then in the order of the concepts. Among names that match a text
+equally well the lower number comes first, so a search takes numbers in ascending order and stops when it has enough.
 
-Sections, all absent from snapshots that were made before there was an index:
+Sections, all absent from snapshots written before cuihop had an index of names:
 
 ``merit_rows``     int32, shape (names,): by merit, the row of the name in the snapshot
 ``name_order``     int32, shape (names,): the names in the order of their folded texts, each by its merit
@@ -17,27 +17,36 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import SnapshotError
+from cuihop.resources.cores import in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.string_table import StringTable, folded
 
-__all__ = ["NAME_INDEX", "NameIndex", "check_name_index", "name_index_sections"]
+__all__ = [
+    "NAME_INDEX",
+    "EveryName",
+    "NameIndex",
+    "NameSearch",
+    "check_name_index",
+    "name_index_sections",
+    "name_search",
+]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-_AT_LEAST = 2048  # names that are looked at together
-_WIDER = 16  # so many times more names are looked at where the best did not suffice
+_AT_LEAST = 2048  # names examined together
+_WIDER = 16  # growth of the range examined where the best names did not suffice
 
 
 def name_index_sections(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """The sections of the index, made of a snapshot's names.
+    """Build the sections of the index from a snapshot's names.
 
     Args:
         arrays: the sections ``name_…`` and ``folded_…``.
@@ -84,7 +93,7 @@ def name_index_sections(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt
 
 
 def check_name_index(sections: Sections) -> None:
-    """Check that the names of a snapshot are numbered by merit, which the checksums do not tell.
+    """Check that the names of a snapshot are numbered by merit, which checksums do not show.
 
     Raises:
         SnapshotError: they are not.
@@ -94,7 +103,7 @@ def check_name_index(sections: Sections) -> None:
 
 
 def _by_merit(indptr: Int32, offsets: Int64) -> Int32:
-    """The rows of all names, preferred ones first, then by length in bytes, then as they stand."""
+    """Rows of all names, preferred ones first, then by length in bytes, then in their order."""
     rows = len(offsets) - 1
     keys = (np.diff(offsets).astype(np.uint64) << np.uint64(32)) | np.arange(rows, dtype=np.uint64)
     keys |= np.uint64(1 << 63)
@@ -104,11 +113,11 @@ def _by_merit(indptr: Int32, offsets: Int64) -> Int32:
 
 
 def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) -> Int64:
-    """The rows by their keys of level 0, those that are equal by their keys of level 1, and so on.
+    """Sort rows by their keys of level 0, equal ones by their keys of level 1, and so on.
 
-    A key of 0 says that the row has no more; rows that are equal throughout stay in the order given.
+    A key of 0 marks the end of a row; rows that are equal throughout stay in the order given.
     """
-    at = np.arange(len(rows))  # the places where rows are still to be put into order, in groups of equal ones
+    at = np.arange(len(rows))  # positions of rows not yet sorted, in groups of equal ones
     group = np.zeros(len(rows), dtype=np.int64)
     level = 0
     rows = rows.copy()
@@ -127,7 +136,7 @@ def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) 
 
 
 def _taken(strings: StringTable, rows: Int64) -> StringTable:
-    """The strings of these rows."""
+    """The strings of these rows, as a table."""
     lengths = np.diff(strings.offsets)[rows]
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -136,14 +145,14 @@ def _taken(strings: StringTable, rows: Int64) -> StringTable:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array as one that cannot be written to, as mapped ones are: code is compiled for one kind only."""
+    """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 class NameIndex:
-    """Finds the best names of a text.
+    """Search with the index.
 
     Args:
         sections: of a snapshot that holds the index.
@@ -159,12 +168,7 @@ class NameIndex:
         self._word_names: Int32 = sections["word_names"]
 
     def best(self, text: str, most: int) -> list[tuple[int, int]]:
-        """The best concepts, at most so many, each with the row of the name that matches best.
-
-        Args:
-            text: folded, not empty.
-            most: the most concepts wanted.
-        """
+        """See `NameSearch.best`."""
         found: dict[int, int] = {}
         for kind in self._kinds(text):
             for merits in _ascending(kind, len(self._merit_rows), most):
@@ -177,17 +181,17 @@ class NameIndex:
         return list(found.items())
 
     def warm_up(self) -> None:
-        """Have what cuts the lists of several words compiled."""
+        """Compile the intersection of word lists."""
         from cuihop._kernels import name_index as kernels
 
         kernels.see(self._word_names[:1], 0, np.zeros(1, dtype=np.uint8))
 
     def prefixes(self, at_least: int) -> Iterator[str]:
-        """The beginnings of words that so many names have, counted once for each word of theirs, ascending."""
+        """Prefixes of words with at least this many matches, ascending; a name counts once for each of its words."""
         count = len(self._words)
 
         def below(prefix: str, low: int, high: int) -> Iterator[str]:
-            """Those that begin with the prefix, which the words ``low`` up to ``high`` do."""
+            """Longer prefixes among the words ``low`` up to ``high``, all of which begin with ``prefix``."""
             at = low
             while at < high:
                 word = self._words[at]
@@ -203,10 +207,10 @@ class NameIndex:
 
         return below("", 0, count)
 
-    # What matches a text: names by their merit
+    # Names that match a text, by their merit
 
     def _kinds(self, text: str) -> Iterator[list[Int32]]:
-        """The names that match in each of the four ways, best way first, each as lists to be cut with one another."""
+        """Names that match in each of the four ways, best way first, each as lists to be intersected."""
         wanted = text.encode()
         low = bisect_left(range(len(self._order)), wanted, key=self._folded_name)
         high = bisect_right(range(len(self._order)), wanted, lo=low, key=self._folded_name)
@@ -226,13 +230,13 @@ class NameIndex:
         return self._words.blob[self._words.offsets[at] : self._words.offsets[at + 1]].tobytes()
 
     def _first_beyond(self, prefix: bytes, low: int, high: int) -> int:
-        """The first word of a range that does not begin so; before it all do."""
+        """The first word of a range beyond those with the prefix."""
         return bisect_right(
             range(len(self._words)), prefix, lo=low, hi=high, key=lambda i: self._word(i)[: len(prefix)]
         )
 
     def _extent(self, word: bytes, *, whole: bool) -> tuple[int, int]:
-        """Where the names lie that have the word, or one that begins so."""
+        """Range in ``word_names`` of the names with the word or, unless ``whole``, with a word that begins with it."""
         low = bisect_left(range(len(self._words)), word, key=self._word)
         if whole:
             high = low + (low < len(self._words) and self._word(low) == word)
@@ -242,12 +246,12 @@ class NameIndex:
 
 
 def _ascending(lists: Sequence[Int32], names: int, most: int) -> Iterator[Int32]:
-    """The numbers that are in every list, ascending, in parts: far fewer than all are looked at where few are wanted.
+    """Numbers common to all lists, ascending, in parts: where few are wanted, far fewer than all are examined.
 
     Args:
         lists: numbers below ``names``, in any order, perhaps repeated.
-        names: how many numbers there are.
-        most: how many are wanted, about.
+        names: exclusive upper bound of the numbers.
+        most: approximate count wanted.
     """
     lists = sorted(lists, key=len)
     shortest = len(lists[0])
@@ -264,20 +268,20 @@ def _ascending(lists: Sequence[Int32], names: int, most: int) -> Iterator[Int32]
 
 
 def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
-    """The numbers from ``low`` up to ``high`` that are in every list, ascending."""
-    kept = _between(lists[0], low, high)
+    """Numbers from ``low`` up to ``high`` that are in every list, ascending."""
+    common = _between(lists[0], low, high)
     for numbers in lists[1:]:
-        if len(kept):
-            kept = _also_in(kept, numbers, low, high)
-    kept = np.sort(kept)
-    distinct: Int32 = kept[np.diff(kept, prepend=-1) > 0]
+        if len(common):
+            common = _intersection(common, numbers, low, high)
+    common = np.sort(common)
+    distinct: Int32 = common[np.diff(common, prepend=-1) > 0]
     return distinct
 
 
-def _also_in(kept: Int32, numbers: Int32, low: int, high: int) -> Int32:
-    """Those of the numbers that are among the others, too; compiled where numba is loaded anyway."""
+def _intersection(some: Int32, numbers: Int32, low: int, high: int) -> Int32:
+    """Intersection of two lists from ``low`` up to ``high``; compiled where numba is loaded anyway."""
     marks = np.zeros(high - low, dtype=np.uint8)
-    marks[kept - low] = 1
+    marks[some - low] = 1
     if "numba" not in sys.modules:
         others = _between(numbers, low, high)
         both: Int32 = others[marks[others - low] == 1]
@@ -285,10 +289,93 @@ def _also_in(kept: Int32, numbers: Int32, low: int, high: int) -> Int32:
     from cuihop._kernels import name_index as kernels
 
     kernels.see(numbers, low, marks)
-    seen: Int32 = kept[marks[kept - low] == 2]
+    seen: Int32 = some[marks[some - low] == 2]
     return seen
 
 
 def _between(numbers: Int32, low: int, high: int) -> Int32:
     inside: Int32 = numbers[(numbers >= low) & (numbers < high)]
     return inside
+
+
+_CONCEPTS_A_CALL = 1 << 18
+
+
+class NameSearch(Protocol):
+    """Search for the names that match a text best."""
+
+    def best(self, text: str, most: int) -> list[tuple[int, int]]:
+        """The best concepts, each with the row of its best matching name.
+
+        Args:
+            text: folded, not empty.
+            most: the most concepts to return.
+        """
+
+    def warm_up(self) -> None:
+        """Compile before the first search."""
+
+
+def name_search(
+    sections: Sections, set_aside: Callable[[SnapshotError], None], *, thoroughly: bool = False
+) -> NameSearch:
+    """The search of a snapshot; one of an early cuihop has no index of names.
+
+    Args:
+        sections: of the snapshot.
+        set_aside: called with the reason where the index is damaged. All names are scanned then, with the same answers.
+        thoroughly: check more of the index than its checksums.
+    """
+    if not any(name in sections for name in NAME_INDEX):
+        return EveryName(sections)
+    try:
+        for name in NAME_INDEX:
+            sections[name]
+        if thoroughly:
+            check_name_index(sections)
+    except SnapshotError as error:
+        set_aside(error)
+        return EveryName(sections)
+    return NameIndex(sections)
+
+
+class EveryName:
+    """Compiled scan of every name, about a tenth of a second for a million of them.
+
+    Args:
+        sections: of a snapshot.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self._sections = sections
+
+    def warm_up(self) -> None:
+        """See `NameSearch.warm_up`."""
+        self.best("a", 1)
+
+    def best(self, text: str, most: int) -> list[tuple[int, int]]:
+        """See `NameSearch.best`."""
+        from cuihop._kernels import names
+
+        section = self._sections
+        letters = text.encode()
+        spaces = [-1, *(i for i, byte in enumerate(letters) if byte == ord(" ")), len(letters)]
+        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
+        word_ends = np.array(spaces[1:], dtype=np.int32)
+        concepts = len(section["name_indptr"]) - 1
+        scores = np.empty(concepts, dtype=np.uint8)
+        rows = np.empty(concepts, dtype=np.int32)
+
+        def answer(first: int) -> None:
+            part = slice(first, first + _CONCEPTS_A_CALL)
+            names.search(
+                section["name_indptr"], section["name_offsets"], section["name_blob"],
+                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
+                np.frombuffer(letters, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
+            )  # fmt: skip
+
+        in_threads(answer, range(0, concepts, _CONCEPTS_A_CALL))
+        found = np.flatnonzero(rows >= 0)
+        lengths = np.diff(section["name_offsets"])[rows[found]]
+        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
+        return list(zip(best.tolist(), rows[best].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What changed from one release to the next: concepts and edges added and removed, concepts merged."""
+"""Difference between two releases: concepts and edges added and removed, concepts merged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReleaseDifference:
 
     Attributes:
         old, new: names of the releases.
-        concepts_added: the new release holds them, the old one does not.
+        concepts_added: concepts of the new release alone.
         concepts_merged: pairs (concept of the old release, its successor in the new one).
         concepts_removed: the new release neither holds nor merges them.
         edges_added, edges_removed: pairs (child, parent).
@@ -37,7 +37,7 @@ class ReleaseDifference:
     edges_removed: list[tuple[str, str]]
 
     def counts(self) -> dict[str, int]:
-        """How many changes there are of each kind."""
+        """Number of changes of each kind."""
         return {
             "concepts added": len(self.concepts_added),
             "concepts merged": len(self.concepts_merged),
@@ -52,7 +52,7 @@ class ReleaseDifference:
         ``other`` is the successor of a merged concept, the parent of an edge, else empty.
 
         Raises:
-            OutputError: the file could not be written; nothing was left half-written.
+            OutputError: the file could not be written; no partial file is left.
         """
         kinds: tuple[tuple[str, list[str] | list[tuple[str, str]]], ...] = (
             ("concept added", self.concepts_added),
@@ -80,8 +80,8 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
         old=old.meta["release"]["name"],
         new=new.meta["release"]["name"],
         concepts_added=np.setdiff1d(new_cuis, old_cuis, assume_unique=True).tolist(),
-        concepts_merged=[(a.asked, a.cui) for a in answers if a.cui is not None],
-        concepts_removed=[a.asked for a in answers if a.cui is None],
+        concepts_merged=[(a.requested, a.cui) for a in answers if a.cui is not None],
+        concepts_removed=[a.requested for a in answers if a.cui is None],
         edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
         edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
     )
@@ -93,7 +93,7 @@ def _cuis(sections: Sections) -> npt.NDArray[np.str_]:
 
 
 def _edges(sections: Sections, cuis: npt.NDArray[np.str_], everything: npt.NDArray[np.str_]) -> npt.NDArray[np.int64]:
-    """Each edge as one number: place of the child among all concepts, times their count, plus that of the parent."""
+    """Each edge as one number: index of the child among all concepts, times their count, plus that of the parent."""
     place = np.searchsorted(everything, cuis)
     children = np.repeat(place, np.diff(sections["up_indptr"]))
     return np.asarray(children * len(everything) + place[sections["up_indices"]], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The memory that searches write to. It belongs to one search at a time, whatever thread it runs in."""
+"""Working memory of searches. It belongs to one search at a time, in any thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scratch:
         self._next = 1
 
     def stamps(self, count: int) -> int:
-        """The first of ``count`` stamps that no search has used."""
+        """The first of ``count`` unused stamps."""
         if self._next + count > _LAST_STAMP:
             self.mark.fill(0)
             self._next = 1
@@ -33,25 +33,25 @@ class Scratch:
 
 
 class ScratchPool:
-    """Scratch memory for a graph of so many nodes: as many as there were searches at the same time."""
+    """Scratch memory for a graph: as many arrays as there were searches at the same time."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
         self._free: deque[Scratch] = deque()
 
     def borrow(self) -> Scratch:
-        """Scratch memory that nobody else has. It is given back when done, but not after an error."""
+        """Exclusive scratch memory. Return it with `give_back`, but not after an error."""
         try:
             return self._free.pop()
         except IndexError:
             return Scratch(self._nodes)
 
     def give_back(self, scratch: Scratch) -> None:
-        """What was borrowed may be lent again."""
+        """Return scratch memory to the pool."""
         self._free.append(scratch)
 
     def clear(self) -> None:
-        """Free what nobody has borrowed."""
+        """Free all memory in the pool."""
         self._free.clear()
 
     @contextmanager

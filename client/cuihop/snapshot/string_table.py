@@ -1,4 +1,4 @@
-"""Many strings in two arrays: one blob of UTF-8 bytes, and where each string ends in it."""
+"""Many strings in two arrays: one blob of UTF-8 bytes, and the offsets of the strings in it."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ class StringTable:
         return (self[i] for i in range(begin, end))
 
     def beyond_ascii(self) -> npt.NDArray[np.int32]:
-        """The positions of the strings that hold a byte beyond ASCII, ascending."""
+        """Positions of the strings with a byte beyond ASCII, ascending."""
         found = []
         for begin in range(0, len(self.blob), _BLOCK):
             places = np.flatnonzero(self.blob[begin : begin + _BLOCK] >= 0x80) + begin
             rows = np.searchsorted(self.offsets, places, side="right") - 1
             found.append(rows[np.diff(rows, prepend=-1) > 0])
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-        return rows[np.diff(rows, prepend=-1) > 0].astype(np.int32)  # a string may lie in two blocks
+        return rows[np.diff(rows, prepend=-1) > 0].astype(np.int32)  # a string may span two blocks
 
 
 _ASCII_SEPARATORS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 def folded(text: str) -> str:
-    """The text as a search sees it: lower case, without accents, words of letters and digits with one space between.
+    """Fold text for search: lower case, without accents, words of letters and digits separated by one space.
 
     >>> folded("Sjögren's  Syndrome, NOS")
     'sjogren s syndrome nos'
@@ -70,7 +70,7 @@ def folded(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().translate(_ASCII_SEPARATORS).split())
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(
+    letters = "".join(
         character if character.isalnum() else " " for character in decomposed if not unicodedata.combining(character)
     )
-    return " ".join(kept.split())
+    return " ".join(letters.split())

@@ -1,4 +1,4 @@
-"""From the tables that a loader has read to the sections of a snapshot, and to their digest."""
+"""Tables of a loader, and the snapshot's sections and digest made from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 RETIRED_RELATIONS = ("SY", "RB", "RN", "RO", "DEL")
-"""How a retired concept relates to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
+"""Relations of a retired concept to its successor (UMLS MRCUI): merged, broader, narrower, other; or deleted."""
 
 Int32 = npt.NDArray[np.int32]
 
@@ -57,7 +57,7 @@ class RetiredTable:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[str, str, str]]) -> RetiredTable:
-        """From (retired, relation, successor) triples in any order."""
+        """The table of (retired, relation, successor) triples in any order."""
         ordered = sorted({(old, RETIRED_RELATIONS.index(relation), new) for old, relation, new in rows})
         return cls(
             identifier_array([old for old, _, _ in ordered]),
@@ -68,13 +68,13 @@ class RetiredTable:
 
 @dataclass(frozen=True, eq=False)
 class GraphTables:
-    """What a loader hands over. Concepts are numbered by their place in `cuis`.
+    """Output of a loader. Concepts are numbered by their position in `cuis`.
 
     Attributes:
         cuis: dtype ``S``, distinct, ascending.
         children, parents: int32, shape (edges,): the is_a edges, ascending by (child, parent), distinct, without
             self-loops.
-        sab_sets: for each edge, the place in `sab_set_members` of the vocabularies that assert it; empty if unknown.
+        sab_sets: for each edge, the position in `sab_set_members` of the vocabularies that assert it; empty if unknown.
         sab_set_members: sorted tuples of SABs.
         names: every name, concept by concept in their order, the preferred name first.
         name_indptr: int32, shape (concepts + 1,); concept i has names ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
@@ -108,10 +108,10 @@ def tables_of_edges(
     retired: Sequence[tuple[str, str, str]],
     identifiers: Identifiers,
 ) -> GraphTables:
-    """The tables of a graph given as (child, parent) pairs: see `cuihop.SnapshotGraph.of`.
+    """Tables of a graph given as (child, parent) pairs: see `cuihop.SnapshotGraph.of`.
 
     Raises:
-        InputError: an identifier is not one.
+        InputError: an identifier is malformed.
     """
     pairs = list(edges)
     nodes = sorted({cui for pair in pairs for cui in pair}.union(concepts, names))
@@ -121,7 +121,7 @@ def tables_of_edges(
     place = {cui: i for i, cui in enumerate(nodes)}
     distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
     ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
-    texts = [[told] if isinstance(told, str) else list(told) for told in (names.get(cui, ()) for cui in nodes)]
+    texts = [[given] if isinstance(given, str) else list(given) for given in (names.get(cui, ()) for cui in nodes)]
     name_indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
     np.cumsum([len(group) for group in texts], out=name_indptr[1:])
     return GraphTables(
@@ -135,7 +135,7 @@ def tables_of_edges(
 
 
 def graph_digest(cuis: npt.NDArray[np.bytes_], children: Int32, parents: Int32, retired: RetiredTable) -> str:
-    """SHA-256 of what distances depend on, as 64 hexadecimal digits.
+    """SHA-256 of the data that distances depend on, as 64 hexadecimal digits.
 
     Hashed in this order: the line ``cuihop graph 1``, with the numbers of concepts, edges and retired rows; the
     concepts in ascending order, a line each; the edges as little-endian uint32 pairs (child, parent) of places in
@@ -158,7 +158,7 @@ def check_digest(sections: Sections) -> None:
     """Check that the edges of a snapshot are those of its digest, in every order in which it holds them.
 
     Raises:
-        SnapshotError: they are not; checksums alone do not tell.
+        SnapshotError: they are not, although checksums may be right.
     """
     from cuihop._kernels import csr
 
@@ -173,10 +173,10 @@ def check_digest(sections: Sections) -> None:
     down = csr.transposed(indptr, parents)
     derived = (*down, *csr.union(indptr, parents, *down))
     names = ("down_indptr", "down_indices", "any_indptr", "any_indices")
-    found = sections.meta["release"]["digest"]
-    if digest != found or not all(np.array_equal(sections[n], made) for n, made in zip(names, derived, strict=True)):
+    stored = sections.meta["release"]["digest"]
+    if digest != stored or not all(np.array_equal(sections[n], a) for n, a in zip(names, derived, strict=True)):
         raise SnapshotError(
-            f"{sections.origin}: its edges are not those of its digest, {found[:12]}; the file is damaged"
+            f"{sections.origin}: its edges are not those of its digest, {stored[:12]}; the file is damaged"
         )
 
 
@@ -193,12 +193,12 @@ def sections_of(
     source: str = "",
     report: Mapping[str, Any] | None = None,
 ) -> Sections:
-    """The sections of a snapshot, in memory.
+    """Sections of a snapshot, in memory.
 
     Args:
         tables: the graph.
         name, relations, identifiers, source: as in `Release`.
-        report: the load report, kept in the header.
+        report: the load report, stored in the header.
     """
     from cuihop._kernels import csr
 

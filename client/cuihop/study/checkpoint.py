@@ -1,8 +1,9 @@
-"""What a study has finished so far, in a folder from which the same study goes on."""
+"""Finished work of a study, in a folder from which the same study resumes."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import zipfile
 from collections.abc import Callable, Mapping
@@ -12,37 +13,40 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.errors import InputError, OutputError
+from cuihop.errors import OutputError
+from cuihop.files.input_file import opened_input
 from cuihop.files.written_files import clear_abandoned, replaced_file
 from cuihop.rankings.ranking import Ranking, checked_ties
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import Checkpoint
-from cuihop.study.inputs import Setup
+from cuihop.resources.progress import Progress
+from cuihop.resources.resources import Resources
+from cuihop.study.inputs import StudyInputs
 
-__all__ = ["Unfinished", "file_digest"]
+__all__ = ["StudyCheckpoint"]
 
 _HEADER = "study.blocks"
 _SUFFIXES = (".blocks", ".npz")
 
 
-class Unfinished:
+class StudyCheckpoint:
     """Finished rankings, and finished blocks of those under way and of evaluations; a context manager.
 
-    The folder belongs to one study: what its numbers depend on stands in a file of its own, which is locked while a
-    process works on it. With no folder, nothing is kept.
+    The folder belongs to one study: everything that its numbers depend on stands in a file of its own, which is locked
+    while a process works on it. Without a folder, nothing is stored.
 
     Args:
-        folder: made where there is none.
-        setup: of the study.
+        folder: created where there is none.
+        inputs: of the study.
 
     Raises:
         InputError: the folder is of another study, or another process works on it.
         OutputError: it cannot be written.
     """
 
-    def __init__(self, folder: Path | None, setup: Setup) -> None:
+    def __init__(self, folder: Path | None, inputs: StudyInputs) -> None:
         self.folder = folder
-        self._setup = setup
+        self._inputs = inputs
         self._header: Checkpoint | None = None
         if folder is None:
             return
@@ -50,38 +54,40 @@ class Unfinished:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{folder}: not a folder for checkpoints: {error.strerror or error}") from error
-        self._header = Checkpoint(folder / _HEADER, _depends(setup))
+        self._header = Checkpoint(folder / _HEADER, _depends(inputs))
 
-    def __enter__(self) -> Unfinished:
+    def __enter__(self) -> StudyCheckpoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._header is not None:
             self._header.__exit__(kind, error, at)
 
-    def options(self, what: str, *, keep: bool = True) -> dict[str, Any]:
-        """How a piece of work is done: threads, memory, and the file of its finished blocks, kept when it is whole."""
-        return {
-            "threads": self._setup.threads,
-            "memory": self._setup.memory,
-            "checkpoint": self._path(what, ".blocks"),
-            "keep_checkpoint": keep,
-        }
+    def resources(self, work: str, progress: Progress | None = None, *, keep: bool = True) -> Resources:
+        """The resources of a piece of work: those of the study, and a file of finished blocks.
+
+        Args:
+            work: its name. progress: of the work.
+            keep: keep the file when the work is whole.
+        """
+        return dataclasses.replace(
+            self._inputs.resources, progress=progress, checkpoint=self._path(work, ".blocks"), keep_checkpoint=keep
+        )
 
     def ranking(self, name: str, make: Callable[[], Ranking]) -> Ranking:
-        """A ranking of the study's images: the one that was finished earlier, or a new one, which is kept."""
+        """A ranking of the study's images: the one that was finished earlier, or a new one, which is stored."""
         path = self._path(name, ".npz")
         if path is None:
             return make()
-        earlier = _read(path, tuple(self._setup.images))
+        earlier = _read(path, tuple(self._inputs.images))
         if earlier is not None:
             return earlier
-        made = make()
-        _write(path, made)
-        return made
+        ranking = make()
+        _write(path, ranking)
+        return ranking
 
     def finish(self) -> None:
-        """The study is written: nothing of this is needed any more. The folder goes too, if nothing else is in it."""
+        """Remove the finished work; and the folder, if nothing else is in it."""
         if self.folder is None:
             return
         for path in self.folder.iterdir():
@@ -91,42 +97,27 @@ class Unfinished:
         with contextlib.suppress(OSError):
             self.folder.rmdir()
 
-    def _path(self, what: str, suffix: str) -> Path | None:
+    def _path(self, work: str, suffix: str) -> Path | None:
         if self.folder is None:
             return None
-        readable = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in what)[:40]
-        return self.folder / f"work-{readable}-{hashlib.sha256(what.encode()).hexdigest()[:12]}{suffix}"
+        readable = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in work)[:40]
+        return self.folder / f"work-{readable}-{hashlib.sha256(work.encode()).hexdigest()[:12]}{suffix}"
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from error
-
-
-def _depends(setup: Setup) -> Mapping[str, Any]:
+def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
     """Everything that the numbers of a study depend on."""
-    images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
+    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
     return {
         "work": "study",
-        **images.depends(setup.graph),
-        "content of labels": None if setup.labels is None else setup.labels.digest,
-        **{f"embeddings {name}": file_digest(path) for name, path in setup.embeddings.items()},
-        "n": setup.n,
-        "lambda": setup.lam,
-        "direction": setup.direction,
-        "unknown": setup.unknown,
-        "empty_ideal": setup.empty_ideal,
-        "seed": setup.seed,
+        **images.depends(inputs.graph),
+        "content of labels": None if inputs.labels is None else inputs.labels.digest,
+        **{f"embeddings {name}": opened_input(given).digest() for name, given in inputs.embeddings.items()},
+        "n": inputs.nearness.n,
+        "lambda": inputs.nearness.lam,
+        "direction": inputs.nearness.direction,
+        "unknown": inputs.nearness.unknown,
+        "empty_ideal": inputs.empty_ideal,
+        "seed": inputs.seed,
     }
 
 
@@ -136,13 +127,13 @@ def _write(path: Path, ranking: Ranking) -> None:
         np.savez(
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
-            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.unasked, dtype=np.str_),
+            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.other_queries, dtype=np.str_),
             form=np.array(ranking.form),
         )  # fmt: skip
 
 
 def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:
-    """What was written; nothing where it was not, or is damaged."""
+    """The stored ranking; ``None`` where there is none, or it is damaged."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             ties = str(held["ties"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from cuihop.evaluation.evaluate import evaluate
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.cores import cores
-from cuihop.study.inputs import DEPTH, Setup, Telling
+from cuihop.resources.resources import Resources
+from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.paper_algorithms import Gain, Near, gain, ndcg
 from cuihop.study.rankings import ranked_by
 
@@ -25,13 +27,13 @@ _WARMING = 40
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a measure costs one way.
+    """Time of a measure, computed one way.
 
     Attributes:
         measure: its name.
-        way: how it was computed.
+        way: compiled, or a way of plain Python.
         seconds: per query, everything included that the way needs: the graph's answers too.
-        queries: how many were timed.
+        queries: number of timed queries.
         difference: the largest difference of a query's value from that of the compiled measure.
     """
 
@@ -42,38 +44,38 @@ class Cost:
     difference: float
 
 
-def costs(setup: Setup, timed: int, telling: Telling) -> list[Cost]:
+def costs(inputs: StudyInputs, timed: int, progress_of: ProgressOf) -> list[Cost]:
     """Time CUI@30 and nn-CUI@30 of the ranking by nn-IoU, on all queries and on a sample.
 
     Args:
-        setup: of the study.
-        timed: how many queries plain Python is timed with; drawn by chance.
-        telling: who is told.
+        inputs: of the study.
+        timed: number of queries that plain Python is timed with; drawn by chance.
+        progress_of: progress of each piece of work.
     """
-    _timed(
-        setup, ImageConcepts(dict(list(setup.images.items())[:_WARMING]), derived=True), 1, telling
-    )  # code is made or loaded
-    return _timed(setup, setup.images, timed, telling)
+    few = ImageConcepts(dict(list(inputs.images.items())[:_WARMING]), derived=True)
+    _timed(inputs, few, 1, progress_of)  # code is compiled or loaded
+    return _timed(inputs, inputs.images, timed, progress_of)
 
 
-def _timed(setup: Setup, images: ImageConcepts, timed: int, telling: Telling) -> list[Cost]:
-    ranking = ranked_by("nn-iou", setup, telling, images)
-    threads = setup.threads or cores()
+def _timed(inputs: StudyInputs, images: ImageConcepts, timed: int, progress_of: ProgressOf) -> list[Cost]:
+    resources = dataclasses.replace(inputs.resources, progress=progress_of("ranked by nn-iou"))
+    ranking = ranked_by("nn-iou", inputs, images, resources=resources)
+    threads = inputs.resources.threads or cores()
     found = []
     values = {}
     for family in ("CUI", "nn-CUI"):
-        seconds, values[family] = _compiled(family, images, ranking, setup)
+        seconds, values[family] = _compiled(family, images, ranking, inputs)
         way = f"compiled, {threads} thread{'' if threads == 1 else 's'}"
         found.append(Cost(f"{family}@{DEPTH}", way, seconds / len(images), len(images), 0.0))
     names = list(images)
-    drawn = np.random.default_rng(setup.seed).choice(len(names), min(timed, len(names)), replace=False)
+    drawn = np.random.default_rng(inputs.seed).choice(len(names), min(timed, len(names)), replace=False)
     sample = [names[place] for place in sorted(drawn.tolist())]
-    progress = telling("timed in plain Python")
-    collection = ImageCollection.of(images, None, setup.graph, setup.unknown)
+    progress = progress_of("timed in plain Python")
+    collection = ImageCollection.of(images, inputs.graph, inputs.nearness.unknown)
     sets = dict(zip(collection.query_names, collection.query_sets, strict=True))
     for done, (family, way, prepare) in enumerate(_WAYS, start=1):
         before = time.perf_counter()
-        gain_of = prepare(setup, collection)
+        gain_of = prepare(inputs, collection)
         preparing = time.perf_counter() - before
         lists = [ranking[query] for query in sample]
         before = time.perf_counter()
@@ -84,12 +86,14 @@ def _timed(setup: Setup, images: ImageConcepts, timed: int, telling: Telling) ->
     return found
 
 
-def _compiled(family: str, images: ImageConcepts, ranking: Ranking, setup: Setup) -> tuple[float, Mapping[str, float]]:
+def _compiled(
+    family: str, images: ImageConcepts, ranking: Ranking, inputs: StudyInputs
+) -> tuple[float, Mapping[str, float]]:
     """Seconds, and the value of each query."""
     before = time.perf_counter()
     evaluation = evaluate(
-        images, ranking, setup.graph, measures=f"{family}@{DEPTH}", n=setup.n, lam=setup.lam, threads=setup.threads,
-        **setup.of_concepts,
+        images, ranking, inputs.graph, measures=f"{family}@{DEPTH}", nearness=inputs.nearness,
+        resources=Resources(inputs.resources.threads),
     )  # fmt: skip
     seconds = time.perf_counter() - before
     return seconds, dict(zip(evaluation.queries, evaluation.values[:, 0].tolist(), strict=True))
@@ -99,31 +103,31 @@ def _apart(values: Mapping[str, float], sample: Sequence[str], scored: Sequence[
     return max((abs(values[query] - value) for query, value in zip(sample, scored, strict=True)), default=0.0)
 
 
-def _no_graph(setup: Setup, images: ImageCollection) -> Gain:
+def _no_graph(inputs: StudyInputs, images: ImageCollection) -> Gain:
     return lambda A, B: gain(A, B, None, 0.0)
 
 
-def _prepared(setup: Setup, images: ImageCollection) -> Gain:
+def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
     """With the neighbours of each concept in a dictionary, as the paper proposes."""
     isolated = images.resolved.isolated
-    known = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
+    in_graph = sorted({concept for concepts in images.query_sets for concept in concepts} - isolated)
     near = {
         hood.cui: frozenset((hood.cui, *(neighbour.cui for neighbour in hood)))
-        for hood in setup.graph.neighbours(known, hops=setup.n, direction=setup.direction)
+        for hood in inputs.graph.neighbours(in_graph, hops=inputs.nearness.n, direction=inputs.nearness.direction)
     }
-    return _by(lambda a, b: b in near.get(a, (a,)), setup.lam)
+    return _by(lambda a, b: b in near.get(a, (a,)), inputs.nearness.lam)
 
 
-def _on_the_fly(setup: Setup, images: ImageCollection) -> Gain:
+def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
     """With a question to the graph for each pair of concepts."""
-    isolated, graph, n, direction = images.resolved.isolated, setup.graph, setup.n, setup.direction
+    isolated, graph, n, direction = images.resolved.isolated, inputs.graph, inputs.nearness.n, inputs.nearness.direction
 
     def near(a: str, b: str) -> bool:
         if a == b or a in isolated or b in isolated:
             return a == b
         return graph.distance(a, b, direction=direction, max_hops=n) is not None
 
-    return _by(near, setup.lam)
+    return _by(near, inputs.nearness.lam)
 
 
 def _by(near: Near, lam: float) -> Gain:
@@ -131,7 +135,7 @@ def _by(near: Near, lam: float) -> Gain:
 
 
 # In the order and by the names of the paper's Fig. 4.
-_WAYS: tuple[tuple[str, str, Callable[[Setup, ImageCollection], Gain]], ...] = (
+_WAYS: tuple[tuple[str, str, Callable[[StudyInputs, ImageCollection], Gain]], ...] = (
     ("CUI", "Python", _no_graph),
     ("nn-CUI", "Python, offline", _prepared),
     ("nn-CUI", "Python, on the fly", _on_the_fly),

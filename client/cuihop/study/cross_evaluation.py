@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cuihop.collection.dataset import Dataset
+from cuihop.evaluation.evaluate import evaluate_each
 from cuihop.evaluation.result import Evaluation
-from cuihop.evaluation.several_rankings import evaluate_rankings
 from cuihop.rankings.ranking import Ranking
 from cuihop.resources.progress import Progress
-from cuihop.study.checkpoint import Unfinished
-from cuihop.study.inputs import Setup, Telling
+from cuihop.study.checkpoint import StudyCheckpoint
+from cuihop.study.inputs import ProgressOf, StudyInputs
 from cuihop.study.intervals import Interval, intervals
-from cuihop.study.long_table import Number
+from cuihop.study.long_table import LongRow
 from cuihop.study.rankings import SHUFFLED, names_of, rankings
 
 __all__ = ["CrossEvaluation", "cross_evaluation"]
@@ -24,7 +25,7 @@ NN_IOU, IOU = "nn-IoU", "IoU"
 
 @dataclass(frozen=True)
 class CrossEvaluation:
-    """What every ranking scores under every measure.
+    """Scores of every ranking under every measure.
 
     Attributes:
         evaluations: name of a ranking → its evaluation.
@@ -38,45 +39,45 @@ class CrossEvaluation:
     means: Mapping[tuple[str, str], Interval | None] = field(default_factory=dict)
     differences: Mapping[str, Interval | None] = field(default_factory=dict)
 
-    def numbers(self, setup: Setup) -> Iterator[Number]:
+    def long_rows(self, inputs: StudyInputs) -> Iterator[LongRow]:
         """Each mean of each ranking."""
         for name, evaluation in self.evaluations.items():
             for measure in evaluation.measures:
                 depends = name in (NN_IOU, SHUFFLED) or measure.family == "nn-CUI"
-                n, lam = (setup.n, setup.lam) if depends else (None, None)
+                n, lam = (inputs.nearness.n, inputs.nearness.lam) if depends else (None, None)
                 behind = evaluation.mean_queries[str(measure)]
                 low, high = self.means[name, str(measure)] or (None, None)
-                yield Number(
+                yield LongRow(
                     "tables", name, str(measure), n, lam, "all", evaluation.means[str(measure)], behind.scored,
                     behind.nothing_relevant, behind.unjudged, low, high,
                 )  # fmt: skip
 
 
-def cross_evaluation(setup: Setup, telling: Telling, unfinished: Unfinished) -> CrossEvaluation:
+def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint) -> CrossEvaluation:
     """Rank the images in every way, and evaluate each ranking."""
-    kept: dict[str, Ranking] = {}
+    by_overlap: dict[str, Ranking] = {}
 
     def each() -> Iterator[tuple[str, Ranking]]:
-        for name, ranking in rankings(setup, telling, unfinished):
+        for name, ranking in rankings(inputs, progress_of, checkpoint):
             if name in (IOU, NN_IOU):
-                kept[name] = ranking
+                by_overlap[name] = ranking
             yield name, ranking
 
     def evaluated(done: int, total: int) -> None:
-        if not begun:  # rankings come first: nobody should wait for a bar that stands still
-            begun.append(telling("evaluated queries"))
+        if not begun:  # rankings come first: no bar should stand still
+            begun.append(progress_of("evaluated queries"))
         begun[0](done, total)
 
     begun: list[Progress] = []
-    found = evaluate_rankings(
-        setup.images, each(), setup.graph, measures=setup.measures, n=setup.n, lam=setup.lam, labels=setup.labels,
-        empty_ideal=setup.empty_ideal, progress=evaluated, **unfinished.options("evaluation"),
-        **setup.of_concepts,
+    found = evaluate_each(
+        Dataset(inputs.images, labels=inputs.labels), each(), inputs.graph, measures=inputs.measures,
+        nearness=inputs.nearness, empty_ideal=inputs.empty_ideal,
+        resources=checkpoint.resources("evaluation", evaluated),
     )  # fmt: skip
-    evaluations = {name: found[name] for name in names_of(setup)}
-    measures = [str(measure) for measure in setup.measures]
+    evaluations = {name: found[name] for name in names_of(inputs)}
+    measures = [str(measure) for measure in inputs.measures]
     differences = evaluations[NN_IOU].values - evaluations[IOU].values
     columns = np.concatenate([*(each.values for each in evaluations.values()), differences], axis=1)
-    bounds = iter(intervals(columns, setup.seed, telling("resampled")))
+    bounds = iter(intervals(columns, inputs.seed, progress_of("resampled")))
     means = {(name, measure): next(bounds) for name in evaluations for measure in measures}
-    return CrossEvaluation(evaluations, kept, means, {measure: next(bounds) for measure in measures})
+    return CrossEvaluation(evaluations, by_overlap, means, {measure: next(bounds) for measure in measures})

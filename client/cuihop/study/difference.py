@@ -1,4 +1,4 @@
-"""Does nn-IoU differ from IoU by more than chance, and how much is there that it could change?"""
+"""Significance of the difference between nn-IoU and IoU, and the near concepts that could cause one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ import numpy.typing as npt
 from cuihop.comparison.paired_tests import holm, randomisation_tests
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
-from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.study.cross_evaluation import IOU, NN_IOU, CrossEvaluation
-from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup, Telling
+from cuihop.study.inputs import CUT_OFFS, DEPTH, ProgressOf, StudyInputs
 from cuihop.study.intervals import Interval
-from cuihop.study.long_table import Number
+from cuihop.study.long_table import LongRow
 
-__all__ = ["EXCHANGES", "Difference", "NearConcepts", "differences", "near_concepts"]
+__all__ = ["EXCHANGES", "NearConcepts", "PrecisionDifference", "differences", "near_concepts"]
 
 EXCHANGES = 10_000
-"""How often the two rankings are exchanged at random."""
+"""Number of random exchanges of the two rankings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PrecisionDifference:
     """P@K of rankings by nn-IoU and by IoU, query by query.
 
     Attributes:
@@ -51,7 +50,7 @@ class Difference:
     same: int
 
 
-def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[Difference]:
+def differences(found: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> list[PrecisionDifference]:
     """One for each P@K that any query has a value of."""
     iou, nn_iou = found.evaluations[IOU], found.evaluations[NN_IOU]
     tested = []
@@ -61,14 +60,16 @@ def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[
         if measure.family == "P" and measure.k and interval is not None and None not in means:
             values = nn_iou.values[:, place] - iou.values[:, place]
             tested.append((measure, values[~np.isnan(values)], interval))
-    progress = telling("tested nn-IoU against IoU")
+    progress = progress_of("tested nn-IoU against IoU")
     p_values: list[float] = []
     for _, some in groupby(tested, key=lambda test: test[0].labels):  # they have the same queries
         columns = np.stack([values for _, values, _ in some], axis=1)
-        p_values += randomisation_tests(columns, resamples=EXCHANGES, seed=setup.seed, threads=setup.threads)
+        p_values += randomisation_tests(
+            columns, resamples=EXCHANGES, seed=inputs.seed, threads=inputs.resources.threads
+        )
         progress(len(p_values), len(tested))
     return [
-        Difference(
+        PrecisionDifference(
             str(measure), measure.labels, measure.k or 0, iou.means[str(measure)] or 0.0,
             nn_iou.means[str(measure)] or 0.0, math.fsum(values) / len(values), interval, p, adjusted,
             int((values > 0).sum()), int((values < 0).sum()), int((values == 0).sum()),
@@ -79,15 +80,15 @@ def differences(found: CrossEvaluation, setup: Setup, telling: Telling) -> list[
 
 @dataclass(frozen=True, slots=True)
 class NearConcepts:
-    """How much there is that nn-IoU counts and IoU does not.
+    """Near concepts, which nn-IoU counts and IoU does not.
 
     Attributes:
         concepts: distinct concepts of the images. linked: those of them that have another of them within n hops.
-        occurrences: how many concepts all images have together. linked_occurrences: of linked concepts.
+        occurrences: concepts of all images together. linked_occurrences: those of linked concepts.
         others: K → the share of queries whose first K images by IoU and by nn-IoU are not the same, in whatever order.
         near: (ranking, K) → the mean |rel| of a query and one of its first K images.
         having: (ranking, K) → the share of these pairs with |rel| > 0.
-        queries: how many.
+        queries: number of queries.
     """
 
     concepts: int
@@ -99,11 +100,11 @@ class NearConcepts:
     having: dict[tuple[str, int], float]
     queries: int
 
-    def numbers(self, setup: Setup) -> Iterator[Number]:
+    def long_rows(self, inputs: StudyInputs) -> Iterator[LongRow]:
         """Each of them in long form."""
 
-        def number(ranking: str, measure: str, value: float) -> Number:
-            return Number("near", ranking, measure, setup.n, setup.lam, "all", value, self.queries)
+        def number(ranking: str, measure: str, value: float) -> LongRow:
+            return LongRow("near", ranking, measure, inputs.nearness.n, inputs.nearness.lam, "all", value, self.queries)
 
         for k, share in self.others.items():
             yield number(NN_IOU, f"other images than by IoU@{k}", share)
@@ -112,15 +113,15 @@ class NearConcepts:
             yield number(ranking, f"images with near concepts@{k}", self.having[ranking, k])
 
 
-def near_concepts(found: CrossEvaluation, setup: Setup, telling: Telling) -> NearConcepts:
-    """Count what nn-IoU adds: among the concepts of the images, and in what both rankings retrieve."""
-    images = ImageCollection.of(setup.images, None, setup.graph, setup.unknown)
+def near_concepts(found: CrossEvaluation, inputs: StudyInputs, progress_of: ProgressOf) -> NearConcepts:
+    """Count the near concepts: among the concepts of the images, and in the images that both rankings retrieve."""
+    images = ImageCollection.of(inputs.images, inputs.graph, inputs.nearness.unknown)
     held = [sorted(concepts - images.resolved.isolated) for concepts in images.query_sets]
-    known = sorted({concept for concepts in held for concept in concepts})
-    linked = _linked(known, setup)
+    in_graph = sorted({concept for concepts in held for concept in concepts})
+    linked = _linked(in_graph, inputs)
     everything = np.arange(len(images.queries))
     tops = {name: found.rankings[name].top(DEPTH, everything) for name in (IOU, NN_IOU)}
-    rel = _rel(images, np.concatenate(list(tops.values()), axis=1), setup, telling)
+    rel = _rel(images, np.concatenate(list(tops.values()), axis=1), inputs, progress_of)
     others: dict[int, float] = {}
     near: dict[tuple[str, int], float] = {}
     having: dict[tuple[str, int], float] = {}
@@ -144,32 +145,34 @@ def near_concepts(found: CrossEvaluation, setup: Setup, telling: Telling) -> Nea
     )
 
 
-def _linked(known: Sequence[str], setup: Setup) -> set[str]:
+def _linked(concepts: Sequence[str], inputs: StudyInputs) -> set[str]:
     """The concepts that have another of them within n hops, from here to there or from there to here."""
-    if not known or setup.n == 0:
+    if not concepts or inputs.nearness.n == 0:
         return set()
-    pack = setup.graph.pack(known, hops=setup.n, direction=setup.direction)
-    owners = np.repeat(np.arange(len(known)), np.diff(pack.indptr))
+    pack = inputs.graph.pack(concepts, hops=inputs.nearness.n, direction=inputs.nearness.direction)
+    owners = np.repeat(np.arange(len(concepts)), np.diff(pack.indptr))
     apart = pack.indices != owners
-    return {known[place] for place in np.union1d(owners[apart], pack.indices[apart]).tolist()}
+    return {concepts[place] for place in np.union1d(owners[apart], pack.indices[apart]).tolist()}
 
 
-def _rel(images: ImageCollection, rows: npt.NDArray[np.int32], setup: Setup, telling: Telling) -> npt.NDArray[np.int64]:
+def _rel(
+    images: ImageCollection, rows: npt.NDArray[np.int32], inputs: StudyInputs, progress_of: ProgressOf
+) -> npt.NDArray[np.int64]:
     """|rel| of each query and each of some images: same shape as ``rows``; 0 where there is none."""
     found = np.zeros(rows.shape, dtype=np.int64)
     sizes = np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64)
-    memory = MemoryBudget.of(setup.memory)
+    memory = inputs.resources.budget()
     memory.take("rankings", rows.nbytes + found.nbytes)
-    index = images.index(setup.graph, hops=setup.n, direction=setup.direction, memory=memory)
+    index = images.index(inputs.graph, hops=inputs.nearness.n, direction=inputs.nearness.direction, memory=memory)
 
     def receive(scores: Scores) -> None:
-        iou, most = scores.asked_gains  # λ = 0 and λ = 1
+        iou, most = scores.retrieved_gains  # λ = 0 and λ = 1
         both = sizes[scores.queries, np.newaxis] + sizes[rows[scores.queries]]
         union = both - np.rint(iou * both / (1 + iou))  # |A ∪ B| = |A| + |B| - |A ∩ B|
         found[scores.queries] = np.rint((most - iou) * union)
 
     index.score(
-        [0.0, 1.0], 1, lambda places: rows[places], receive, depth=rows.shape[1], threads=setup.threads,
-        progress=telling("counted near concepts"),
+        [0.0, 1.0], 1, lambda places: rows[places], receive, depth=rows.shape[1], threads=inputs.resources.threads,
+        progress=progress_of("counted near concepts"),
     )  # fmt: skip
     return found

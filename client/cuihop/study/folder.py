@@ -27,8 +27,8 @@ def whole_folder(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
     out = real_target(out.absolute())
     _check_free(out, overwrite)
     try:
-        with replaced_folder(out) as made:
-            yield made
+        with replaced_folder(out) as folder:
+            yield folder
             _check_free(out, overwrite)  # a study takes a while
     except OSError as error:
         raise OutputError(f"{out} cannot be written: {error.strerror or error}") from error
@@ -58,7 +58,7 @@ def _check_free(out: Path, overwrite: bool) -> None:
 
 
 def _written(out: Path) -> set[str]:
-    """What an earlier study wrote there; nothing where none did."""
+    """The files of an earlier study there; none where there is none."""
     try:
         files = json.loads((out / MARK).read_text(encoding="utf-8"))["files"]
         return {MARK, *map(str, files)}

@@ -9,24 +9,24 @@ from pathlib import Path
 
 from cuihop.files.csv_text import csv_text
 
-__all__ = ["COLUMNS", "Number", "write_numbers"]
+__all__ = ["COLUMNS", "LongRow", "write_long_table"]
 
 COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
            "unjudged", "low", "high")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """One number.
+class LongRow:
+    """One number of a study.
 
     Attributes:
         part: of the study.
-        ranking: what ranked the images.
+        ranking: by its name.
         measure: by its name.
         n, lam: of the nn-IoU that ranked or measured; ``None`` where none did.
-        subset: which queries count.
+        subset: the queries that count.
         value: the mean over them; ``None`` where there are none.
-        queries: how many.
+        queries: number of these.
         nothing_relevant, unjudged: as in `cuihop.evaluation.means.MeanQueries`; ``None`` where relevance plays no part.
         low, high: the confidence interval of the mean, where there is one.
     """
@@ -49,6 +49,6 @@ class Number:
         return dict(zip(COLUMNS, dataclasses.astuple(self), strict=True))
 
 
-def write_numbers(path: Path, numbers: Iterable[Number]) -> None:
-    """As CSV, one row each, floating point to the last digit."""
-    path.write_text(csv_text(COLUMNS, (number.plain().values() for number in numbers)), encoding="utf-8")
+def write_long_table(path: Path, rows: Iterable[LongRow]) -> None:
+    """Write CSV, floating point to the last digit."""
+    path.write_text(csv_text(COLUMNS, (row.plain().values() for row in rows)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The paper's algorithms as they stand there, in plain Python sets: what the compiled ones are timed beside."""
+"""The paper's algorithms as they stand there, in plain Python sets, timed beside the compiled ones."""
 # ruff: noqa: N803, N806 - A, B and K are the paper's symbols
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from cuihop.evaluation.result import Evaluation
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cost import Cost
-from cuihop.study.difference import Difference
-from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup
-from cuihop.study.long_table import Number
+from cuihop.study.difference import PrecisionDifference
+from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
+from cuihop.study.long_table import LongRow
 from cuihop.study.rankings import BASELINES
 
 if TYPE_CHECKING:
@@ -84,21 +84,21 @@ def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tu
         figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
 
 
-def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], setup: Setup) -> None:
+def plot_precision(path: Path, evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> None:
     """P@K by K, a panel for each set of labels, a line for each ranking."""
-    titles = [" & ".join(labels) for labels in setup.label_sets]
+    titles = [" & ".join(labels) for labels in inputs.label_sets]
 
     def value(evaluation: Evaluation, panel: int, k: int) -> float | None:
-        found = evaluation.means[f"P@{k}({', '.join(setup.label_sets[panel])})"]
+        found = evaluation.means[f"P@{k}({', '.join(inputs.label_sets[panel])})"]
         return None if found is None else 100 * found
 
     _lines_by_k(path, evaluations, titles, "precision@K (%)", value)
 
 
-def plot_gains(path: Path, evaluations: Mapping[str, Evaluation], setup: Setup) -> None:
+def plot_gains(path: Path, evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> None:
     """CUI@K and nn-CUI@K by K, a line for each ranking."""
     families = ("CUI", "nn-CUI")
-    titles = ["CUI@K", f"nn-CUI@K (n = {setup.n}, λ = {setup.lam})"]
+    titles = ["CUI@K", f"nn-CUI@K (n = {inputs.nearness.n}, λ = {inputs.nearness.lam})"]
     _lines_by_k(path, evaluations, titles, "mean NDCG@K", lambda e, panel, k: e.means[f"{families[panel]}@{k}"])
 
 
@@ -112,7 +112,7 @@ def _lines_by_k(
     places = range(len(CUT_OFFS))
     with _figure(path, len(titles), _PAGE, 2.2 + _LINE * _rows_of(list(evaluations))) as (figure, axes):
         for panel, (axis, title) in enumerate(zip(axes, titles, strict=True)):
-            for name, look in _told_apart(list(evaluations)):
+            for name, look in _styles(list(evaluations)):
                 found = [value(evaluations[name], panel, k) for k in CUT_OFFS]
                 axis.plot(places, _drawn(found), **look)
             _by_k(axis, title)
@@ -131,7 +131,7 @@ def _by_k(axis: Axes, title: str) -> None:
 
 
 def _legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
-    """What the lines are, below the panels and never over them."""
+    """The legend, below the panels and never over them."""
     lines = axis.get_lines()
     names = [str(line.get_label()) for line in lines]
     figure.legend(lines, names, loc="outside lower center", ncols=_columns_of(names), title=title)
@@ -152,10 +152,10 @@ def _plain(name: str) -> str:
     return ("\N{HAIR SPACE}" if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
-def plot_differences(path: Path, differences: Sequence[Difference], setup: Setup) -> None:
+def plot_differences(path: Path, differences: Sequence[PrecisionDifference], inputs: StudyInputs) -> None:
     """P@K of nn-IoU less that of IoU by K, with confidence intervals, a panel for each set of labels."""
-    with _figure(path, len(setup.label_sets), _PAGE, 2.0) as (_, axes):
-        for axis, labels in zip(axes, setup.label_sets, strict=True):
+    with _figure(path, len(inputs.label_sets), _PAGE, 2.0) as (_, axes):
+        for axis, labels in zip(axes, inputs.label_sets, strict=True):
             found = [each for each in differences if each.labels == labels]
             means = [100 * each.difference for each in found]
             below = [mean - 100 * each.interval[0] for mean, each in zip(means, found, strict=True)]
@@ -168,14 +168,14 @@ def plot_differences(path: Path, differences: Sequence[Difference], setup: Setup
         axes[0].set_ylabel("nn-IoU − IoU, P@K\n(percentage points)")
 
 
-def plot_ablation(path: Path, numbers: Sequence[Number], subset: str, setup: Setup) -> None:
+def plot_ablation(path: Path, rows: Sequence[LongRow], subset: str, inputs: StudyInputs) -> None:
     """P@30 by λ, a line for each n, a panel for each set of labels, on one subset of queries."""
-    values = {(x.subset, x.measure, x.n, x.lam): x for x in numbers if x.part == "ablation"}
-    panels = setup.label_sets
+    values = {(x.subset, x.measure, x.n, x.lam): x for x in rows if x.part == "ablation"}
+    panels = inputs.label_sets
     with _figure(path, len(panels), _PAGE, 2.5) as (figure, axes):
         for axis, labels in zip(axes, panels, strict=True):
             measure = f"P@{DEPTH}({', '.join(labels)})"
-            for (_, look), n, colour in zip(_told_apart([f"n = {n}" for n in HOPS]), HOPS, _OF_HOPS, strict=True):
+            for (_, look), n, colour in zip(_styles([f"n = {n}" for n in HOPS]), HOPS, _OF_HOPS, strict=True):
                 found = [values[subset, measure, n, lam].value for lam in LAMBDAS]
                 line = _drawn([None if v is None else 100 * v for v in found])
                 axis.plot(LAMBDAS, line, **{**look, "color": colour, "markersize": look["markersize"] - 1.5})
@@ -196,7 +196,7 @@ def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
         colours = [_COLOURS[0] if "compiled" in cost.way else _COLOURS[1] for cost in costs]
         hatches = ["" if "compiled" in cost.way else "////" for cost in costs]
         bars = axis.barh(names, [cost.seconds for cost in costs], color=colours, hatch=hatches, edgecolor="white")
-        axis.bar_label(bars, [seconds_told(cost.seconds) for cost in costs], padding=2)
+        axis.bar_label(bars, [time_text(cost.seconds) for cost in costs], padding=2)
         axis.set_xscale("log")
         seconds = [cost.seconds for cost in costs]
         axis.set_xlim(min(seconds) / 3, max(seconds) * 50)  # room for the figures beside the bars
@@ -205,7 +205,7 @@ def plot_costs(path: Path, costs: Sequence[Cost]) -> None:
         axis.grid(visible=False, axis="y")
 
 
-def seconds_told(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """A time with its unit, three digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
@@ -213,8 +213,8 @@ def seconds_told(seconds: float) -> str:
     return f"{seconds / 1e-6:.3g} µs"
 
 
-def _told_apart(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each name and how its line looks. Markers grow smaller, so that lines that meet are all seen."""
+def _styles(names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each name with the style of its line. Markers grow smaller, so that lines that meet are all seen."""
     colours, greys = cycle(_COLOURS), cycle(_GREYS)
     for place, (name, marker, dash) in enumerate(zip(names, cycle(_MARKERS), cycle(_DASHES), strict=False)):
         colour = next(greys if name in BASELINES else colours)

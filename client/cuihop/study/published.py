@@ -1,4 +1,4 @@
-"""What the paper printed, and when it may stand beside one's own figures."""
+"""Published figures of the paper, and the condition for printing them beside one's own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRECISION: dict[str, dict[tuple[str, ...], tuple[float, float, float]]] = {
 
 COST = (
     "The paper's Figure 4 shows, without numbers and on an axis up to five seconds per image, bars of CUI@K, nn-CUI@K "
-    "offline and nn-CUI@K on the fly, with NetworkX; machine and UMLS release are not told."
+    "offline and nn-CUI@K on the fly, with NetworkX; machine and UMLS release are not stated."
 )
 
 _ROCOV2_TEST = "ROCOv2_2023_test_"
@@ -42,6 +42,6 @@ _MOST_OF_THEM = 9_900  # of 9,928; copies without the few images that were withd
 
 
 def comparable(images: Collection[str], label_sets: Iterable[tuple[str, ...]]) -> bool:
-    """Whether these are the test images of ROCOv2, told by their names, with labels of the paper's names."""
+    """True for the test images of ROCOv2, recognised by their names, with labels of the paper's names."""
     whole = len(images) >= _MOST_OF_THEM and all(image.startswith(_ROCOV2_TEST) for image in images)
     return whole and set(PRECISION["IoU"]) <= set(label_sets)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cuihop.collection.image_concepts import ImageConcepts
+from cuihop.files.input_file import Readable
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
-from cuihop.study.checkpoint import Unfinished
-from cuihop.study.inputs import DEPTH, Setup, Telling
+from cuihop.resources.resources import Resources
+from cuihop.study.checkpoint import StudyCheckpoint
+from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 
 __all__ = ["BASELINES", "OWN", "RANDOM", "SHUFFLED", "names_of", "ranked_by", "rankings"]
 
@@ -22,57 +23,57 @@ SHUFFLED = "nn-IoU, shuffled"
 RANDOM = "random"
 _BY: dict[str, Relevance] = {"IoU": "iou", "nn-IoU": "nn-iou", "BM": "bm"}
 BASELINES = ("TF-IDF", SHUFFLED, RANDOM)
-"""What needs neither images nor a model."""
+"""Rankings that need neither images nor a model."""
 
 
 OWN = (*_BY, *BASELINES)
 """The names of rankings that every study has."""
 
 
-def names_of(setup: Setup) -> tuple[str, ...]:
+def names_of(inputs: StudyInputs) -> tuple[str, ...]:
     """The names of all rankings: relevance measures, embeddings, baselines."""
-    return (*_BY, *setup.embeddings, *BASELINES)
+    return (*_BY, *inputs.embeddings, *BASELINES)
 
 
 def ranked_by(
-    by: Relevance, setup: Setup, telling: Telling, images: ImageConcepts | None = None, **work: Any
+    by: Relevance, inputs: StudyInputs, images: ImageConcepts | None = None, *, resources: Resources
 ) -> Ranking:
-    """The most relevant images for each query; of the study's images, or of others.
-
-    Args:
-        by, setup, telling, images: as elsewhere.
-        work: a checkpoint, if there is one.
-    """
-    options = {"threads": setup.threads, "memory": setup.memory, **work}
-    return top_k(
-        setup.images if images is None else images, setup.graph, DEPTH, by=by, n=setup.n, lam=setup.lam,
-        progress=telling(f"ranked by {by}"), **options, **setup.of_concepts,
-    )  # fmt: skip
+    """The most relevant images for each query; of the study's images, or of others."""
+    collection = inputs.images if images is None else images
+    return top_k(collection, inputs.graph, DEPTH, by=by, nearness=inputs.nearness, resources=resources)
 
 
-def rankings(setup: Setup, telling: Telling, unfinished: Unfinished) -> Iterator[tuple[str, Ranking]]:
-    """Each ranking with its name. Files come first, so that what is wrong with one is told at once."""
+def rankings(
+    inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
+) -> Iterator[tuple[str, Ranking]]:
+    """Each ranking with its name. Files come first, so that an error in one is reported at once."""
 
     def by(name: str, relevance: Relevance, images: ImageConcepts | None = None) -> tuple[str, Ranking]:
-        work = unfinished.options(f"ranking {name}", keep=False)
-        return name, unfinished.ranking(name, lambda: ranked_by(relevance, setup, telling, images, **work))
+        def make() -> Ranking:
+            progress = progress_of(f"ranked by {relevance}")
+            resources = checkpoint.resources(f"ranking {name}", progress, keep=False)
+            return ranked_by(relevance, inputs, images, resources=resources)
 
-    for name, path in setup.embeddings.items():
-        yield name, unfinished.ranking(name, partial(_read, name, path, setup, telling, unfinished))
+        return name, checkpoint.ranking(name, make)
+
+    for name, file in inputs.embeddings.items():
+        yield name, checkpoint.ranking(name, partial(_read, name, file, inputs, progress_of, checkpoint))
     for name, relevance in _BY.items():
         yield by(name, relevance)
     yield by("TF-IDF", "tf-idf")
-    yield by(SHUFFLED, "nn-iou", shuffled(setup.images, setup.seed))
-    drawn = partial(random_ranking, setup.images, DEPTH, seed=setup.seed, memory=setup.memory)
-    yield RANDOM, unfinished.ranking(RANDOM, drawn)
+    yield by(SHUFFLED, "nn-iou", shuffled(inputs.images, inputs.seed))
+    drawn = partial(random_ranking, inputs.images, DEPTH, seed=inputs.seed, memory=inputs.resources.memory)
+    yield RANDOM, checkpoint.ranking(RANDOM, drawn)
 
 
-def _read(name: str, path: Path, setup: Setup, telling: Telling, unfinished: Unfinished) -> Ranking:
-    work = unfinished.options(f"ranking {name}", keep=False)
-    found = read_ranking_in_blocks(
-        path, tuple(setup.images), depth=DEPTH, memory=work.pop("memory"), threads=setup.threads
-    )
-    return found if isinstance(found, Ranking) else found.whole(progress=telling(f"read {name}"), **work)
+def _read(
+    name: str, file: Readable, inputs: StudyInputs, progress_of: ProgressOf, checkpoint: StudyCheckpoint
+) -> Ranking:
+    resources = checkpoint.resources(f"ranking {name}", keep=False)
+    found = read_ranking_in_blocks(file, tuple(inputs.images), depth=DEPTH, resources=resources)
+    if isinstance(found, Ranking):
+        return found
+    return found.whole(dataclasses.replace(resources, progress=progress_of(f"read {name}")))
 
 
 def shuffled(images: ImageConcepts, seed: int) -> ImageConcepts:

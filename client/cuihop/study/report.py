@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cuihop.evaluation.result import Evaluation, IdentifierCount
+from cuihop.files.input_file import opened_input
 from cuihop.graph import Release
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
-from cuihop.study.checkpoint import file_digest
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
-from cuihop.study.inputs import DEPTH, Setup
+from cuihop.study.inputs import DEPTH, StudyInputs
 from cuihop.study.intervals import RESAMPLES
-from cuihop.study.plots import seconds_told
+from cuihop.study.plots import time_text
 from cuihop.study.published import COST, SOURCE
 from cuihop.study.rankings import RANDOM, SHUFFLED
 
@@ -24,20 +24,19 @@ __all__ = ["cost_report", "cost_table", "report"]
 
 
 def report(
-    setup: Setup, found: CrossEvaluation | None, near: NearConcepts | None, account: Sequence[str],
+    inputs: StudyInputs, found: CrossEvaluation | None, near: NearConcepts | None, account: Sequence[str],
     tables: Sequence[Table], figures: Sequence[str], *, comparable: bool,
 ) -> Iterator[str]:  # fmt: skip
     """The lines of the report. They hold no time, path of the output, or name of a machine.
 
     Args:
-        setup: what was studied.
-        found, near: what every ranking scores, and what nn-IoU has to work with; ``None`` where the tables were left
-            out.
-        account: what went in, in plain words.
+        inputs: of the study.
+        found, near: scores of every ranking, and near concepts; ``None`` where the tables were left out.
+        account: lines about the inputs.
         tables: in their order. figures: names of those that were drawn, without their suffix.
-        comparable: whether the published figures stand among the tables.
+        comparable: true where the published figures stand among the tables.
     """
-    yield f"# Relevance measures on {len(setup.images):,} images"
+    yield f"# Relevance measures on {len(inputs.images):,} images"
     yield (
         f"The study of {SOURCE}, repeated by `cuihop study`. Each image is a query; the others are its corpus. "
         "Values of all tables, to the last digit: `numbers.csv`. Tables for LaTeX: `*.tex`. Times and machine: "
@@ -45,7 +44,7 @@ def report(
     )
     first = None if found is None else next(iter(found.evaluations.values()))
     yield "## What went in"
-    yield "\n".join(_conditions(setup, first))
+    yield "\n".join(_conditions(inputs, first))
     yield from (["\n".join(f"- {line}" for line in account)] if account else [])
     if first is not None:
         yield _coverage(first)
@@ -53,35 +52,35 @@ def report(
         yield table.markdown().rstrip()
         yield from (f"![{marked(table.caption)}]({name}.png)" for name in figures if name == table.name)
         if table.name == "precision" and found is not None:
-            yield from _alike(found, setup)
+            yield from _alike(found, inputs)
         if table.name == "near" and near is not None:
-            yield _linked(near, setup)
+            yield _linked(near, inputs)
     yield "## How to read it"
-    yield "\n".join(f"- {line}" for line in _explained(setup, comparable))
+    yield "\n".join(f"- {line}" for line in _explained(inputs, comparable))
 
 
-def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
-    release = setup.graph.release
+def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
+    release = inputs.graph.release
     yield "| | |"
     yield "|---|---|"
     for name, value in (
-        ("images", f"{setup.images.source}, content SHA-256 {setup.images.digest}"),
+        ("images", f"{inputs.images.source}, content SHA-256 {inputs.images.digest}"),
         *(
             ()
-            if setup.labels is None
-            else (("labels", f"{setup.labels.source}, content SHA-256 {setup.labels.digest}"),)
+            if inputs.labels is None
+            else (("labels", f"{inputs.labels.source}, content SHA-256 {inputs.labels.digest}"),)
         ),
         *(
-            (f"embeddings {name}", f"{path}, file SHA-256 {file_digest(path)}")
-            for name, path in setup.embeddings.items()
+            (f"embeddings {name}", f"{file.name}, file SHA-256 {file.digest()}")
+            for name, file in ((name, opened_input(given)) for name, given in inputs.embeddings.items())
         ),
         *_release(release),
-        ("n, λ", f"{setup.n}, {setup.lam}"),
-        ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[setup.direction]),
-        ("unknown identifiers", setup.unknown),
-        ("queries for which nothing is relevant", "left out" if setup.empty_ideal == "skip" else "scored 0"),
+        ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
+        ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[inputs.nearness.direction]),
+        ("unknown identifiers", inputs.nearness.unknown),
+        ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),
         ("queries without the label", "left out"),
-        ("seed", str(setup.seed)),
+        ("seed", str(inputs.seed)),
         *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
     ):
         yield f"| {marked(name)} | {marked(value)} |"
@@ -89,8 +88,8 @@ def _conditions(setup: Setup, first: Evaluation | None) -> Iterator[str]:
 
 def _release(release: Release) -> Iterator[tuple[str, str]]:
     yield "release", f"{release.name}, digest {release.digest}"
-    yield "source vocabularies", ", ".join(release.sabs) or "not told"
-    yield "relations", ", ".join(release.relations) or "not told"
+    yield "source vocabularies", ", ".join(release.sabs) or "not stated"
+    yield "relations", ", ".join(release.relations) or "not stated"
     yield "graph", f"{release.concepts:,} concepts, {release.edges:,} is_a edges"
 
 
@@ -110,12 +109,12 @@ def _coverage(evaluation: Evaluation) -> str:
     )
 
 
-def _alike(found: CrossEvaluation, setup: Setup) -> Iterator[str]:
-    """Label sets that cannot be told apart here."""
-    measures = {labels: [m for m in setup.measures if m.labels == labels] for labels in setup.label_sets}
-    for place, labels in enumerate(setup.label_sets):
-        for others in setup.label_sets[place + 1 :]:
-            columns = [[setup.measures.index(m) for m in measures[each]] for each in (labels, others)]
+def _alike(found: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
+    """Label sets that give every query the same values."""
+    measures = {labels: [m for m in inputs.measures if m.labels == labels] for labels in inputs.label_sets}
+    for place, labels in enumerate(inputs.label_sets):
+        for others in inputs.label_sets[place + 1 :]:
+            columns = [[inputs.measures.index(m) for m in measures[each]] for each in (labels, others)]
             values = [(each.values[:, columns[0]], each.values[:, columns[1]]) for each in found.evaluations.values()]
             if all(
                 np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values
@@ -126,12 +125,12 @@ def _alike(found: CrossEvaluation, setup: Setup) -> Iterator[str]:
                 )
 
 
-def _linked(near: NearConcepts, setup: Setup) -> str:
+def _linked(near: NearConcepts, inputs: StudyInputs) -> str:
     def share(part: int, whole: int) -> str:
         return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
     return (
-        f"Only concepts that have another concept of these images within n = {setup.n} can ever earn λ: "
+        f"Only concepts that have another concept of these images within n = {inputs.nearness.n} can ever earn λ: "
         f"{share(near.linked, near.concepts)} distinct ones, and {share(near.linked_occurrences, near.occurrences)} of "
         f"all that the images hold, {near.occurrences / near.queries:.1f} for each image. “Near concepts an image” "
         "is the mean |rel| of a query and one of its first K images."
@@ -142,7 +141,7 @@ def _times(kind: IdentifierCount) -> int:
     return kind.occurrences
 
 
-def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
+def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
     yield (
         "Rankings by IoU, nn-IoU and BM are exact, over all pairs; equal values are ordered by the name of the image. "
         "BM: best one-to-one matching, weights 1 / (1 + hops), divided by the size of the smaller set."
@@ -151,7 +150,7 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
         f"TF-IDF: cosine of TF-IDF vectors of concepts. {SHUFFLED}: the concept sets were dealt out anew among the "
         f"images, then ranked by nn-IoU. {RANDOM}: chance. All three need no image and no model."
     )
-    if setup.labels is not None:
+    if inputs.labels is not None:
         yield (
             "Whether nn-IoU and IoU differ by more than chance: p is how often so large a difference would come of "
             f"exchanging the two at random in each query ({EXCHANGES:,} times), adjusted for the number of measures. "
@@ -164,17 +163,17 @@ def _explained(setup: Setup, comparable: bool) -> Iterator[str]:
             "lists them. Such concepts may stand in the sets that IoU, nn-IoU, BM and TF-IDF rank by: precision then "
             "says how well a ranking keeps them, not how well it finds them."
         )
-        told = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
+        readings = "; ".join(f"*{subset}*: {meaning}" for subset, meaning in SUBSETS.items())
         yield (
             f"The ablation ranks by nn-IoU with n of {', '.join(map(str, HOPS))} and λ from {LAMBDAS[0]} to "
-            f"{LAMBDAS[-1]}. Its queries are those on which IoU and nn-IoU (n = {setup.n}, λ = {setup.lam}) disagree, "
-            f"in two readings of the paper: {told}. They were chosen by these very rankings, so its figures compare n "
-            "and λ, and are no estimate for all queries. n = 0 and λ = 0 are IoU."
+            f"{LAMBDAS[-1]}. Its queries are those on which IoU and nn-IoU ({inputs.nn_iou}) disagree, "
+            f"in two readings of the paper: {readings}. They were chosen by these very rankings, so its figures "
+            "compare n and λ, and are no estimate for all queries. n = 0 and λ = 0 are IoU."
         )
     if comparable:
         yield (
             "The published figures were computed on UMLS; which release, and which concepts "
-            "told modality and organ, is not told there. With another graph (see coverage) and other labels (see the "
+            "gave modality and organ, is not stated there. With another graph (see coverage) and other labels (see the "
             "numbers of queries), differences are to be expected either way: they are no check of this program."
         )
     else:
@@ -188,20 +187,20 @@ def cost_table(costs: Sequence[Cost]) -> Table:
         ["time", "queries timed", "largest difference"],
         [
             (f"{cost.measure}, {cost.way}",
-             [seconds_told(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}" if cost.difference else "0"])
+             [time_text(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}" if cost.difference else "0"])
             for cost in costs
         ],
     )  # fmt: skip
 
 
-def cost_report(costs: Sequence[Cost], setup: Setup, machine: str, *, figure: bool) -> Iterator[str]:
+def cost_report(costs: Sequence[Cost], inputs: StudyInputs, machine: str, *, figure: bool) -> Iterator[str]:
     """The lines of the report on cost."""
     yield "# Cost per query image"
     yield marked(machine)
     yield cost_table(costs).markdown().rstrip()
     yield from (["![Seconds per query image](cost.png)"] if figure else [])
     yield (
-        f"Corpus: {len(setup.images):,} images; n = {setup.n}, λ = {setup.lam}. Compiled: all queries, the index and "
+        f"Corpus: {len(inputs.images):,} images; {inputs.nn_iou}. Compiled: all queries, the index and "
         "the graph's answers included, files not. Plain Python: the paper's Algorithms 1 and 2 with sets, on a sample "
         "of queries; *offline*: neighbours prepared once in a dictionary, and a share of that counted to each query; "
         "*on the fly*: a question to the graph for each pair of concepts. "

@@ -1,4 +1,4 @@
-"""The tables of a study, and how each is written in Markdown and in LaTeX (booktabs)."""
+"""The tables of a study."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
 from cuihop.study.cross_evaluation import IOU, NN_IOU
-from cuihop.study.difference import Difference, NearConcepts
-from cuihop.study.inputs import CUT_OFFS, DEPTH, Setup
-from cuihop.study.long_table import Number
+from cuihop.study.difference import NearConcepts, PrecisionDifference
+from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
+from cuihop.study.long_table import LongRow
 from cuihop.study.published import PRECISION, SOURCE
 
 __all__ = [
@@ -24,29 +24,29 @@ __all__ = [
 ]
 
 
-def precision_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+def precision_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
     """P@K in per cent for each ranking, by each set of labels."""
-    columns = [(labels, k) for labels in setup.label_sets for k in CUT_OFFS]
+    columns = [(labels, k) for labels in inputs.label_sets for k in CUT_OFFS]
     return Table(
         "precision",
-        f"Precision@K (%) of rankings by each relevance, by labels. Queries: {_queries_told(evaluations, setup)}",
+        f"Precision@K (%) of rankings by each relevance, by labels. Queries: {_query_counts(evaluations, inputs)}",
         "ranking by",
-        [(" & ".join(labels), len(CUT_OFFS)) for labels in setup.label_sets], [f"@{k}" for _, k in columns],
+        [(" & ".join(labels), len(CUT_OFFS)) for labels in inputs.label_sets], [f"@{k}" for _, k in columns],
         [(name, [_percent(_precision(e, labels, k)) for labels, k in columns]) for name, e in evaluations.items()],
     )  # fmt: skip
 
 
-def _queries_told(evaluations: Mapping[str, Evaluation], setup: Setup) -> str:
-    """How many queries count by each set of labels."""
+def _query_counts(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> str:
+    """Number of queries that count by each set of labels."""
     behind = next(iter(evaluations.values())).mean_queries
-    of_labels = {labels: behind[f"P@{DEPTH}({', '.join(labels)})"] for labels in setup.label_sets}
+    of_labels = {labels: behind[f"P@{DEPTH}({', '.join(labels)})"] for labels in inputs.label_sets}
     return "; ".join(
-        f"{' & '.join(labels)}: {mean_text(each, setup.empty_ideal)}" for labels, each in of_labels.items()
+        f"{' & '.join(labels)}: {mean_text(each, inputs.empty_ideal)}" for labels, each in of_labels.items()
     )
 
 
-def difference_table(found: Sequence[Difference]) -> Table:
-    """Each P@K of nn-IoU less that of IoU, in points, and whether that is more than chance."""
+def difference_table(found: Sequence[PrecisionDifference]) -> Table:
+    """Each P@K of nn-IoU less that of IoU, in points, with interval and p."""
     return Table(
         "difference",
         "P@K (%) of the ranking by nn-IoU less that by IoU: 95 % confidence interval (paired bootstrap), p of the "
@@ -67,35 +67,35 @@ def difference_table(found: Sequence[Difference]) -> Table:
     )  # fmt: skip
 
 
-def near_table(found: NearConcepts, setup: Setup) -> Table:
-    """What nn-IoU has to work with."""
+def near_table(found: NearConcepts, inputs: StudyInputs) -> Table:
+    """Near concepts, which nn-IoU counts and IoU does not."""
     rows = [("queries with other images than by IoU (%)", [_percent(found.others[k]) for k in CUT_OFFS])]
     for name in (IOU, NN_IOU):
         rows.append((f"near concepts an image, by {name}", [f"{found.near[name, k]:.3f}" for k in CUT_OFFS]))
         rows.append((f"images with a near concept, by {name} (%)", [_percent(found.having[name, k]) for k in CUT_OFFS]))
     return Table(
-        "near", f"What nn-IoU (n = {setup.n}, λ = {setup.lam}) changes among the first K images", "",
+        "near", f"What nn-IoU ({inputs.nn_iou}) changes among the first K images", "",
         [("", len(CUT_OFFS))], [f"@{k}" for k in CUT_OFFS], rows,
     )  # fmt: skip
 
 
-def gain_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
     """CUI@K and nn-CUI@K for each ranking."""
     families = ("CUI", "nn-CUI")
     columns = [f"{family}@{k}" for family in families for k in CUT_OFFS]
     behind = next(iter(evaluations.values())).mean_queries
     counts = {family: behind[f"{family}@{DEPTH}"] for family in families}
-    queries = "; ".join(f"{family}: {mean_text(each, setup.empty_ideal)}" for family, each in counts.items())
+    queries = "; ".join(f"{family}: {mean_text(each, inputs.empty_ideal)}" for family, each in counts.items())
     return Table(
         "gain",
-        f"CUI@K and nn-CUI@K (n = {setup.n}, λ = {setup.lam}) of rankings by each relevance. Queries: {queries}",
+        f"CUI@K and nn-CUI@K ({inputs.nn_iou}) of rankings by each relevance. Queries: {queries}",
         "ranking by",
         [(family, len(CUT_OFFS)) for family in families], [f"@{k}" for _ in families for k in CUT_OFFS],
         [(name, [_fraction(e.means[column]) for column in columns]) for name, e in evaluations.items()],
     )  # fmt: skip
 
 
-def published_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Table:
+def published_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
     """P@K here, beside what the paper printed for a ranking of the same name."""
     columns = [(labels, k) for labels in PRECISION["IoU"] for k in CUT_OFFS]
     named = {name.lower(): name for name in evaluations}
@@ -103,32 +103,32 @@ def published_table(evaluations: Mapping[str, Evaluation], setup: Setup) -> Tabl
     for name, figures in PRECISION.items():
         here = evaluations.get(named.get(name.lower(), ""))
         if here is not None:
-            found = {labels: next(s for s in setup.label_sets if set(s) == set(labels)) for labels in figures}
+            found = {labels: next(s for s in inputs.label_sets if set(s) == set(labels)) for labels in figures}
             rows.append((f"{name}, here", [_percent(_precision(here, found[labels], k)) for labels, k in columns]))
         rows.append((f"{name}, published", [f"{value:.2f}" for labels in figures for value in figures[labels]]))
     return Table(
         "published",
         f"Precision@K (%) here, and as published ({SOURCE}, Table 1). Queries here: "
-        f"{_queries_told(evaluations, setup)}; published: not told", "ranking by",
+        f"{_query_counts(evaluations, inputs)}; published: not stated", "ranking by",
         [(" & ".join(labels), len(CUT_OFFS)) for labels in PRECISION["IoU"]], [f"@{k}" for _, k in columns], rows,
     )  # fmt: skip
 
 
-def ablation_tables(numbers: Sequence[Number], setup: Setup) -> Iterator[Table]:
+def ablation_tables(rows: Sequence[LongRow], inputs: StudyInputs) -> Iterator[Table]:
     """P@30 for each λ, n and label: a table for each subset of queries."""
-    values = {(x.subset, x.measure, x.n, x.lam): x for x in numbers if x.part == "ablation"}
-    names = [f"P@{DEPTH}({', '.join(labels)})" for labels in setup.label_sets]
+    values = {(x.subset, x.measure, x.n, x.lam): x for x in rows if x.part == "ablation"}
+    names = [f"P@{DEPTH}({', '.join(labels)})" for labels in inputs.label_sets]
     for subset, meaning in SUBSETS.items():
         first = (values[subset, name, 0, 0.0] for name in names)
         behind = [MeanQueries(each.queries, each.nothing_relevant or 0, each.unjudged or 0) for each in first]
-        told = "; ".join(
-            f"{' & '.join(labels)}: {mean_text(each, setup.empty_ideal)}"
-            for labels, each in zip(setup.label_sets, behind, strict=True)
+        counts = "; ".join(
+            f"{' & '.join(labels)}: {mean_text(each, inputs.empty_ideal)}"
+            for labels, each in zip(inputs.label_sets, behind, strict=True)
         )
         yield Table(
             f"ablation_{subset.replace(' ', '_')}",
-            f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {told}", "λ",
-            [(" & ".join(labels), len(HOPS)) for labels in setup.label_sets],
+            f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {counts}", "λ",
+            [(" & ".join(labels), len(HOPS)) for labels in inputs.label_sets],
             [f"n = {n}" for _ in names for n in HOPS],
             [
                 (f"{lam:.1f}", [_percent(values[subset, name, n, lam].value) for name in names for n in HOPS])
@@ -151,5 +151,5 @@ def _fraction(value: float | None) -> str:
 
 def _points(value: float) -> str:
     """A difference of shares in hundredths, signed; what is rounded to nothing has no sign."""
-    told = f"{100 * value:+.2f}"
-    return "0.00" if told in ("+0.00", "-0.00") else told.replace("-", "−")
+    text = f"{100 * value:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")

@@ -12,9 +12,9 @@ Int32 = npt.NDArray[np.int32]
 
 @compiled
 def longest_path(indptr: Int32, indices: Int32) -> int:
-    """Edges on the longest path, of compressed rows without a cycle (Kahn 1962: nodes in topological order)."""
+    """Edges on the longest path of a graph without cycles, in compressed rows (Kahn 1962: topological order)."""
     nodes = indptr.size - 1
-    waiting = np.zeros(nodes, dtype=np.int32)  # edges into the node from nodes not yet done
+    waiting = np.zeros(nodes, dtype=np.int32)  # edges into the node from unfinished nodes
     for edge in range(indices.size):
         waiting[indices[edge]] += 1
     level = np.zeros(nodes, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""From MRREL rows to is_a edges.
+"""Conversion of MRREL rows to is_a edges.
 
 An edge row is one number of 64 bits, so that sorting numbers sorts edges::
 
@@ -23,7 +23,7 @@ UInt16 = npt.NDArray[np.uint16]
 UInt64 = npt.NDArray[np.uint64]
 
 RELATION_NAMES = ("isa", "inverse_isa", "CHD", "PAR", "RN", "RB")
-"""What a row can say, and its bit in a kind, from the lowest: the first of each two names the parent first."""
+"""Relations of a row, by their bits in a kind, from the lowest; the first of each two names the parent first."""
 
 PARENT_FIRST, CHILD_FIRST = 0b010101, 0b101010
 SUPPRESSED = 1 << len(RELATION_NAMES)
@@ -36,7 +36,7 @@ _SAB_MASK = np.uint64(SAB_MASK)
 _CHILD_IN_KEY = np.uint64(CHILD_SHIFT - PARENT_SHIFT)
 _BUCKET_SHIFT = np.uint64(CHILD_SHIFT + 15)
 BUCKETS = 1 << 64 - CHILD_SHIFT - 15
-"""Of a release's eight million rows, a bucket has some ten thousand: they stay in the cache while they are sorted."""
+"""A bucket has some ten thousand of a release's eight million rows, which fit into the cache while they are sorted."""
 
 SETS, MIRRORED = range(2)
 
@@ -48,7 +48,7 @@ def _word(text: bytes) -> np.uint64:
     return np.uint64(int.from_bytes(text, "little"))
 
 
-# With the bar behind it, a field that begins so is the field: no bar is inside.
+# A field has no bar inside, so with the bar behind it a match of the beginning is a match of the field.
 _ISA, _CHD, _PAR, _RN, _RB, _N = (_word(text) for text in (b"isa|", b"CHD|", b"PAR|", b"RN|", b"RB|", b"N|"))
 _INVERSE = _word(b"inverse_")
 _FOUR, _THREE, _TWO = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFF), np.uint64(0xFFFF)
@@ -56,7 +56,7 @@ _FOUR, _THREE, _TWO = np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFF), np.uint64(0xFF
 
 @compiled
 def _kind(buffer: UInt8, rel: int, rela: int) -> int:
-    """What the row says, by where its REL and RELA begin; there is more than enough of a row behind both."""
+    """The kind of a row, by the positions of its REL and RELA; the row is long enough to read beyond both."""
     kind = 0
     word = eight_bytes(buffer, rela)
     if word & _FOUR == _ISA:
@@ -89,20 +89,20 @@ def select(
     seen: Int64,
     left_out: Int64,
 ) -> int:
-    """The rows with a wanted relation that are not suppressed.
+    """Choose the rows with a wanted relation that are not suppressed.
 
     Args:
         buffer, spans: the block.
-        rel, rela, suppress: where a row of ``spans`` holds the begin of each; the end follows.
+        rel, rela, suppress: columns of ``spans`` with the begin of each; the end follows.
         wanted: the kinds that count, as bits.
-        with_suppressed: whether suppressed rows count.
+        with_suppressed: include suppressed rows.
         chosen: out, numbers of the rows.
-        kinds: out, what each chosen row says, wanted kinds only.
-        seen: adds up the rows of each kind that are not left out as suppressed, wanted or not.
-        left_out: adds up the rows with other relations, and the suppressed ones among the rest.
+        kinds: out, the kind of each chosen row, wanted bits only.
+        seen: accumulates the rows of each kind that are not left out as suppressed, wanted or not.
+        left_out: accumulates the rows with other relations, and the suppressed ones among the rest.
 
     Returns:
-        how many rows are chosen.
+        the number of rows chosen.
     """
     count = 0
     for row in range(spans.shape[0]):
@@ -131,16 +131,16 @@ def select(
 def pack(
     first: Int32, second: Int32, sabs: Int32, sab_codes: Int32, kinds: UInt8, edges: UInt64, loops: Int32, seen: Int64
 ) -> tuple[int, int]:
-    """Rows to edges.
+    """Pack rows into edge rows.
 
     Args:
         first, second: codes of CUI1 and CUI2.
-        sabs: the vocabulary of each row, a place in ``sab_codes``.
-        sab_codes: the number by which all blocks know the vocabulary.
-        kinds: what each row says.
+        sabs: the vocabulary of each row, a position in ``sab_codes``.
+        sab_codes: the number of each vocabulary, common to all blocks.
+        kinds: the kind of each row.
         edges: out, at most two for each row (a row can contradict itself).
         loops: out, the code of each row with one concept twice.
-        seen: adds up the rows of each kind, rows with one concept twice left out.
+        seen: accumulates the rows of each kind, without rows with one concept twice.
 
     Returns:
         the number of edges, and of rows with one concept twice.
@@ -167,14 +167,14 @@ def pack(
 
 @compiled
 def count_buckets(rows: UInt64, counts: Int64) -> None:
-    """Add up how many edge rows go into each bucket; a bucket holds neighbouring children."""
+    """Count the edge rows of each bucket; a bucket holds neighbouring children."""
     for i in range(rows.size):
         counts[np.int64(rows[i] >> _BUCKET_SHIFT)] += 1
 
 
 @compiled
 def into_buckets(rows: UInt64, ends: Int64, out: UInt64) -> None:
-    """Put edge rows into their buckets. ``ends`` tells where the next row of each goes, and moves on."""
+    """Write edge rows into their buckets. ``ends``: the next position of each bucket, advanced."""
     for i in range(rows.size):
         bucket = np.int64(rows[i] >> _BUCKET_SHIFT)
         out[ends[bucket]] = rows[i]
@@ -183,7 +183,7 @@ def into_buckets(rows: UInt64, ends: Int64, out: UInt64) -> None:
 
 @compiled
 def distinct(rows: UInt64) -> tuple[int, int]:
-    """Move the distinct ones of ascending edge rows to the front. Returns how many, and how many edges they are."""
+    """Move the distinct ones of ascending edge rows to the front; return their number, and the number of edges."""
     count = 0
     n_edges = 0
     for i in range(rows.size):
@@ -202,20 +202,20 @@ def group(
     rows: UInt64, begin: int, edge: int, children: Int32, parents: Int32, sets: Int32,
     sabs: UInt16, spans: Int32, table: Int32, state: Int64,
 ) -> tuple[int, int]:  # fmt: skip
-    """The edges among ascending distinct edge rows from ``begin`` on, and the set of vocabularies behind each.
+    """Group ascending distinct edge rows from ``begin`` on into edges, each with its set of vocabularies.
 
     Args:
         rows: the edge rows.
         begin, edge: the row to begin with, the first of an edge, and the number of that edge.
         children, parents: out, codes.
-        sets: out, for each edge the number of its set of vocabularies, in the order in which they first occur.
+        sets: out, for each edge the number of its set of vocabularies, by first occurrence.
         sabs: out, the vocabularies of each set, ascending, one set after the other.
-        spans: out, where each set begins and ends in ``sabs``, and how many edges have it.
-        table: the numbers of the sets by what they hold, -1 where free; its size a power of two.
-        state: how many sets there are, and how many edges are asserted both ways of writing; both go on.
+        spans: out, begin and end of each set in ``sabs``, and the number of its edges.
+        table: hash table of the numbers of the sets, -1 where free; its size a power of two.
+        state: the number of sets, and of edges asserted in both notations; both are continued.
 
     Returns:
-        the row and edge to go on with. Rows are left where ``sabs``, ``spans`` or ``table`` is too small for more.
+        the row and edge to continue with. Rows remain where ``sabs``, ``spans`` or ``table`` is too small.
     """
     mask = table.size - 1
     count = state[SETS]
@@ -261,7 +261,7 @@ def group(
 
 @compiled
 def enter_sets(sabs: UInt16, spans: Int32, count: int, table: Int32) -> None:
-    """Enter so many sets, all different, into an empty table: see `group`."""
+    """Enter distinct sets into an empty table: see `group`."""
     mask = table.size - 1
     for number in range(count):
         slot = _hash(sabs, spans[number, 0], spans[number, 1]) & mask

@@ -1,4 +1,4 @@
-"""Equal pieces of text to equal small numbers, and CUIs to their digits."""
+"""Interning of texts as small numbers, and of CUIs as their digits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OUTER, _INNER = np.uint64(100 + (1_000_000 << 32)), np.uint64(1 + (10_000 << 32
 
 @compiled
 def hashed(buffer: UInt8, begin: int, end: int) -> np.uint64:
-    """A number made of the bytes, its low bits good: multiplied and folded, eight bytes at a time."""
+    """Hash of the bytes with good low bits: multiplied and folded, eight bytes at a time."""
     h = _START ^ np.uint64(end - begin)
     at = begin
     while at + 8 <= end:
@@ -45,7 +45,7 @@ def hashed(buffer: UInt8, begin: int, end: int) -> np.uint64:
 
 @compiled
 def equal(buffer: UInt8, a_begin: int, a_end: int, b_begin: int, b_end: int) -> bool:
-    """Whether two pieces of text are the same."""
+    """Compare two pieces of text for equality."""
     length = a_end - a_begin
     if length != b_end - b_begin:
         return False
@@ -62,21 +62,21 @@ def equal(buffer: UInt8, a_begin: int, a_end: int, b_begin: int, b_end: int) -> 
 def intern(
     buffer: UInt8, spans: Int32, begin: int, end: int, rows: Int32, table: Int32, numbers: Int32, firsts: Int32
 ) -> int:
-    """Number the texts of some rows from 0 in the order in which they first occur.
+    """Number the texts of some rows from 0 by first occurrence.
 
     Args:
-        buffer: where the texts stand.
+        buffer: the bytes of the texts.
         spans, begin, end: the text of row r is ``buffer[spans[r, begin]:spans[r, end]]``.
-        rows: which rows.
+        rows: the rows.
         table: scratch, all -1; its size a power of two, at least twice the number of rows.
         numbers: out, the number of each row's text.
-        firsts: out, for each number the place in ``rows`` of its first text.
+        firsts: out, for each number the position in ``rows`` of its first text.
 
     Returns:
-        how many different texts.
+        the number of different texts.
     """
     mask = table.size - 1
-    keys = np.empty(rows.size, dtype=np.uint64)  # up to eight bytes: the text itself. Else what it hashes to
+    keys = np.empty(rows.size, dtype=np.uint64)  # up to eight bytes the text itself, else its hash
     lengths = np.empty(rows.size, dtype=np.int32)
     count = 0
     for i in range(rows.size):
@@ -110,7 +110,7 @@ def intern(
 
 @compiled
 def _eight_figures(figures: np.uint64) -> int:
-    """The number that eight characters from 0 to 9 are, the lowest byte first: by twos, by fours, all."""
+    """The number written by eight digits, lowest byte first: combined by twos, by fours, all."""
     values = figures - _ZEROS
     values = values * _TEN + (values >> _EIGHT)
     outer, inner = values & _PAIRS, (values >> _SIXTEEN) & _PAIRS
@@ -119,9 +119,9 @@ def _eight_figures(figures: np.uint64) -> int:
 
 @compiled
 def cui_digits(buffer: UInt8, spans: Int32, column: int, rows: Int32, digits: Int32) -> int:
-    """The digits of each row's CUI as a number; -1 for what is not the letter C and seven digits.
+    """The digits of each row's CUI as a number; -1 for any text but the letter C and seven digits.
 
-    ``column``: where a row of ``spans`` holds the begin; the end follows. Returns how many are -1.
+    ``column``: column of ``spans`` with the begin; the end follows. Returns the number of -1.
     """
     others = 0
     for i in range(rows.size):

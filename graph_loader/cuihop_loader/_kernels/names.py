@@ -1,9 +1,9 @@
-"""From MRCONSO rows to each concept's names, best first.
+"""Names of each concept from MRCONSO rows, best first.
 
-How good a name is, is one number of 32 bits; smaller is better::
+The grade of a name is one number of 32 bits; smaller is better::
 
     bit  29      suppressed
-    bits 28…25   place of its language among those asked for
+    bits 28…25   position of its language among the requested ones
     bits 24…3    largest rank minus its rank in MRRANK
     bits 2, 1, 0 TS is not P, STT is not PF, ISPREF is not Y
 """
@@ -25,10 +25,10 @@ Int64 = npt.NDArray[np.int64]
 SUPPRESSED = 1 << 29
 LARGEST_RANK = (1 << 22) - 1
 NO_NAME = 0xFFFFFFFF
-"""In place of a number: another language, or no text."""
+"""Grade of a row in another language, or without text."""
 
 SUPPRESS_VALUES = b"NOYE"
-"""What SUPPRESS can be; the ranks of a vocabulary's term type stand in this order, and a fifth for anything else."""
+"""Values of SUPPRESS, in the order of the ranks of a vocabulary's term type; a fifth rank is for any other value."""
 
 
 @compiled
@@ -44,17 +44,17 @@ def grade(
     grades: UInt32,
     left_out: Int64,
 ) -> None:
-    """How good the name of each row is.
+    """Grade the name of each row.
 
     Args:
         buffer, spans: the block.
-        columns: where a row of ``spans`` holds the begin of TS, STT, ISPREF, SUPPRESS and STR; the end follows.
-        languages: number of each row's language; ``language_places``: its place among those asked for, or -1.
+        columns: columns of ``spans`` with the begin of TS, STT, ISPREF, SUPPRESS and STR; the end follows.
+        languages: number of each row's language; ``language_places``: its position among the requested ones, or -1.
         term_types: number of each row's vocabulary and term type; ``ranks``: of these, one column for each value
             of SUPPRESS.
-        with_suppressed: whether suppressed names are as good as others.
+        with_suppressed: grade suppressed names like others.
         grades: out.
-        left_out: adds up the rows in other languages, and those without text.
+        left_out: accumulates the rows in other languages, and those without text.
     """
     ts, stt, ispref, suppress, text = columns[0], columns[1], columns[2], columns[3], columns[4]
     for row in range(spans.shape[0]):
@@ -94,10 +94,10 @@ def grade(
 
 @compiled
 def candidates(codes: Int32, grades: UInt32, all_names: bool, chosen: Int32, suppressed: Int64) -> int:
-    """The rows whose name may be one of its concept's, judged by the rows of the concept that stand together.
+    """Choose the rows whose name may be one of its concept's, from adjacent rows of the concept.
 
-    Of names that are not suppressed: all, or only the best. Where all are suppressed: the best. ``suppressed`` adds
-    up the suppressed rows. Returns how many rows are chosen.
+    Of names that are not suppressed: all, or only the best. Where all are suppressed: the best. ``suppressed``
+    accumulates the suppressed rows. Returns the number of rows chosen.
     """
     count = 0
     begin = 0
@@ -125,7 +125,7 @@ def candidates(codes: Int32, grades: UInt32, all_names: bool, chosen: Int32, sup
 
 @compiled
 def lengths(spans: Int32, column: int, chosen: Int32, out: Int32) -> int:
-    """The bytes of each chosen row's text, and of all of them."""
+    """The length in bytes of each chosen row's text, and their sum."""
     total = 0
     for i in range(chosen.size):
         out[i] = spans[chosen[i], column + 1] - spans[chosen[i], column]
@@ -135,7 +135,7 @@ def lengths(spans: Int32, column: int, chosen: Int32, out: Int32) -> int:
 
 @compiled
 def copy(buffer: UInt8, spans: Int32, column: int, chosen: Int32, out: UInt8) -> None:
-    """The chosen rows' texts, one after the other."""
+    """Copy the chosen rows' texts, one after the other."""
     at = 0
     for i in range(chosen.size):
         for k in range(spans[chosen[i], column], spans[chosen[i], column + 1]):
@@ -151,23 +151,23 @@ def choose(
     offsets: Int64,
     blob: UInt8,
     all_names: bool,
-    kept: Int64,
+    chosen: Int64,
     counts: Int32,
 ) -> tuple[int, int]:
-    """The names of each concept, best first, each text once.
+    """Choose the names of each concept, best first, each text once.
 
     Args:
         order: the rows, ordered by concept and grade.
-        places, grades: of each row: its concept, and how good the name is.
+        places, grades: of each row, its concept and the grade of its name.
         offsets, blob: row r's text is ``blob[offsets[r]:offsets[r + 1]]``.
-        all_names: or only the best. A suppressed name is taken only where a concept has no other, and only one.
-        kept: out, rows.
-        counts: out, how many names each concept has.
+        all_names: all names, or only the best. A concept without any other gets one suppressed name.
+        chosen: out, rows.
+        counts: out, the number of names of each concept.
 
     Returns:
-        how many names there are, and how many of them are suppressed.
+        the number of names, and of suppressed ones among them.
     """
-    n_kept = 0
+    n_chosen = 0
     n_suppressed = 0
     table = np.full(64, -1, dtype=np.int64)
     begin = 0
@@ -176,9 +176,9 @@ def choose(
         end = begin + 1
         while end < order.size and places[order[end]] == place:
             end += 1
-        first = n_kept
-        kept[n_kept] = order[begin]
-        n_kept += 1
+        first = n_chosen
+        chosen[n_chosen] = order[begin]
+        n_chosen += 1
         if grades[order[begin]] & SUPPRESSED:
             n_suppressed += 1
         elif all_names and end - begin > 1:
@@ -193,28 +193,28 @@ def choose(
                 if grades[row] & SUPPRESSED:
                     break
                 slot = np.int64(hashed(blob, offsets[row], offsets[row + 1])) & (size - 1)
-                known = False
+                repeated = False
                 while table[slot] >= 0:
                     other = table[slot]
                     if equal(blob, offsets[row], offsets[row + 1], offsets[other], offsets[other + 1]):
-                        known = True
+                        repeated = True
                         break
                     slot = (slot + 1) & (size - 1)
-                if not known:
+                if not repeated:
                     table[slot] = row
                     if i > begin:
-                        kept[n_kept] = row
-                        n_kept += 1
-        counts[place] = n_kept - first
+                        chosen[n_chosen] = row
+                        n_chosen += 1
+        counts[place] = n_chosen - first
         begin = end
-    return n_kept, n_suppressed
+    return n_chosen, n_suppressed
 
 
 @compiled
-def gather(offsets: Int64, blob: UInt8, kept: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
-    """The kept rows' texts, one after the other. ``new_offsets`` tells where each goes."""
-    for i in range(kept.size):
+def gather(offsets: Int64, blob: UInt8, chosen: Int64, new_offsets: Int64, new_blob: UInt8) -> None:
+    """Copy the chosen rows' texts, one after the other, to ``new_offsets``."""
+    for i in range(chosen.size):
         at = new_offsets[i]
-        for k in range(offsets[kept[i]], offsets[kept[i] + 1]):
+        for k in range(offsets[chosen[i]], offsets[chosen[i] + 1]):
             new_blob[at] = blob[k]
             at += 1

@@ -1,4 +1,4 @@
-"""From a block of whole lines to where the fields of its rows begin and end, and to what is wrong with them."""
+"""Splitting of a block of whole lines into rows and fields, with the faults of bad rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 
 BEYOND_ASCII, CRLF, ROWS, GOOD, BAD = range(5)
-"""What `split` counts."""
+"""Indices of the counts of `split`."""
 
 BAD_ROW, BAD_BEGIN, BAD_END, BAD_COLUMNS, BAD_TAIL = range(5)
-"""What `split` tells of a bad row: its place in the block, where it begins and ends (without line end), the columns
+"""Description of a bad row by `split`: its position in the block, its extent (without line end), the columns
 that end with a bar, and the bytes after the last bar."""
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
@@ -39,25 +39,25 @@ def split(
 ) -> None:
     """Walk a block once, 64 bytes at a time.
 
-    Where bars and line feeds stand is written down one after the other, so that a line feed knows by counting how
-    many bars its row has, and finds them.
+    The positions of bars and line feeds are written one after the other, so that at a line feed the number of bars in
+    its row, and their positions, follow by counting.
 
     Args:
         buffer: the bytes; whole lines, ``buffer[size - 1]`` is a line feed. Zeros up to a multiple of 64 after it.
         size: bytes in use.
-        columns: how many a row must have, each ended by a bar.
-        wanted: numbers of the columns whose places are asked for.
+        columns: number of columns of a row, each ended by a bar.
+        wanted: numbers of the columns to locate.
         spans: out, one row for each good row: begin and end of the first wanted column, of the second, …
-        rows: out, the place in the block of each good row.
-        bad: out, what is told of each bad row; of more than it can hold, only the first.
+        rows: out, the position in the block of each good row.
+        bad: out, a description of each bad row, up to its capacity.
         counts: out; `GOOD` and `BAD` add up to `ROWS`. `BEYOND_ASCII` is not zero if some byte is not ASCII.
     """
-    # places[start - 1]: where the row before ends. places[start:count]: bars and line feeds from there on.
+    # places[start - 1]: end of the row before. places[start:count]: bars and line feeds from there on.
     places = np.empty(_PLACES + columns + 2, dtype=np.int32)
     places[0] = -1
     start = 1
     count = 1
-    dropped = 0  # bars of this row, which has too many, that were forgotten
+    dropped = 0  # bars of this row, which has too many, that were dropped
     row = 0
     good = 0
     n_bad = 0
@@ -69,8 +69,8 @@ def split(
         found = ones_where(buffer, base, 124) | line_feeds
         here = count
         total = count_ones(found)
-        # Mostly eight to sixteen: steps that need no decision. What they write too much is written over. Places count
-        # without a sign here and below: with one, each would be looked at whether it counts from the end.
+        # Mostly eight to sixteen, so steps without branches. Surplus writes are overwritten. Places are unsigned
+        # here and below: signed ones would each be tested for counting from the end.
         ones = found
         to = np.uint64(here)
         for k in range(_EIGHT):
@@ -114,14 +114,14 @@ def split(
             start = at + 1
             dropped = 0
         if count > _PLACES - LANES:
-            # Of a row with more bars than there can be, only where it begins, how many, and the last matter.
-            kept = min(count - start, columns + 1)
-            dropped += count - start - kept
+            # Of a row with too many bars, only its begin, their number and the last ones matter.
+            retained = min(count - start, columns + 1)
+            dropped += count - start - retained
             places[0] = places[start - 1]
-            for k in range(kept):
-                places[1 + k] = places[count - kept + k]
+            for k in range(retained):
+                places[1 + k] = places[count - retained + k]
             start = 1
-            count = 1 + kept
+            count = 1 + retained
     counts[BEYOND_ASCII] = np.int64(beyond != 0)
     counts[CRLF] = crlf
     counts[ROWS] = row
@@ -131,9 +131,9 @@ def split(
 
 @compiled
 def invalid_utf8(buffer: UInt8, words: UInt64, size: int, places: Int64) -> int:
-    """The first byte that is not UTF-8 in each line that has one (Unicode 15, table 3-7).
+    """Find the first byte that is not UTF-8 in each line with one (Unicode 15, table 3-7).
 
-    Returns how many lines; ``places`` gets their bytes, as many as it can hold.
+    Returns the number of lines; ``places`` receives the positions of their bytes, up to its capacity.
     """
     found = 0
     i = 0

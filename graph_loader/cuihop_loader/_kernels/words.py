@@ -1,7 +1,7 @@
-"""Bytes taken many at a time: what a processor does in one step and numba has no word for.
+"""Operations on many bytes at once: single processor instructions that numba has no expression for.
 
-Each function is plain Python, by which it is tested and run where numba is switched off, and a few instructions of
-LLVM in compiled code. Both read bytes in little-endian order.
+Each function has a plain Python form, for tests and for runs without numba, and a form of a few instructions of
+LLVM for compiled code. Both read bytes in little-endian order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["beyond_ascii", "count_ones", "eight_bytes", "first_bytes", "lowest_o
 UInt8 = npt.NDArray[np.uint8]
 
 LANES = 64
-"""How many bytes `ones_where` and `beyond_ascii` take."""
+"""Bytes that `ones_where` and `beyond_ascii` take."""
 
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BITS = np.uint64(64)
@@ -35,7 +35,7 @@ def ones_where(buffer: UInt8, at: int, byte: int) -> np.uint64:
 
 
 def beyond_ascii(buffer: UInt8, at: int) -> np.uint64:
-    """A number whose bit k is set where ``buffer[at + k]`` is no ASCII. Reads 64 bytes."""
+    """A number whose bit k is set where ``buffer[at + k]`` is not ASCII. Reads 64 bytes."""
     return _ones(buffer[at : at + LANES] >= 128)
 
 
@@ -45,13 +45,13 @@ def eight_bytes(buffer: UInt8, at: int) -> np.uint64:
 
 
 def lowest_one(number: np.uint64) -> int:
-    """The place of the lowest bit that is set; 64 where none is."""
+    """Position of the lowest set bit; 64 where none is set."""
     value = int(number)
     return (value & -value).bit_length() - 1 if value else 64
 
 
 def count_ones(number: np.uint64) -> int:
-    """How many bits are set."""
+    """Number of set bits."""
     return int(number).bit_count()
 
 
@@ -71,7 +71,7 @@ def first_bytes(buffer: UInt8, at: int, count: int) -> np.uint64:
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, kind: ir.Type) -> Any:
-    """Where ``buffer[at]`` stands, as a pointer to the kind."""
+    """Address of ``buffer[at]``, as a pointer to the type."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     place = builder.gep(array.data, [arguments[1]])
     return builder.bitcast(place, kind.as_pointer())

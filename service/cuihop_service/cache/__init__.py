@@ -1,12 +1,11 @@
-"""The cache of the service: distances that were computed once, in process and shared between replicas."""
+"""The cache of the service: distances in process, and in a Redis that replicas share."""
 
 from __future__ import annotations
 
 from cuihop_service.cache.cached_graph import CachedDistances, CachedGraph
 from cuihop_service.cache.local_cache import DEFAULT_ENTRIES
-from cuihop_service.cache.redis_cache import SharedPairs
+from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts, SharedStatistics
-from cuihop_service.cache.warming import Warmed, warm
 
 __all__ = [
     "DEFAULT_ENTRIES",
@@ -14,8 +13,6 @@ __all__ = [
     "CachedDistances",
     "CachedGraph",
     "PairCounts",
-    "SharedPairs",
+    "RedisCache",
     "SharedStatistics",
-    "Warmed",
-    "warm",
 ]

@@ -1,4 +1,4 @@
-"""A graph that remembers distances: a `ConceptGraph` around any other."""
+"""A graph behind a cache of distances: a `ConceptGraph` around any other."""
 
 from __future__ import annotations
 
@@ -27,35 +27,36 @@ from cuihop.graph import (
     checked_hops,
     resolved,
 )
-from cuihop_service.cache.entries import (
+from cuihop_service.cache.local_cache import (
+    DEFAULT_ENTRIES,
     NO_PATH,
     Entry,
+    LocalCache,
     answers,
     entry_beyond,
     pair_key,
     pair_keys,
     within,
 )
-from cuihop_service.cache.local_cache import DEFAULT_ENTRIES, PairMemory
-from cuihop_service.cache.redis_cache import SharedPairs
-from cuihop_service.cache.single_flight import Claim, Flights
+from cuihop_service.cache.redis_cache import RedisCache
+from cuihop_service.cache.single_flight import Claim, SingleFlight
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts
 from cuihop_service.request_context import Overdue
 
 __all__ = ["CachedDistances", "CachedGraph"]
 
-_PAIRS_A_FLIGHT = 8_192  # whoever waits for a part of a large batch does not wait for the whole
+_PAIRS_A_FLIGHT = 8_192  # a request that waits for a part of a large batch does not wait for the whole
 _MOST_SUCCESSORS = 100_000
 
 
 @dataclass(frozen=True)
 class CachedDistances:
-    """The distances of a batch, and where they come from.
+    """The distances of a batch and their origin.
 
     Attributes:
-        distances: what the graph answers, or has answered before.
+        distances: the graph's answers, present or past.
         from_cache: bool, shape (pairs,); false where the graph computed the distance for this call, or for another
-            that was made at the same time.
+            one at the same time.
     """
 
     distances: Distances
@@ -64,15 +65,15 @@ class CachedDistances:
 
 @dataclass
 class _Batch:
-    """One question on its way through the levels.
+    """One batch on its way through the levels.
 
     Attributes:
-        pairs: as asked.
-        entries: what is known of each; complete at the end.
-        places: the missing keys, and where in the batch each stands.
-        direction, bound: of the question.
+        pairs: as requested.
+        entries: the entry of each pair, as far as found; complete at the end.
+        places: the missing keys, and the places of each in the batch.
+        direction, bound: of the search.
         from_cache: see `CachedDistances`.
-        merged: retired identifiers met so far.
+        merged: retired identifiers among the pairs so far.
         memory_hits, shared_hits, collapsed, misses: of the pairs that were missing at first, as in `CacheStatistics`.
     """
 
@@ -89,7 +90,7 @@ class _Batch:
     misses: int = 0
 
     def fill(self, key: str, entry: Entry, *, from_cache: bool) -> int:
-        """The entry of a missing key is known. Returns how many pairs of the batch have that key."""
+        """Set the entry of a missing key. Returns the number of pairs with that key."""
         places = self.places[key]
         for place in places:
             self.entries[place] = entry
@@ -97,21 +98,21 @@ class _Batch:
         return len(places)
 
     def pair(self, key: str) -> tuple[str, str]:
-        """The first pair that was asked with that key."""
+        """The first pair of the batch with that key."""
         return self.pairs[self.places[key][0]]
 
 
 class CachedGraph(ConceptGraph):
-    """A `ConceptGraph` that keeps the distances another one computes, and hands everything else on to it.
+    """A `ConceptGraph` that caches the distances of another one, and hands everything else on to it.
 
-    Only what the inner graph has answered is kept, under current identifiers. An identifier that it does not hold is
-    asked of it each time, and told by it.
+    Only answers of the inner graph are cached, under current identifiers. An identifier that it does not hold goes to
+    it each time, and the error is its own.
 
     Args:
-        graph: who computes. Closed with this graph.
-        entries: the most pairs that are kept in process.
+        graph: computes. Closed with this graph.
+        entries: the most pairs in process.
         shared: a further level that other processes share; may serve several graphs, and is not closed with this one.
-        counts: where pairs are counted, perhaps together with those of other graphs.
+        counts: counts the pairs, perhaps together with those of other graphs.
 
     Raises:
         InputError: no room for an entry.
@@ -122,15 +123,15 @@ class CachedGraph(ConceptGraph):
         graph: ConceptGraph,
         *,
         entries: int = DEFAULT_ENTRIES,
-        shared: SharedPairs | None = None,
+        shared: RedisCache | None = None,
         counts: PairCounts | None = None,
     ) -> None:
         self._graph = graph
         self._release = graph.release
         self._largest = entries
-        self._memory = PairMemory(entries)
+        self._memory = LocalCache(entries)
         self._shared = shared
-        self._flights = Flights()
+        self._flights = SingleFlight()
         self._successors: dict[str, str] = {}
         self._counts = PairCounts() if counts is None else counts
         self._count = self._counts.add
@@ -140,12 +141,12 @@ class CachedGraph(ConceptGraph):
 
     @property
     def release(self) -> Release:
-        """What was loaded."""
+        """The loaded release."""
         return self._release
 
     @property
     def statistics(self) -> CacheStatistics:
-        """What the cache has done so far."""
+        """Pairs answered so far, by level."""
         return CacheStatistics(
             **self._counts.numbers(),
             entries=len(self._memory),
@@ -165,8 +166,8 @@ class CachedGraph(ConceptGraph):
         """See `ConceptGraph.distance`. One pair takes a shorter way than a batch of one, to the same answer."""
         direction = checked_direction(direction)
         bound = self._bound(max_hops)
-        known = self._successors
-        entry = self._memory.entry(pair_key(known.get(a, a), known.get(b, b), direction))
+        successors = self._successors
+        entry = self._memory.entry(pair_key(successors.get(a, a), successors.get(b, b), direction))
         if entry is not None and answers(entry, bound):
             self._count(1)
             return within(entry, bound)
@@ -180,46 +181,46 @@ class CachedGraph(ConceptGraph):
         max_hops: int | None = None,
         timeout: float | None = None,
     ) -> CachedDistances:
-        """The distance of each pair, and which of them were known before.
+        """The distance of each pair, and its origin.
 
         Args:
             pairs, direction, max_hops: as in `ConceptGraph.distances`.
-            timeout: seconds to wait for what other calls are computing; ``None``: until they are done. What this call
-                computes itself takes the time it takes.
+            timeout: seconds to wait for pairs that other calls are computing; ``None``: until they are done. The time
+                of this call's own computation is not bounded by it.
 
         Raises:
             InvalidCui, ConceptNotFound, ConceptRetired: as `ConceptGraph.distances`.
             QueryTimedOut: the timeout passed.
-            GraphError: as the inner graph; also where another call, computing the same pair, met with it.
+            GraphError: as the inner graph; also the error of another call that computed the same pair.
         """
         direction = checked_direction(direction)
         bound = self._bound(max_hops)
-        asked = [(a, b) for a, b in pairs]
+        batch_pairs = [(a, b) for a, b in pairs]
         successors = self._successors
-        keys = pair_keys(asked, direction, successors)
+        keys = pair_keys(batch_pairs, direction, successors)
         entries = self._memory.entries(keys)
-        from_cache = np.ones(len(asked), dtype=np.bool_)
+        from_cache = np.ones(len(batch_pairs), dtype=np.bool_)
         merged: dict[str, str] = {}
         places: dict[str, list[int]] = {}
-        known = len(asked)
+        hits = len(batch_pairs)
         for place, entry in enumerate(entries):
             if entry is None or not answers(entry, bound):
                 places.setdefault(keys[place], []).append(place)
-                known -= 1
+                hits -= 1
         if places:
-            batch = _Batch(asked, entries, places, direction, bound, from_cache, merged)
+            batch = _Batch(batch_pairs, entries, places, direction, bound, from_cache, merged)
             try:
                 self._fill(batch, timeout)
             except ConceptError:
                 # The graph saw a part of the batch; the error names every identifier at fault.
-                ends = dict.fromkeys(cui for pair in asked for cui in pair)
+                ends = dict.fromkeys(cui for pair in batch_pairs for cui in pair)
                 resolved(self._graph.resolve(list(ends)), self._release)
                 raise
-            self._count(batch.memory_hits + known, batch.shared_hits, batch.collapsed, batch.misses)
+            self._count(batch.memory_hits + hits, batch.shared_hits, batch.collapsed, batch.misses)
         else:
-            self._count(known)
+            self._count(hits)
         if successors:
-            merged.update((cui, successors[cui]) for pair in asked for cui in pair if cui in successors)
+            merged.update((cui, successors[cui]) for pair in batch_pairs for cui in pair if cui in successors)
         hops = np.array(entries, dtype=np.int32)
         reached = hops >= 0 if bound is None else (hops >= 0) & (hops <= bound)
         return CachedDistances(Distances(hops, reached, direction, checked_hops(max_hops), merged), from_cache)
@@ -243,13 +244,13 @@ class CachedGraph(ConceptGraph):
             finally:
                 self._flights.land(claim)
             if self._shared is not None and computed:
-                self._shared.keep(self._release.digest, computed)
+                self._shared.store(self._release.digest, computed)
             alone = self._collect(batch, claim, deadline)
             if alone:
                 self._compute(batch, alone)
 
     def _fly(self, batch: _Batch, claim: Claim) -> dict[str, Entry]:
-        """Find what the batch has claimed, and return what the graph had to compute."""
+        """Fill the claimed keys. Returns the entries that the graph had to compute."""
         missing = claim.own
         # Another flight may have landed between the first look and the claim.
         entries = self._memory.entries(missing)
@@ -257,7 +258,7 @@ class CachedGraph(ConceptGraph):
         batch.memory_hits += found
         if self._shared is not None and missing:
             entries = self._shared.entries(self._release.digest, missing)
-            self._memory.keep((key, entry) for key, entry in zip(missing, entries, strict=True) if entry is not None)
+            self._memory.store((key, entry) for key, entry in zip(missing, entries, strict=True) if entry is not None)
             missing, found = self._take_over(batch, claim, missing, entries)
             batch.shared_hits += found
         return self._compute(batch, missing, claim) if missing else {}
@@ -265,7 +266,7 @@ class CachedGraph(ConceptGraph):
     def _take_over(
         self, batch: _Batch, claim: Claim, keys: list[str], entries: Sequence[Entry | None]
     ) -> tuple[list[str], int]:
-        """Take over the entries that a level has: the keys that stay missing, and the number of pairs answered."""
+        """Take over the entries of one level. Returns the keys still missing, and the number of pairs answered."""
         left, found = [], 0
         for key, entry in zip(keys, entries, strict=True):
             if entry is None or not answers(entry, batch.bound):
@@ -276,7 +277,7 @@ class CachedGraph(ConceptGraph):
         return left, found
 
     def _compute(self, batch: _Batch, keys: list[str], claim: Claim | None = None) -> dict[str, Entry]:
-        """Ask the graph, and keep its answers in process."""
+        """Compute the keys by the graph, and store its answers in process."""
         pairs = [batch.pair(key) for key in keys]
         answer = self._graph.distances(pairs, direction=batch.direction, max_hops=batch.bound)
         nothing = NO_PATH if batch.bound is None else entry_beyond(batch.bound)
@@ -285,18 +286,18 @@ class CachedGraph(ConceptGraph):
             batch.merged.update(answer.merged)
             if len(self._successors) < _MOST_SUCCESSORS:
                 self._successors.update(answer.merged)
-        kept = dict(zip(pair_keys(pairs, batch.direction, answer.merged), entries, strict=True))
-        self._memory.keep(kept.items())
+        computed = dict(zip(pair_keys(pairs, batch.direction, answer.merged), entries, strict=True))
+        self._memory.store(computed.items())
         if claim is not None:
             claim.flight.merged = answer.merged
             claim.flight.entries.update(zip(keys, entries, strict=True))
         for key, entry in zip(keys, entries, strict=True):
             batch.collapsed += batch.fill(key, entry, from_cache=False) - 1
         batch.misses += len(keys)
-        return kept
+        return computed
 
     def _collect(self, batch: _Batch, claim: Claim, deadline: float | None) -> list[str]:
-        """Take over what other calls compute, and return the keys that they left without an answer."""
+        """Take over the results of other calls. Returns the keys that they left without one."""
         alone = []
         for key, flight in claim.others.items():
             if not flight.landed.is_set():

@@ -1,7 +1,7 @@
-"""The level that replicas share: entries in Redis. It may fail in any way; no request ever notices but by the time.
+"""The cache that replicas share: entries in Redis. It may fail in any way; a request only takes longer then.
 
-A value is an entry of four bytes and a signature of eight, made with a secret over release, key and entry. Garbage,
-and what was written by somebody without the secret, is taken for missing.
+A value is an entry of four bytes and a signature of eight, made with a secret over release, key and entry. Garbage, and
+values written without the secret, count as missing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from cuihop.errors import InputError
-from cuihop_service.cache.circuit_breaker import CircuitBreaker
-from cuihop_service.cache.entries import Entry
+from cuihop_service.cache.local_cache import Entry
 from cuihop_service.cache.statistics import SharedStatistics
+from cuihop_service.redis_pause import RedisPause
 
-__all__ = ["SharedPairs"]
+__all__ = ["RedisCache"]
 
 Result = TypeVar("Result")
 
@@ -42,22 +42,21 @@ _CONNECTIONS = 256
 _SLOW = 2  # an answer that comes in pieces may take longer than the timeout; this many times is too long
 
 
-class SharedPairs:
+class RedisCache:
     """Entries of any number of releases in one Redis. Safe to share between threads.
 
-    Calls are never tried again. After one that failed, or took twice the timeout, none are made for half a second; the
-    pause doubles up to ten seconds, and the first success ends it. Reads and writes pause on their own, so a Redis that
-    is full is still read.
+    Calls are never tried again. After one that failed, or took twice the timeout, none are made for five seconds. Reads
+    and writes pause separately, so a Redis that is full is still read.
 
     Args:
         address: ``redis://host:port/db``, ``rediss://…`` with TLS, or ``unix:///path``; further settings of redis-py
             may follow as a query, e.g. ``?ssl_ca_certs=/path``.
         username, password: instead of those in the address.
-        secret: what values are signed with; by default the password. All replicas need the same. Without either, damage
-            is found but not malice.
+        secret: key of the signatures; by default the password. All replicas need the same. Without either, damage is
+            found but not malice.
         timeout: seconds to wait for a connection, and for each piece of an answer.
         lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
-        breaker: makes the two circuit breakers.
+        pause: seconds without calls after a failure.
 
     Raises:
         InputError: the address is not one.
@@ -72,7 +71,7 @@ class SharedPairs:
         secret: str | None = None,
         timeout: float = 0.1,
         lifetime: int | None = None,
-        breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
+        pause: float = 5.0,
     ) -> None:
         settings: dict[str, Any] = {"username": username, "password": password}
         try:
@@ -89,39 +88,39 @@ class SharedPairs:
                 driver_info=None,
                 max_connections=_CONNECTIONS,
             )
-            known = self._client.connection_pool.connection_kwargs
-            known.update({name: value for name, value in settings.items() if value is not None})
+            connection = self._client.connection_pool.connection_kwargs
+            connection.update({name: value for name, value in settings.items() if value is not None})
         except ValueError:  # its text may show a part of the password
             raise InputError(
                 "not the address of a Redis server",
                 expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
             ) from None
-        self._shown = f"{parts.scheme}://{place}"
+        self._address = f"{parts.scheme}://{place}"
         self._timeout = timeout
         self._lifetime = lifetime
-        signed_with = secret if secret is not None else known.get("password") or ""
+        signed_with = secret if secret is not None else connection.get("password") or ""
         self._secret = hashlib.blake2b(signed_with.encode(), person=b"cuihop:1", digest_size=32).digest()
-        self._reads = breaker()
-        self._writes = breaker()
+        self._reads = RedisPause(pause)
+        self._writes = RedisPause(pause)
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"<SharedPairs {self._shown}>"
+        return f"<RedisCache {self._address}>"
 
     @property
     def statistics(self) -> SharedStatistics:
-        """What happened so far."""
+        """Calls so far, and the state of the pauses."""
         with self._lock:
             counts = dict(self._counts)
-        return SharedStatistics(**counts, reading=not self._reads.is_open, writing=not self._writes.is_open)
+        return SharedStatistics(**counts, reading=not self._reads.is_on, writing=not self._writes.is_on)
 
     def close(self) -> None:
         """Give the connections back. Harmless twice."""
         self._client.close()
 
     def entries(self, digest: str, keys: Sequence[str]) -> list[Entry | None]:
-        """The entry of each key in the release of that digest; ``None`` for what is missing or cannot be trusted."""
+        """The entry of each key in the release of that digest; ``None`` for a missing or untrusted one."""
         found: list[Entry | None] = [None] * len(keys)
         usable = [place for place, key in enumerate(keys) if _KEY.fullmatch(key)]
         prefix = _prefix(digest)
@@ -137,9 +136,9 @@ class SharedPairs:
             self._count(reads=1, refused=refused)
         return found
 
-    def keep(self, digest: str, entries: Mapping[str, Entry]) -> None:
-        """Keep entries of the release of that digest, if the server takes them."""
-        if self._reads.is_open:
+    def store(self, digest: str, entries: Mapping[str, Entry]) -> None:
+        """Store entries of the release of that digest, if the server takes them."""
+        if self._reads.is_on:
             self._count(held_back=1)
             return
         prefix = _prefix(digest)
@@ -165,34 +164,32 @@ class SharedPairs:
     def _signatures(self, digest: str) -> hashlib.blake2b:
         return hashlib.blake2b(digest.encode(), key=self._secret, digest_size=_SIGNATURE)
 
-    def _answer(self, breaker: CircuitBreaker, call: Callable[[], Result]) -> Result | None:
-        """What Redis answers; ``None`` if it does not, or is not asked."""
-        ticket = breaker.admission()
-        if ticket is None:
+    def _answer(self, pause: RedisPause, call: Callable[[], Result]) -> Result | None:
+        """The answer of Redis; ``None`` without one, and during a pause."""
+        if pause.is_on:
             self._count(held_back=1)
             return None
         began = time.monotonic()
         try:
             answer = call()
-        except redis.exceptions.MaxConnectionsError:  # many ask at once, which says nothing about the server
+        except redis.exceptions.MaxConnectionsError:  # too many calls at once: the server itself may be well
             self._count(errors=1)
             return None
         except Exception as error:  # whatever a server sends, no request fails of it
-            self._failed(breaker, ticket, type(error).__name__)  # its text may tell what was sent
+            self._failed(pause, type(error).__name__)  # its text may repeat the values sent
             return None
         if time.monotonic() - began > _SLOW * self._timeout:
-            self._failed(breaker, ticket, "slow answer")
-        elif breaker.succeeded(ticket):
-            _logger.info("shared cache %s is in use again", self._shown)
+            self._failed(pause, "slow answer")
+        elif pause.end():
+            _logger.info("shared cache %s is in use again", self._address)
         return answer
 
-    def _failed(self, breaker: CircuitBreaker, ticket: int, reason: str) -> None:
+    def _failed(self, pause: RedisPause, reason: str) -> None:
         self._count(errors=1)
         self._client.connection_pool.disconnect(inuse_connections=False)  # idle ones may be as dead
-        was_open = breaker.is_open
-        if breaker.failed(ticket) and not was_open:
-            task = "reading from" if breaker is self._reads else "writing to"
-            _logger.warning("%s the shared cache %s pauses: %s", task, self._shown, reason)
+        if pause.begin():
+            task = "reading from" if pause is self._reads else "writing to"
+            _logger.warning("%s the shared cache %s pauses: %s", task, self._address, reason)
 
     def _count(self, **more: int) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
-"""Computations under way, so that a pair that many ask for at once is computed once.
+"""Single flight: a pair that several requests need at the same time is computed once.
 
-A batch claims its missing pairs in one step. It computes what it claimed, lands it, and only then waits for what others
-claimed. Nobody who waits owes an answer, so no two batches wait for each other.
+A batch claims its missing pairs in one step. It computes the pairs that it claimed, lands them, and only then waits for
+pairs that others claimed. A batch that waits owes no pairs, so no two batches wait for each other.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from cuihop_service.cache.entries import Entry
+from cuihop_service.cache.local_cache import Entry
 
-__all__ = ["Claim", "Flight", "Flights"]
+__all__ = ["Claim", "Flight", "SingleFlight"]
 
 
 _WORTH_WAITING = 16
@@ -23,12 +23,12 @@ class Flight:
     """The pairs that one batch computes.
 
     Attributes:
-        bound: how far it looks; ``None`` is no bound.
-        size: how many pairs it asked for.
-        landed: set when it is over, well or ill.
-        entries: what it found, by key.
-        merged: the retired identifiers it met, and their successors.
-        error: why it found nothing.
+        bound: of the search, in hops; ``None`` is no bound.
+        size: number of pairs that it needs.
+        landed: set at its end, successful or not.
+        entries: its results, by key.
+        merged: the retired identifiers among them, and their successors.
+        error: the cause, where there are no results.
     """
 
     bound: int | None
@@ -41,12 +41,12 @@ class Flight:
 
 @dataclass(frozen=True)
 class Claim:
-    """What became of a batch's missing pairs.
+    """The missing pairs of a batch, divided by who computes them.
 
     Attributes:
         flight: the batch's own.
-        own: the keys it computes itself.
-        others: the keys that other batches compute, and where.
+        own: the keys of that flight.
+        others: the keys that other batches compute, with their flights.
     """
 
     flight: Flight
@@ -54,8 +54,8 @@ class Claim:
     others: dict[str, Flight]
 
 
-class Flights:
-    """All computations under way in one process, by key."""
+class SingleFlight:
+    """The computations under way in one process, by key."""
 
     def __init__(self) -> None:
         self._under_way: dict[str, Flight] = {}
@@ -65,9 +65,10 @@ class Flights:
         return len(self._under_way)
 
     def claim(self, keys: Collection[str], bound: int | None) -> Claim:
-        """Claim each key, unless a flight has it that is worth waiting for. A claim must be landed.
+        """Claim each key, unless another flight has it and is worth waiting for. A claim must be landed.
 
-        It is, if it looks as far and is not many times as large: a few pairs are computed sooner than a large batch.
+        A flight is worth waiting for if its bound is as large and it has not many times the pairs: a few pairs are
+        computed sooner than a large batch.
         """
         claim = Claim(Flight(bound, len(keys)), [], {})
         most = _WORTH_WAITING * len(keys)
@@ -86,7 +87,7 @@ class Flights:
         return claim
 
     def land(self, claim: Claim) -> None:
-        """The claimed pairs are computed, or never will be: whoever waits for them goes on."""
+        """End a claim, computed or not, and wake those who wait for it."""
         with self._lock:
             for key in claim.own:
                 if self._under_way.get(key) is claim.flight:  # another may have taken its place

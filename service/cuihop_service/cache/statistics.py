@@ -1,4 +1,4 @@
-"""What a cache has done so far: plain numbers, for whoever makes metrics of them."""
+"""Statistics of a cache: plain numbers, from which metrics are made."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["CacheStatistics", "PairCounts", "SharedStatistics"]
 
 
 class PairCounts:
-    """Pairs answered, by level. Graphs that take one another's place share it: an exchange takes no count with it."""
+    """Pairs answered, by level. Graphs that replace one another share it, so that no count is lost."""
 
     def __init__(self) -> None:
         self._counts = [0, 0, 0, 0]
         self._counting = threading.Lock()
 
     def add(self, memory_hits: int, shared_hits: int = 0, collapsed: int = 0, misses: int = 0) -> None:
-        """Count pairs by where they were answered: see `CacheStatistics`."""
+        """Count pairs by the level that answered: see `CacheStatistics`."""
         with self._counting:
             counts = self._counts
             counts[0] += memory_hits
@@ -32,14 +32,14 @@ class PairCounts:
 
 @dataclass(frozen=True, slots=True)
 class SharedStatistics:
-    """What the shared level has done since it was made; calls are those of this process.
+    """Calls of this process to the shared level since its start.
 
     Attributes:
         reads, writes: calls that were answered.
         errors: calls that failed, or were answered too late to be worth waiting for.
-        held_back: calls that were not made because the level had just failed.
+        held_back: calls left out during a pause after a failure.
         refused: values that were no entry, or not signed for their key.
-        reading, writing: whether calls are made at present.
+        reading, writing: False during such a pause.
     """
 
     reads: int = 0
@@ -53,14 +53,14 @@ class SharedStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheStatistics:
-    """What a cached graph has done since it was made.
+    """Pairs answered by a cached graph since its start.
 
     Attributes:
         memory_hits, shared_hits: pairs answered by the level in process, and by the shared one.
-        collapsed: pairs answered by a computation that was made for the same pair at the same time.
+        collapsed: pairs answered by a computation of the same pair for another request at the same time.
         misses: pairs computed by the graph. These four add up to all pairs answered; an error is no answer.
         entries: pairs in process at present.
-        largest: the most there can be.
+        largest: the most pairs in process.
         shared: of the shared level; ``None`` where there is none.
     """
 

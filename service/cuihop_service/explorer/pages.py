@@ -1,7 +1,7 @@
 """The explorer's files as routes.
 
-The pages hold no data: they are the same for everybody, and are given to everybody who reaches the service. What they
-show they ask of ``/v1`` as any other caller, so that the guard decides there.
+The pages hold no data: they are the same for every caller, and need no authentication. They get their data from ``/v1``
+like any other caller, so that the guard decides there.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Page:
     """One file.
 
     Attributes:
-        path: where it is served: ``/`` or below ``/explorer/``.
-        body: what is in it.
-        media_type: what it is.
-        tag: changes with the body.
+        path: of its URL: ``/`` or below ``/explorer/``.
+        body: its content.
+        media_type: of the content.
+        tag: changes with the content.
     """
 
     path: str
@@ -71,9 +71,9 @@ def explorer_routes() -> list[Route]:
 
 
 def _given(page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """What answers requests for the file."""
+    """The endpoint of a file."""
     headers = {
-        "Cache-Control": "no-cache",  # kept, and asked again by its tag: a new version is seen at once
+        "Cache-Control": "no-cache",  # cached, and revalidated by its tag: a new version is seen at once
         "Content-Security-Policy": POLICY,
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",

@@ -1,8 +1,8 @@
-"""A bound for each address on the connections of the gRPC port, whose library knows only one for all.
+"""A bound for each address on the connections of the gRPC port, whose library has only one for all.
 
-The library accepts connections itself and names none of them. But they are file descriptors of this process: several
-times a second the new ones are looked at, and of an address with too many the newest are shut down. The library then
-sees their end and closes them. Nothing stands in the way of what is sent over the others.
+The library accepts connections itself and exposes none of them. But they are file descriptors of this process: several
+times a second the new ones are examined, and of an address with too many the newest are shut down. The library then
+sees their end and closes them. The other connections are not affected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Place = tuple[int, int]
 
 
 class _NoDescriptorLeft(Exception):
-    """There is none to look at a connection with."""
+    """No descriptor is left to examine a connection with."""
 
 
 class ConnectionSweep:
@@ -39,7 +39,7 @@ class ConnectionSweep:
 
     Args:
         port: of the server.
-        bounds: the most of each address, and which addresses stand for many callers.
+        bounds: the most of each address, and the addresses that stand for many callers.
     """
 
     def __init__(self, port: int, bounds: AddressCount) -> None:
@@ -58,7 +58,7 @@ class ConnectionSweep:
         self._over.set()
 
     def sweep(self) -> int:
-        """Shut down what is too much now. Returns how many connections that were."""
+        """Shut down the connections in excess. Returns their number."""
         here = {place for number in _descriptors() if (place := _place(number)) is not None}
         self._networks = {place: network for place, network in self._networks.items() if place in here}
         for place in sorted(here - self._networks.keys(), key=lambda place: place[1]):  # inodes are given in turn
@@ -115,7 +115,7 @@ class ConnectionSweep:
 
 
 def _borrowed(number: int) -> socket.socket:
-    """A second descriptor of the same socket: whatever becomes of the first one, this one stays what it is."""
+    """A second descriptor of the same socket, which outlives the first one."""
     return socket.socket(fileno=os.dup(number))
 
 
@@ -125,7 +125,7 @@ def _descriptors() -> list[int]:
 
 
 def _place(number: int) -> _Place | None:
-    """None for what is no socket, or gone."""
+    """Descriptor and inode of a socket; None for another file, or one that is gone."""
     try:
         found = os.fstat(number)
     except OSError:

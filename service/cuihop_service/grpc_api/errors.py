@@ -18,11 +18,11 @@ from cuihop_service.request_context import Cancelled
 
 __all__ = ["grpc_status_of"]
 
-_HEADER_BYTES = 4_000  # with details, below the 8 KiB that HTTP/2 peers accept without being told otherwise
+_HEADER_BYTES = 4_000  # with details, below the 8 KiB that HTTP/2 peers accept by default
 
 
 def grpc_status_of(error: CuihopError, request_id: str = "") -> Any:
-    """The status that tells an error: a `grpc.Status` for ``abort_with_status``."""
+    """The status of an error: a `grpc.Status` for ``abort_with_status``."""
     if isinstance(error, Cancelled):
         return rpc_status.to_status(status_pb2.Status(code=grpc.StatusCode.CANCELLED.value[0], message=str(error)))
     status = status_of(error)
@@ -54,10 +54,10 @@ def grpc_status_of(error: CuihopError, request_id: str = "") -> Any:
             faults = faults_message(error.cuis, "retired", error.candidates)
         else:
             faults = faults_message(error.cuis, kind, {})
-        shown = len(faults.faults)
-        while faults.ByteSize() > _HEADER_BYTES and shown > 1:  # the total still tells how many there are
-            shown //= 2
-            del faults.faults[shown:]
+        listed = len(faults.faults)
+        while faults.ByteSize() > _HEADER_BYTES and listed > 1:  # the total still has their number
+            listed //= 2
+            del faults.faults[listed:]
         details.append(faults)
     packed = []
     for detail in details:

@@ -23,8 +23,8 @@ __all__ = ["Begin", "Context", "GuardedRegistration"]
 Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
 
 Begin: TypeAlias = Callable[[str, Context], Awaitable[Any]]
-"""Called with the name of an RPC and its context, before its message is read; what it gives goes to the handler in the
-context's place. Ends the call where the caller is refused."""
+"""Called with the name of an RPC and its context, before its message is read. Its result replaces the context for the
+handler. It ends the call of a caller who is refused."""
 
 MESSAGE_SECONDS = 30.0
 """For the message of a call without a stream."""
@@ -34,11 +34,11 @@ PAUSE_SECONDS = 300.0
 
 
 class GuardedRegistration:
-    """Stands for a server where generated code registers its handlers, and registers guarded ones instead.
+    """A server's stand-in for generated code: registers guarded handlers in the place of the given ones.
 
     Args:
         server: the real one.
-        begin: called before a message is read; None for services that strangers may ask.
+        begin: called before a message is read; None for services open to strangers.
     """
 
     def __init__(self, server: grpc.aio.Server, begin: Begin | None = None) -> None:
@@ -46,10 +46,10 @@ class GuardedRegistration:
         self._begin = begin or _anybody
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
-        """Nothing: the same handlers come once more by their names."""
+        """Ignore these: the same handlers come once more by their names."""
 
     def add_registered_method_handlers(self, service: str, handlers: Mapping[str, Any]) -> None:
-        """Register these."""
+        """Register these handlers, guarded."""
         guarded = {name: _guarded(name, handler, self._begin) for name, handler in handlers.items()}
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, guarded),))
 
@@ -75,7 +75,7 @@ def _guarded(name: str, handler: Any, begin: Begin) -> Any:
     async def many_for_one(pieces: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
         begun = await begin(name, context)
         answers = handler.unary_stream(await first(pieces, context), begun)
-        if inspect.isawaitable(answers):  # it writes its answers itself
+        if inspect.isawaitable(answers):  # the handler writes its answers itself
             await answers
             return
         async for answer in answers:
@@ -100,7 +100,7 @@ async def _messages(pieces: AsyncIterator[bytes], parse: Callable[[bytes], Any],
 
     Raises:
         InputError: bytes that are no message.
-        QueryTimedOut: the next one did not come in time.
+        QueryTimedOut: the next message did not come in time.
     """
     while True:
         try:

@@ -1,5 +1,5 @@
-"""The RPCs of the contract: each turns its message into a question for the core, and the answer into a message."""
-# ruff: noqa: N802, D102 - the names are the contract's, which says what each does
+"""The RPCs of the contract: from a message to a call of the core, and from its answer to a message."""
+# ruff: noqa: N802, D102 - the names are the contract's, which documents each
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from google.protobuf.message import Message
 import cuihop
 from cuihop.errors import CuihopError
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_service.admission import Asked, Front
+from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
 from cuihop_service.grpc_api.errors import grpc_status_of
 from cuihop_service.grpc_api.guarded_handlers import Context
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 
 __all__ = ["ConceptGraphHandlers", "Rpc"]
 
@@ -50,11 +50,11 @@ class Rpc:
 
     Attributes:
         context: gRPC's own.
-        head: the question so far: caller and metadata; the rest comes with the message.
+        head: the request as far as its metadata goes; the rest comes with the message.
     """
 
     context: Context
-    head: Asked
+    head: RequestInfo
 
     async def ended_by(self, error: CuihopError) -> None:
         """End the call with the status of an error."""
@@ -65,18 +65,18 @@ class ConceptGraphHandlers:
     """The service of the contract. Its handlers get an `Rpc` in the place of gRPC's context: see `begin`.
 
     Args:
-        core: who answers.
-        front: what every question passes.
+        core: the operations.
+        admission: of every request.
     """
 
-    def __init__(self, core: ConceptService, front: Front) -> None:
+    def __init__(self, core: ConceptService, admission: Admission) -> None:
         self._core = core
-        self._front = front
+        self._admission = admission
 
     async def begin(self, name: str, context: Context) -> Rpc:
         """Authenticate the caller before the message is read. A call that is refused ends here."""
         headers = {key: value for key, value in (context.invocation_metadata() or ()) if isinstance(value, str)}
-        head = Asked(
+        head = RequestInfo(
             operation=_OPERATIONS[name],
             transport="grpc",
             credentials=headers.get("authorization"),
@@ -87,7 +87,7 @@ class ConceptGraphHandlers:
         )
         rpc = Rpc(context, head)
         try:
-            head.caller = await self._front.identified(head)
+            head.caller = await self._admission.identified(head)
         except CuihopError as error:
             await rpc.ended_by(error)
             raise
@@ -97,18 +97,18 @@ class ConceptGraphHandlers:
         self,
         rpc: Rpc,
         request: Message,
-        work: Callable[[Call], T],
+        work: Callable[[RequestContext], T],
         *,
         size: int = 1,
         scope: Scope = "read",
         quick: bool = False,
     ) -> T:
         """The answer; an error ends the call with its status."""
-        asked = rpc.head
-        asked.seconds, asked.size, asked.scope, asked.quick = rpc.context.time_remaining(), size, scope, quick
-        asked.question = lambda: MessageToDict(request, preserving_proto_field_name=True)
+        info = rpc.head
+        info.seconds, info.size, info.scope, info.quick = rpc.context.time_remaining(), size, scope, quick
+        info.question = lambda: MessageToDict(request, preserving_proto_field_name=True)
         try:
-            return await self._front.answer(asked, work)
+            return await self._admission.answer(info, work)
         except CuihopError as error:
             await rpc.ended_by(error)
             raise
@@ -117,7 +117,9 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.distance(request.a, request.b, **messages.bounds(request.bounds), call=call),
+            lambda context: self._core.distance(
+                request.a, request.b, **messages.bounds(request.bounds), context=context
+            ),
             quick=self._core.is_quick(),
         )
         return pb.DistanceResponse(hops=answer.value, merged=answer.merged, provenance=messages.provenance(answer))
@@ -129,12 +131,12 @@ class ConceptGraphHandlers:
         core = self._core
         size = len(request.packed.a) or len(request.pairs)
 
-        def work(call: Call) -> pb.DistancesResponse:
+        def work(context: RequestContext) -> pb.DistancesResponse:
             bounds = messages.bounds(request.bounds)
             with core.holder.lent() as served:
-                pairs = messages.asked_pairs(request, core.limits, served.release.identifiers)
-            call.answer = core.distances(pairs, **bounds, call=call)
-            return messages.distances_message(call.answer)
+                pairs = messages.pairs_of(request, core.limits, served.release.identifiers)
+            context.answer = core.distances(pairs, **bounds, context=context)
+            return messages.distances_message(context.answer)
 
         return await self._answer(rpc, request, work, size=size, quick=core.is_quick(size))
 
@@ -150,20 +152,20 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.path(request.a, request.b, **messages.bounds(request.bounds), call=call),
+            lambda context: self._core.path(request.a, request.b, **messages.bounds(request.bounds), context=context),
         )
         return messages.path_message(answer)
 
     async def Neighbourhood(self, request: pb.NeighbourhoodRequest, rpc: Rpc) -> pb.NeighbourhoodResponse:
-        def work(call: Call) -> pb.NeighbourhoodResponse:
-            call.answer = self._core.neighbourhoods(
+        def work(context: RequestContext) -> pb.NeighbourhoodResponse:
+            context.answer = self._core.neighbourhoods(
                 list(request.cuis),
                 hops=messages.optional(request, "hops"),
                 direction=messages.way(request.direction),
                 limit=messages.optional(request, "limit"),
-                call=call,
+                context=context,
             )
-            return messages.neighbourhood_message(call.answer)
+            return messages.neighbourhood_message(context.answer)
 
         return await self._answer(rpc, request, work, size=len(request.cuis))
 
@@ -171,8 +173,8 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.set_relevance(
-                list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), call=call
+            lambda context: self._core.set_relevance(
+                list(request.a.cuis), list(request.b.cuis), **messages.rule(request.rule), context=context
             ),
             size=len(request.a.cuis) + len(request.b.cuis),
         )
@@ -182,11 +184,11 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.relevances(
+            lambda context: self._core.relevances(
                 list(request.query.cuis),
                 [list(concepts.cuis) for concepts in request.corpus],
                 **messages.rule(request.rule),
-                call=call,
+                context=context,
             ),
             size=len(request.corpus),
         )
@@ -196,7 +198,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.search(request.text, limit=messages.optional(request, "limit"), call=call),
+            lambda context: self._core.search(request.text, limit=messages.optional(request, "limit"), context=context),
             scope="names",
         )
         return pb.SearchResponse(
@@ -208,7 +210,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.concepts(list(request.cuis), names_only=request.names_only, call=call),
+            lambda context: self._core.concepts(list(request.cuis), names_only=request.names_only, context=context),
             size=len(request.cuis),
         )
         return pb.GetConceptResponse(
@@ -220,7 +222,7 @@ class ConceptGraphHandlers:
                     semantic_types=[pb.SemanticType(tui=tui, name=name) for tui, name in concept.semantic_types],
                     parents=concept.parents,
                     children=concept.children,
-                    definitions=[pb.Definition(sab=told.sab, text=told.text) for told in concept.definitions],
+                    definitions=[pb.Definition(sab=d.sab, text=d.text) for d in concept.definitions],
                     sabs=concept.sabs,
                 )
                 for concept in answer.value.concepts
@@ -234,7 +236,7 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.resolve(list(request.cuis), call=call),
+            lambda context: self._core.resolve(list(request.cuis), context=context),
             size=len(request.cuis),
         )
         return pb.ResolveResponse(
@@ -248,8 +250,8 @@ class ConceptGraphHandlers:
         answer = await self._answer(
             rpc,
             request,
-            lambda call: self._core.pack(
-                list(request.cuis), hops=request.hops, direction=messages.way(request.direction), call=call
+            lambda context: self._core.pack(
+                list(request.cuis), hops=request.hops, direction=messages.way(request.direction), context=context
             ),
             size=len(request.cuis),
         )
@@ -259,13 +261,13 @@ class ConceptGraphHandlers:
     async def GetRelease(self, request: pb.GetReleaseRequest, rpc: Rpc) -> pb.GetReleaseResponse:
         core = self._core
 
-        def work(call: Call) -> pb.GetReleaseResponse:
+        def work(context: RequestContext) -> pb.GetReleaseResponse:
             with core.holder.lent() as served:
                 return pb.GetReleaseResponse(
                     release=messages.release_message(served.release),
                     indexed=served.index is not None,
                     limits=messages.limits_message(core.limits),
-                    names=core.sees_names(call.caller),
+                    names=core.sees_names(context.caller),
                     service_version=cuihop.__version__,
                 )
 
@@ -273,10 +275,10 @@ class ConceptGraphHandlers:
 
 
 def _subject(context: Context) -> str | None:
-    """The name in the certificate that the caller has shown, its common name first; None without one."""
-    shown = context.auth_context()
+    """The name in the caller's certificate, its common name first; None without one."""
+    properties = context.auth_context()
     for kind in ("x509_common_name", "x509_subject_alternative_name"):
-        for name in shown.get(kind, ()):
+        for name in properties.get(kind, ()):
             if name:  # a certificate without a common name has an empty one here
                 return name.decode("utf-8", "replace")
     return None

@@ -1,4 +1,4 @@
-"""Between the messages of the contract and the values of the core."""
+"""Conversion between the messages of the contract and the values of the core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
 
 __all__ = [
-    "asked_pairs",
     "bounds",
     "distances_message",
     "faults_message",
@@ -26,6 +25,7 @@ __all__ = [
     "optional",
     "overlap_message",
     "pack_messages",
+    "pairs_of",
     "path_message",
     "provenance",
     "release_message",
@@ -57,11 +57,11 @@ _UNKNOWN: dict[int, Unknown] = {
     pb.UNKNOWN_CONCEPTS_ISOLATED: "isolated",
 }
 _LARGEST_CUI = 9_999_999
-_FAULTS_SHOWN = 1_000
+_FAULTS_LISTED = 1_000
 _PACK_ENTRIES = 500_000  # in one message: about two megabytes
 
 
-# Questions
+# Requests
 
 
 def optional(message: Any, field: str) -> Any:
@@ -73,7 +73,7 @@ def way(direction: int) -> Direction:
     """The direction.
 
     Raises:
-        InputError: a number that the contract does not give a meaning.
+        InputError: a number without a meaning in the contract.
     """
     try:
         return _DIRECTIONS[direction]
@@ -88,7 +88,7 @@ def bounds(message: pb.SearchBounds) -> dict[str, Any]:
     return {"direction": way(message.direction), "max_hops": optional(message, "max_hops")}
 
 
-def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> Sequence[tuple[str, str]]:
+def pairs_of(request: pb.DistancesRequest, limits: Limits, identifiers: str) -> Sequence[tuple[str, str]]:
     """The pairs of a batch.
 
     Raises:
@@ -116,7 +116,7 @@ def asked_pairs(request: pb.DistancesRequest, limits: Limits, identifiers: str) 
 
 
 def rule(message: pb.RelevanceRule) -> dict[str, Any]:
-    """How near counts, as the core takes it.
+    """The relevance rule, as the core takes it.
 
     Raises:
         InputError: an enumeration's number without meaning.
@@ -136,7 +136,7 @@ def rule(message: pb.RelevanceRule) -> dict[str, Any]:
 
 
 def provenance(answer: Answer[Any]) -> pb.Provenance:
-    """Where an answer comes from."""
+    """Origin of an answer."""
     return pb.Provenance(release_digest=answer.digest, tier=_TIERS[answer.tier], from_cache=answer.from_cache)
 
 
@@ -154,17 +154,17 @@ def distances_message(answer: Answer[Distances]) -> pb.DistancesResponse:
 def path_message(answer: Answer[tuple[Path | None, Sequence[str | None]]]) -> pb.PathResponse:
     """A path with names."""
     path, names = answer.value
-    told = pb.PathResponse(merged=answer.merged, provenance=provenance(answer))
+    message = pb.PathResponse(merged=answer.merged, provenance=provenance(answer))
     if path is not None:
-        told.path.start = path.start
+        message.path.start = path.start
         if names[0] is not None:
-            told.path.start_name = names[0]
-        told.path.steps.extend(
+            message.path.start_name = names[0]
+        message.path.steps.extend(
             pb.Step(cui=step.cui, relation=_RELATIONS[step.relation], sabs=step.sabs, name=name)
             for step, name in zip(path.steps, names[1:], strict=True)
         )
-        told.path.SetInParent()
-    return told
+        message.path.SetInParent()
+    return message
 
 
 def neighbourhood_message(answer: Answer[list[Neighbourhood]]) -> pb.NeighbourhoodResponse:
@@ -185,7 +185,7 @@ def neighbourhood_message(answer: Answer[list[Neighbourhood]]) -> pb.Neighbourho
 
 
 def overlap_message(answer: Answer[ConceptOverlap]) -> pb.SetRelevanceResponse:
-    """How two sets overlap, and why."""
+    """Overlap of two sets, with its reasons."""
     overlap = answer.value
     return pb.SetRelevanceResponse(
         iou=overlap.iou,
@@ -216,9 +216,9 @@ def row_message(answer: Answer[RelevanceRow]) -> pb.RelevancesResponse:
 
 
 def resolution_message(resolution: Resolution) -> pb.Resolution:
-    """What became of an identifier."""
+    """Resolution of an identifier."""
     return pb.Resolution(
-        asked=resolution.asked,
+        asked=resolution.requested,
         status=_STATUSES[resolution.status],
         cui=resolution.cui,
         candidates=[pb.Candidate(relation=relation, cui=cui) for relation, cui in resolution.candidates],
@@ -226,26 +226,26 @@ def resolution_message(resolution: Resolution) -> pb.Resolution:
 
 
 def pack_messages(answer: Answer[DistancePack]) -> Iterator[pb.GetDistancePackResponse]:
-    """A pack by some rows at a time, none of them cut. There is always a first message."""
+    """A pack in parts of whole rows. There is always a first message."""
     pack = answer.value
-    told = pb.GetDistancePackResponse(cuis=pack.cuis, provenance=provenance(answer))
+    message = pb.GetDistancePackResponse(cuis=pack.cuis, provenance=provenance(answer))
     first, rows = 0, len(pack.cuis)
     while True:
         begin = int(pack.indptr[first])
         last = max(first + 1, int(np.searchsorted(pack.indptr, begin + _PACK_ENTRIES, side="right")) - 1)
         last = min(last, rows)
         part = slice(begin, int(pack.indptr[last]))
-        told.row_lengths.extend(np.diff(pack.indptr[first : last + 1]).tolist())
-        told.columns.extend(pack.indices[part].tolist())
-        told.hops = pack.hops[part].tobytes()
-        yield told
+        message.row_lengths.extend(np.diff(pack.indptr[first : last + 1]).tolist())
+        message.columns.extend(pack.indices[part].tolist())
+        message.hops = pack.hops[part].tobytes()
+        yield message
         if last >= rows:
             return
-        first, told = last, pb.GetDistancePackResponse()
+        first, message = last, pb.GetDistancePackResponse()
 
 
 def release_message(release: Release) -> pb.Release:
-    """What was loaded."""
+    """The loaded release."""
     return pb.Release(
         name=release.name,
         digest=release.digest,
@@ -259,7 +259,7 @@ def release_message(release: Release) -> pb.Release:
 
 
 def limits_message(limits: Limits) -> pb.Limits:
-    """What the service accepts."""
+    """Limits of the service."""
     return pb.Limits(
         pairs=limits.pairs,
         concepts=limits.concepts,
@@ -274,7 +274,7 @@ def limits_message(limits: Limits) -> pb.Limits:
 def faults_message(
     cuis: Sequence[str], status: str, candidates: Mapping[str, Sequence[tuple[str, str]]]
 ) -> pb.ConceptFault:
-    """The identifiers that stand in the way of an answer."""
+    """The identifiers at fault."""
     return pb.ConceptFault(
         faults=[
             pb.ConceptFault.Fault(
@@ -282,7 +282,7 @@ def faults_message(
                 status=_STATUSES[status],
                 candidates=[pb.Candidate(relation=relation, cui=c) for relation, c in candidates.get(cui, ())],
             )
-            for cui in cuis[:_FAULTS_SHOWN]
+            for cui in cuis[:_FAULTS_LISTED]
         ],
         total=len(cuis),
     )

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2, concept_graph_pb2_grpc
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.connection_sweep import ConnectionSweep
 from cuihop_service.grpc_api.guarded_handlers import GuardedRegistration
@@ -24,18 +24,18 @@ from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressLimits
 __all__ = ["GrpcServer", "TlsFiles"]
 
 _IDLE_SECONDS = 300  # without a call
-_PING_SECONDS, _PONG_SECONDS = 60, 20  # for a caller who has gone without a word
+_PING_SECONDS, _PONG_SECONDS = 60, 20  # for a caller who has gone in silence
 
 _SERVICE = concept_graph_pb2.DESCRIPTOR.services_by_name["ConceptGraphService"].full_name
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Where the certificate lies.
+    """Paths of the certificate, its key and the authority of callers.
 
     Attributes:
         certificate, key: PEM files of the service.
-        client_ca: PEM file of those who sign callers' certificates; None where callers need none.
+        client_ca: PEM file of the authority that signs callers' certificates; None where callers need none.
     """
 
     certificate: Path
@@ -62,17 +62,17 @@ class GrpcServer:
     """The contract, the standard health service and reflection, on one port.
 
     Args:
-        core: who answers.
-        front: what every question passes.
+        core: the operations.
+        admission: of every request.
         limits: bounds for each address.
         connections: the most at a time on each address that it listens on.
-        shared_port: whether several processes listen on the port.
+        shared_port: True where several processes listen on the port.
     """
 
     def __init__(
         self,
         core: ConceptService,
-        front: Front,
+        admission: Admission,
         limits: AddressLimits,
         connections: int,
         *,
@@ -97,7 +97,7 @@ class GrpcServer:
         self._limits = limits
         self._connections = connections
         self._sweep: ConnectionSweep | None = None
-        handlers: Any = ConceptGraphHandlers(core, front)
+        handlers: Any = ConceptGraphHandlers(core, admission)
         guarded: Any = GuardedRegistration(self._server, handlers.begin)
         concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
             handlers, guarded
@@ -137,15 +137,15 @@ class GrpcServer:
         self._sweep = ConnectionSweep(self.port, self._limits.connection_count(self._connections))
         self._sweep.start()
 
-    async def tell_health(self, serving: bool) -> None:
-        """What the standard health service says of this one, and of the server as a whole."""
+    async def set_health(self, serving: bool) -> None:
+        """Set the status in the standard health service, of this service and of the server as a whole."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
         names: Sequence[str] = ("", _SERVICE)
         for name in names:
             await self._health.set(name, status)
 
     async def stop(self, seconds: float) -> None:
-        """Accept nothing new, and end when the last answer is made, or after so many seconds."""
+        """Accept nothing new, and end after the last answer, or after these seconds."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(seconds)
         if self._sweep is not None:

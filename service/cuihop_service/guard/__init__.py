@@ -1,1 +1,1 @@
-"""Who may ask: keys, tokens, certificates, rates; the audit; and Cypher of a curator's own."""
+"""Authentication, scopes and rates of callers; bounds for each address; the audit."""

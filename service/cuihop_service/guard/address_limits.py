@@ -44,7 +44,7 @@ class AddressLimits:
         address_failures: those of one address.
         log_lines: lines a second in the log, of those that callers cause.
         address_log_lines: those of one address.
-        proxies: addresses and networks that stand for many callers. The bounds of one address are not theirs.
+        proxies: addresses and networks that stand for many callers. The bounds of one address do not hold for them.
 
     Raises:
         InputError: a proxy that is no address and no network.
@@ -64,11 +64,11 @@ class AddressLimits:
         _networks(self.proxies)
 
     def connection_count(self, connections: int) -> AddressCount:
-        """A count of connections on one port, where there is room for so many."""
+        """A count of connections on one port with room for this number."""
         return AddressCount(self.address_connections, connections, self.proxies)
 
     def head_count(self, connections: int) -> AddressCount:
-        """A count of connections without a whole head, where there is room for so many connections."""
+        """A count of connections without a whole head, on a port with room for this number of connections."""
         heads = connections // 2 if self.heads is None else self.heads
         return AddressCount(self.address_heads, heads, self.proxies)
 
@@ -90,7 +90,7 @@ class AddressCount:
         self._of: Counter[str] = Counter()
 
     def enter(self, network: str) -> bool:
-        """Count one more, where there is room for it. Returns whether there was."""
+        """Count one more, where there is room. True if there was."""
         if self.held >= self.total or (self._of[network] >= self.each and not self.is_proxy(network)):
             return False
         self.held += 1
@@ -118,7 +118,7 @@ class AddressCount:
 class FailureCount:
     """Credentials that were refused, by address and in all.
 
-    The bound on all spares addresses that have not failed yet: many others' failures shut nobody out.
+    The bound on all spares addresses that have not failed yet: the failures of others do not shut them out.
 
     Args:
         limits: the bounds.
@@ -176,7 +176,7 @@ class LineBudget:
         self._left_out = 0
 
     def has_room(self, address: str | None = None) -> bool:
-        """Count a line. Returns whether it is to be written."""
+        """Count a line. True if it may be written."""
         with self._lock:
             second = math.floor(self._clock())
             if second != self._second:

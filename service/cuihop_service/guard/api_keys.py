@@ -1,4 +1,4 @@
-"""API keys: how they are made, what of them is kept, and how a shown one is compared with it."""
+"""API keys: their form, their stored record, and the comparison of a presented key with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cuihop_service.callers import SCOPES, Caller, Rate
 __all__ = ["PREFIX", "ApiKey", "KeyParts", "checked_name", "checked_scopes", "new_key", "parts_of"]
 
 PREFIX = "cuihop_"
-"""What every key begins with: so that scanners for leaked secrets know one."""
+"""Beginning of every key, by which scanners for leaked secrets recognise one."""
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ID, _SECRET, _CHECK = 10, 43, 6  # 62**43 is above 2**256; 62**6 is above 2**32
@@ -29,10 +29,10 @@ _HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class KeyParts:
-    """A key as it is shown, taken apart.
+    """A presented key, parsed.
 
     Attributes:
-        id: says which key it is; no secret.
+        id: public identifier of the key.
         digest: SHA-256 of the whole key: 32 bytes.
     """
 
@@ -42,15 +42,15 @@ class KeyParts:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is kept of a key. The key itself is not.
+    """Stored record of a key, without the key itself.
 
     Attributes:
         id: public part of the key.
-        name: whose it is.
+        name: of its owner.
         digest: SHA-256 of the whole key.
-        scopes: what it opens.
-        created, expires, revoked: when; None for never.
-        rate: how often; None for the service's own rate.
+        scopes: that it grants.
+        created, expires, revoked: dates; None for never.
+        rate: of its owner; None for the service's own rate.
     """
 
     id: str
@@ -69,16 +69,16 @@ class ApiKey:
         return "expired" if self.expires is not None and now >= self.expires else "active"
 
     def caller(self) -> Caller:
-        """Who asks, where this key was shown."""
+        """The caller who presents this key."""
         return Caller(self.name, self.scopes, self.rate)
 
-    def opened_by(self, shown: KeyParts) -> bool:
-        """Whether the shown key is this one. Takes as long whichever byte differs."""
-        return hmac.compare_digest(self.digest, shown.digest)
+    def matches(self, presented: KeyParts) -> bool:
+        """True where the presented key is this one. The comparison takes constant time."""
+        return hmac.compare_digest(self.digest, presented.digest)
 
     def fields(self) -> dict[str, Any]:
-        """What stands in the file."""
-        told: dict[str, Any] = {
+        """The record as written to the file."""
+        fields: dict[str, Any] = {
             "id": self.id,
             "name": self.name,
             "sha256": self.digest.hex(),
@@ -88,18 +88,18 @@ class ApiKey:
         for field in ("expires", "revoked"):
             when: datetime | None = getattr(self, field)
             if when is not None:
-                told[field] = when.isoformat(timespec="seconds")
+                fields[field] = when.isoformat(timespec="seconds")
         if self.rate is not None:
             rate = {name: getattr(self.rate, name) for name in ("requests", "burst", "pairs")}
-            told["rate"] = {name: value for name, value in rate.items() if value is not None}
-        return told
+            fields["rate"] = {name: value for name, value in rate.items() if value is not None}
+        return fields
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> ApiKey:
-        """The key of which this stands in the file.
+        """The record with these fields of the file.
 
         Raises:
-            InputError: without file and line, which the reader of the file adds.
+            InputError: without the file, which its reader adds.
         """
         unknown = set(fields) - {"id", "name", "sha256", "scopes", "created", "expires", "revoked", "rate"}
         if unknown:
@@ -134,14 +134,14 @@ class ApiKey:
 def new_key(
     name: str, scopes: object, *, now: datetime, days: float | None = None, rate: Rate | None = None
 ) -> tuple[str, ApiKey]:
-    """A new key, and what is kept of it.
+    """A new key, and its stored record.
 
     Args:
-        name: whose.
-        scopes: what it opens.
+        name: of its owner.
+        scopes: that it grants.
         now: the present.
         days: until it expires; None for never.
-        rate: how often; None for the service's own rate.
+        rate: of its owner; None for the service's own rate.
 
     Raises:
         InputError: not a name, not a scope, no days.
@@ -154,15 +154,15 @@ def new_key(
     text = body + _check(body)
     now = now.replace(microsecond=0)
     expires = None if days is None else now + timedelta(days=days)
-    kept = ApiKey(public, checked_name(name), _digest(text), checked_scopes(scopes), now, expires, None, rate)
-    return text, kept
+    record = ApiKey(public, checked_name(name), _digest(text), checked_scopes(scopes), now, expires, None, rate)
+    return text, record
 
 
 def parts_of(text: str) -> KeyParts:
-    """A shown key, taken apart.
+    """A presented key, parsed.
 
     Raises:
-        NotAuthenticated: it cannot be a key: mistyped, or cut.
+        NotAuthenticated: the text is not a key: mistyped, or cut.
     """
     match = _FORM.fullmatch(text)
     if match is None or not hmac.compare_digest(_check(text[:-_CHECK]), match[3]):
@@ -174,7 +174,7 @@ def checked_name(name: object) -> str:
     """The name of a key.
 
     Raises:
-        InputError: it is none.
+        InputError: not a name.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The audit: one JSON line for each question, and never a credential in it."""
+"""The audit: one JSON line for each request, without credentials."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Any
 import orjson
 
 from cuihop.errors import InputError
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 
 __all__ = ["AuditLog"]
 
 _log = logging.getLogger("cuihop.guard")
 
 _LONGEST_DETAIL = 500
-_CONTENT = "cypher"  # the one operation whose question is always written down
+_CONTENT = "cypher"  # the one operation whose content is always written
 
 
 class AuditLog:
-    """An `Observer` that writes down who asked what sort of question, and what came of it.
+    """An `Observer` that writes the caller, the operation and the outcome of each request.
 
     Each line is one write to a file opened for appending: several workers may share the file, and it may be moved away
-    at any time. What cannot be written is told in the log, and counted; questions go on.
+    at any time. Lines that cannot be written are counted and reported in the log; requests go on.
 
     Args:
-        target: the file, made with mode 0600; ``-`` for standard output.
-        concepts: whether the questions' content is written down too.
+        target: the file, created with mode 0600; ``-`` for standard output.
+        concepts: True writes the content of requests too.
 
     Raises:
         InputError: the file cannot be opened.
@@ -45,42 +45,42 @@ class AuditLog:
         self._number: int | None = None
         self._inode = 0
         self._look_again = 0.0
-        self._told = float("-inf")
+        self._reported = float("-inf")
         try:
             self._open()
         except OSError as error:
             raise InputError("the audit cannot be written", file=target, found=error.strerror) from None
 
-    def started(self, asked: Asked) -> None:
-        """Nothing: the line is written at the end."""
+    def started(self, info: RequestInfo) -> None:
+        """See `Observer`. The line is written at the end."""
 
     def waiting(self, running: int, waiting: int) -> None:
-        """Nothing."""
+        """See `Observer`."""
 
-    def finished(self, finished: Finished, token: Any) -> None:
+    def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Write the line."""
-        asked, caller = finished.asked, finished.caller
-        told: dict[str, Any] = {
+        info, caller = outcome.info, outcome.caller
+        fields: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "request_id": asked.request_id,
+            "request_id": info.request_id,
             "caller": None if caller is None else caller.name,
-            "peer": asked.peer,
-            "transport": asked.transport,
-            "operation": asked.operation,
-            "size": asked.size,
-            "outcome": finished.reason,
-            "tier": finished.tier,
-            "release": finished.digest,
-            "milliseconds": round(finished.seconds * 1000, 3),
+            "peer": info.peer,
+            "transport": info.transport,
+            "operation": info.operation,
+            "size": info.size,
+            "outcome": outcome.reason,
+            "tier": outcome.tier,
+            "release": outcome.digest,
+            "milliseconds": round(outcome.seconds * 1000, 3),
         }
-        if asked.question is not None and (self._concepts or asked.operation == _CONTENT):
-            told["question"] = asked.question()
-            if finished.detail:  # an error's message may name concepts
-                told["detail"] = finished.detail[:_LONGEST_DETAIL]
+        if info.question is not None and (self._concepts or info.operation == _CONTENT):
+            fields["question"] = info.question()
+            if outcome.detail:  # an error's message may name concepts
+                fields["detail"] = outcome.detail[:_LONGEST_DETAIL]
         try:
-            line = orjson.dumps(told)
-        except TypeError:  # a number of many digits, half of a character: whatever a question may hold
-            line = json.dumps(told, default=repr).encode()
+            line = orjson.dumps(fields)
+        except TypeError:  # a number of many digits, half of a character, and the like
+            line = json.dumps(fields, default=repr).encode()
         self._write(line + b"\n")
 
     def _write(self, line: bytes) -> None:
@@ -93,8 +93,8 @@ class AuditLog:
                 raise OSError("written in part")
         except OSError as error:
             self.lost += 1
-            if time.monotonic() - self._told > 60.0:
-                self._told = time.monotonic()
+            if time.monotonic() - self._reported > 60.0:
+                self._reported = time.monotonic()
                 _log.error("the audit cannot be written: %s; %d lines are lost", error, self.lost)
 
     def _open(self) -> None:
@@ -114,7 +114,7 @@ class AuditLog:
         self._inode = os.fstat(self._number).st_ino
 
     def close(self) -> None:
-        """Write nothing more."""
+        """Close the file."""
         if self._path is not None and self._number is not None:
             os.close(self._number)
         self._number = None

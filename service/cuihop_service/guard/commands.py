@@ -1,4 +1,4 @@
-"""``cuihop keys``: make, list and revoke API keys."""
+"""``cuihop keys``: create, list and revoke API keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["keys"]
 
-keys = typer.Typer(name="keys", help="API keys of the service: make, list, revoke.", no_args_is_help=True)
+keys = typer.Typer(name="keys", help="API keys of the service: create, list, revoke.", no_args_is_help=True)
 
 FileOption = Annotated[
     Path,
@@ -35,7 +35,7 @@ def create(
         list[str] | None,
         typer.Option("--scope", "-s", help="read, names, cypher or metrics. Repeatable. Without: read."),
     ] = None,
-    expires: Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Valid for so many days.")] = None,
+    expires: Annotated[float | None, typer.Option("--expires", metavar="DAYS", help="Days until it expires.")] = None,
     requests: Annotated[
         float | None, typer.Option("--requests", help="Requests a second, instead of the service's own rate.")
     ] = None,
@@ -44,7 +44,7 @@ def create(
         int | None, typer.Option("--pairs", help="Pairs a minute, instead of the service's own rate.")
     ] = None,
 ) -> None:
-    """Make a key and print it. It is shown this once: only its hash is kept."""
+    """Create a key and print it, this once: only its hash is stored."""
     from cuihop.errors import InputError
     from cuihop_service.callers import Rate
     from cuihop_service.guard.api_keys import new_key
@@ -52,9 +52,9 @@ def create(
 
     now = datetime.now(UTC)
     rate = None if requests is burst is pairs is None else Rate(requests, burst, pairs)
-    text, kept = new_key(name, scope or ["read"], now=now, days=expires, rate=rate)
-    with changed_keys(file) as known:
-        if any(key.name == name and key.state(now) == "active" for key in known):
+    text, key = new_key(name, scope or ["read"], now=now, days=expires, rate=rate)
+    with changed_keys(file) as stored:
+        if any(other.name == name and other.state(now) == "active" for other in stored):
             raise InputError(
                 "there is a key of this name already",
                 file=file,
@@ -62,27 +62,29 @@ def create(
                 found=name,
                 advice="Revoke it first, or take another name.",
             )
-        known.append(kept)
+        stored.append(key)
     sys.stdout.write(text + "\n")
-    end = "never expires" if kept.expires is None else f"expires {kept.expires:%Y-%m-%d %H:%M} UTC"
-    note(f"{name}: {', '.join(sorted(kept.scopes))}; {end}. Keep the key now: it is not shown again.")
+    end = "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M} UTC"
+    note(f"{name}: {', '.join(sorted(key.scopes))}; {end}. Keep the key now: it is not shown again.")
 
 
 @keys.command("list")
 def list_keys(file: FileOption, as_json: JsonOption = False) -> None:
-    """The keys and what each opens; never the keys themselves."""
+    """List the keys with their scopes and states, never the keys themselves."""
     from cuihop_service.guard.key_file import read_keys
 
     now = datetime.now(UTC)
-    known = sorted(read_keys(file), key=lambda key: (key.created, key.name))
+    stored = sorted(read_keys(file), key=lambda key: (key.created, key.name))
     if as_json:
-        told = [{k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in known]
-        print_json({"keys": told})
+        records = [
+            {k: v for k, v in key.fields().items() if k != "sha256"} | {"state": key.state(now)} for key in stored
+        ]
+        print_json({"keys": records})
         return
-    shown = table("name", "id", "scopes", "state", "created", "expires")
-    for key in known:
-        shown.add_row(key.name, key.id, ", ".join(sorted(key.scopes)), key.state(now), *_dates(key))
-    console().print(shown)
+    rows = table("name", "id", "scopes", "state", "created", "expires")
+    for key in stored:
+        rows.add_row(key.name, key.id, ", ".join(sorted(key.scopes)), key.state(now), *_dates(key))
+    console().print(rows)
 
 
 @keys.command()
@@ -94,12 +96,12 @@ def revoke(name: Annotated[str, typer.Argument(help="The key's name, or its id."
     from cuihop_service.guard.key_file import changed_keys
 
     now = datetime.now(UTC)
-    with changed_keys(file) as known:
-        places = [i for i, key in enumerate(known) if name in (key.name, key.id) and key.revoked is None]
+    with changed_keys(file) as stored:
+        places = [i for i, key in enumerate(stored) if name in (key.name, key.id) and key.revoked is None]
         if not places:
             raise InputError("no such key, or it is revoked already", file=file, column="name", found=repr(name))
         for place in places:
-            known[place] = replace(known[place], revoked=now)
+            stored[place] = replace(stored[place], revoked=now)
     note(f"{name}: revoked")
 
 

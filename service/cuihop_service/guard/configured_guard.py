@@ -1,38 +1,67 @@
-"""The guard of a service that knows its callers: by key, by token, by certificate; and counts their questions."""
+"""The guard of a service with authentication: keys, tokens, certificates; and the rates of their callers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from cuihop.errors import NotAuthenticated, RateLimited
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.guard.address_limits import AddressLimits, FailureCount
-from cuihop_service.guard.api_keys import PREFIX
-from cuihop_service.guard.certificates import Certificates
+from cuihop_service.guard.api_keys import PREFIX, checked_scopes
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
 from cuihop_service.guard.tokens import TokenVerifier
 
-__all__ = ["ConfiguredGuard"]
+__all__ = ["Certificates", "ConfiguredGuard"]
+
+
+class Certificates:
+    """Scopes of callers by the name in their certificate. TLS has verified its signature already.
+
+    Args:
+        anyone: scopes of any such certificate; none admits only those that are named.
+        named: scopes by the name in the certificate.
+
+    Raises:
+        InputError: a scope that does not exist.
+    """
+
+    def __init__(self, anyone: Iterable[str] = (), named: Mapping[str, Iterable[str]] | None = None) -> None:
+        others = list(anyone)
+        self._anyone = checked_scopes(others) if others else frozenset()
+        self._named = {name: checked_scopes(list(scopes)) for name, scopes in (named or {}).items()}
+
+    def caller(self, subject: str) -> Caller:
+        """The caller with this name in the certificate.
+
+        Raises:
+            NotAuthenticated: the name is not admitted.
+        """
+        scopes = self._named.get(subject, self._anyone)
+        if not scopes:
+            raise NotAuthenticated(
+                "the certificate's name is not known here, and no key or token came with the question"
+            )
+        return Caller(f"certificate:{subject}", scopes)
 
 
 class ConfiguredGuard:
-    """Asks for a key, a token or a certificate, whichever are configured. A key or token counts before a certificate.
+    """Authenticates by key, token or certificate, as configured. A key or token counts before a certificate.
 
-    Where none is configured everybody is anonymous: for loopback only, see `check_exposure`.
+    Where none is configured every caller is anonymous: for loopback only, see `check_exposure`.
 
-    An address from which many questions came without valid credentials gets `RateLimited` in their place, and new
-    tokens from there wait too, for they are work. Valid keys and tokens that are known already are let in as ever:
-    others may stand behind the same proxy.
+    An address with many requests without valid credentials gets `RateLimited` in their place. New tokens from there
+    wait too, since to verify them is work. Valid keys, and tokens verified before, are admitted as ever: other callers
+    may stand behind the same proxy.
 
     Args:
         keys: the API keys.
         tokens: verifies those of an identity provider.
-        certificates: what they open.
-        rates: how often; None for no limit.
-        limits: how many failures, for each address and in all.
+        certificates: scopes by certificate.
+        rates: of callers; None for no limit.
+        limits: of failures, for each address and in all.
         clock: seconds that only grow, for tests.
     """
 
@@ -50,58 +79,58 @@ class ConfiguredGuard:
         self._certificates = certificates
         self._rates = rates
         self._failures = FailureCount(limits or AddressLimits(), clock)
-        self.authenticates = any(known is not None for known in (keys, tokens, certificates))
+        self.authenticates = any(way is not None for way in (keys, tokens, certificates))
 
-    def caller(self, asked: Asked) -> Caller | Awaitable[Caller]:
+    def caller(self, info: RequestInfo) -> Caller | Awaitable[Caller]:
         """See `Guard.caller`."""
         if not self.authenticates:
             return ANONYMOUS
         try:
-            if asked.credentials is None:
-                return self._certified(asked)
-            scheme, _, shown = asked.credentials.partition(" ")
-            shown = shown.strip()
-            if scheme.lower() != "bearer" or not shown:
+            if info.credentials is None:
+                return self._certified(info)
+            scheme, _, text = info.credentials.partition(" ")
+            text = text.strip()
+            if scheme.lower() != "bearer" or not text:
                 raise NotAuthenticated("expected the header: Authorization: Bearer, and a key or token")
-            if shown.startswith(PREFIX):
+            if text.startswith(PREFIX):
                 if self._keys is None:
                     raise NotAuthenticated("this service takes no keys")
-                return self._keys.caller(shown)
+                return self._keys.caller(text)
             if self._tokens is None:
                 raise NotAuthenticated("not a key: it is mistyped or incomplete")
-            known = self._tokens.remembered(shown)
-            if known is not None:
-                return known
-            self._check_failures(asked.peer)
-            found = self._tokens.caller(shown)
-            return found if isinstance(found, Caller) else self._awaited(found, asked.peer)
+            remembered = self._tokens.remembered(text)
+            if remembered is not None:
+                return remembered
+            self._check_failures(info.peer)
+            found = self._tokens.caller(text)
+            return found if isinstance(found, Caller) else self._awaited(found, info.peer)
         except NotAuthenticated:
-            self._count_failure(asked.peer)
+            self._count_failure(info.peer)
             raise
 
-    def admit(self, caller: Caller, asked: Asked) -> Awaitable[None] | None:
+    def admit(self, caller: Caller, info: RequestInfo) -> Awaitable[None] | None:
         """See `Guard.admit`."""
-        return None if self._rates is None else self._rates.admit(caller, asked.size)
+        return None if self._rates is None else self._rates.admit(caller, info.size)
 
-    def waits(self, asked: Asked) -> bool:
-        """See `Guard.waits`: replicas that count together, or a token that is seen for the first time."""
+    def waits(self, info: RequestInfo) -> bool:
+        """See `Guard.waits`: True where replicas count together, and for a new token."""
         if self._rates is not None and self._rates.shared:
             return True
-        if self._tokens is None or asked.credentials is None:
+        if self._tokens is None or info.credentials is None:
             return False
-        shown = asked.credentials.partition(" ")[2].strip()
-        return not shown.startswith(PREFIX) and self._tokens.remembered(shown) is None
+        text = info.credentials.partition(" ")[2].strip()
+        return not text.startswith(PREFIX) and self._tokens.remembered(text) is None
 
     async def close(self) -> None:
-        """Ask the identity provider and Redis no more."""
+        """Close the connections to the identity provider and to Redis."""
         if self._tokens is not None:
             self._tokens.close()
         if self._rates is not None:
             await self._rates.close()
 
-    def _certified(self, asked: Asked) -> Caller:
-        if self._certificates is not None and asked.subject is not None:
-            return self._certificates.caller(asked.subject)
+    def _certified(self, info: RequestInfo) -> Caller:
+        if self._certificates is not None and info.subject is not None:
+            return self._certificates.caller(info.subject)
         raise NotAuthenticated("no key or token came with the question")
 
     async def _awaited(self, found: Awaitable[Caller], peer: str | None) -> Caller:

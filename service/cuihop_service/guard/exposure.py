@@ -1,4 +1,4 @@
-"""Where the service may be reached from, and what that needs."""
+"""Reach of the address that the service listens on, and the authentication that it needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["check_exposure", "is_loopback"]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address. A name other than ``localhost`` is not trusted to be it."""
+    """True where only this machine can reach the address. Of names, only ``localhost`` is trusted."""
     if host.rstrip(".").lower() == "localhost":
         return True
     try:
@@ -22,15 +22,15 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(host: str, authentication_configured: bool, tls_configured: bool) -> str | None:
-    """A warning for who starts the service; None for none.
+    """A warning for the operator; None for none.
 
     Args:
         host: the address to listen on.
-        authentication_configured: whether callers must say who they are.
-        tls_configured: whether the service speaks TLS itself.
+        authentication_configured: True where callers are authenticated.
+        tls_configured: True where the service speaks TLS itself.
 
     Raises:
-        InputError: others could reach the service, and nobody would ask who they are.
+        InputError: others could reach the service without authentication.
     """
     if is_loopback(host):
         return None

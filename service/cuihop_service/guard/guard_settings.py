@@ -1,4 +1,4 @@
-"""The settings of the guard, and the guard that they make."""
+"""The settings of the guard, and the guard built from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from cuihop.errors import InputError
 from cuihop_service.callers import SCOPES, Rate
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.certificates import Certificates
-from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates, SharedRates
 from cuihop_service.guard.signing_keys import SigningKeys
@@ -21,26 +20,26 @@ __all__ = ["GuardSettings"]
 
 @dataclass(frozen=True)
 class GuardSettings:
-    """Who may ask, how often, what is written down, and whether curators may send Cypher.
+    """Settings of authentication, rates, audit and curators' Cypher.
 
     Attributes:
-        keys_file: the file of the API keys, made with ``cuihop keys create``. None: no keys are taken.
-        issuer: who signs tokens: the claim ``iss``. Needs `audience` and `jwks`. None: no tokens are taken.
+        keys_file: the file of the API keys, written by ``cuihop keys create``. None: keys are refused.
+        issuer: of tokens: the claim ``iss``. Needs `audience` and `jwks`. None: tokens are refused.
         audience: names of this service; the claim ``aud`` must hold one.
-        jwks: where the issuer's public keys are: an ``https://`` address, or a file.
-        scope_claim: the claim that says what a token opens; ``realm_access.roles`` is a claim within a claim.
-        token_scopes: from a value of that claim to scopes here. Empty: ``cuihop:read`` opens ``read``, and so on.
+        jwks: the issuer's public keys: an ``https://`` address, or a file.
+        scope_claim: the claim with a token's scopes; ``realm_access.roles`` is a claim within a claim.
+        token_scopes: from a value of that claim to scopes here. Empty: ``cuihop:read`` grants ``read``, and so on.
         leeway: seconds that the issuer's clock may differ.
-        certificate_scopes: scopes of whoever shows a certificate that the callers' authority signed. Empty: only
-            those of `certificate_callers`, and others need a key or token besides.
+        certificate_scopes: scopes of any certificate that the callers' authority signed. Empty: only those of
+            `certificate_callers`, and others need a key or token besides.
         certificate_callers: scopes by the name in the certificate: its common name, else its first other name.
         rate_requests: requests a second of one caller. None: no limit.
         rate_burst: requests at once, after a pause. None: those of one second.
         rate_pairs: pairs (or concepts, or sets) a minute of one caller. None: no limit.
         rates_redis: address of a Redis in which replicas count together. None: each process counts for itself.
-        audit: a file that gets one JSON line for each question; ``-`` for standard output. None: no audit.
-        audit_concepts: whether the audit holds the questions' content too, which may be patients' findings.
-        cypher: whether ``/v1/cypher`` answers, to callers with the scopes ``cypher`` and ``names``.
+        audit: a file that gets one JSON line for each request; ``-`` for standard output. None: no audit.
+        audit_concepts: True writes the content of requests too, which may be patients' findings.
+        cypher: True serves ``/v1/cypher``, to callers with the scopes ``cypher`` and ``names``.
         cypher_user, cypher_password: of a Neo4j user that may only read. None: the service's own.
         cypher_seconds: the most that one query may take.
         cypher_rows: the most rows that one query may return.
@@ -84,12 +83,11 @@ class GuardSettings:
 
     @property
     def authenticates(self) -> bool:
-        """Whether callers must say who they are."""
-        known = self.keys_file or self.issuer or self.certificate_scopes or self.certificate_callers
-        return bool(known)
+        """True where callers are authenticated."""
+        return bool(self.keys_file or self.issuer or self.certificate_scopes or self.certificate_callers)
 
     def guard(self, limits: AddressLimits | None = None) -> ConfiguredGuard:
-        """The guard that these settings make.
+        """The guard built from these settings.
 
         Args:
             limits: bounds for each address, and in all.

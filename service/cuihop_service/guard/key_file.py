@@ -83,7 +83,7 @@ def read_keys(path: Path) -> list[ApiKey]:
 
 @contextmanager
 def changed_keys(path: Path) -> Iterator[list[ApiKey]]:
-    """The keys for a change: what the list holds at the block's end is written, if the block ends well.
+    """The keys, for a change: the list is written at the end of the block, if the block succeeds.
 
     Only one process changes the file at a time. A file that does not exist yet holds no keys.
 
@@ -132,16 +132,16 @@ class KeyFile:
         self._look_again = clock() + 1.0
 
     def caller(self, text: str) -> Caller:
-        """Whose key it is.
+        """The owner of a key.
 
         Raises:
-            NotAuthenticated: nobody's, or one that is not valid any more.
+            NotAuthenticated: unknown, expired or revoked.
         """
-        shown = parts_of(text)
+        presented = parts_of(text)
         if self._clock() >= self._look_again:
             self._read_changes()
-        key = self._keys.get(shown.id)
-        if key is None or not key.opened_by(shown):
+        key = self._keys.get(presented.id)
+        if key is None or not key.matches(presented):
             raise NotAuthenticated("the key is not known here")
         state = key.state(datetime.now(UTC)) if key.expires is not None or key.revoked is not None else "active"
         if state != "active":
@@ -165,7 +165,7 @@ class KeyFile:
         _log.info("%s: %d keys", self.path, len(keys))
 
     def _look(self) -> tuple[int, ...] | None:
-        """What tells one state of the file from another."""
+        """State of the file, to compare with a later one."""
         try:
             found = self.path.stat()
         except OSError:

@@ -1,39 +1,63 @@
-"""How often a caller may ask: counted in this process, and in a Redis that replicas share."""
+"""Rates of callers: token buckets in this process, and the same buckets in a Redis that replicas share."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
+import redis.asyncio
 from cachetools import LRUCache
-from limits import RateLimitItem, RateLimitItemPerMinute, RateLimitItemPerSecond
-from limits.aio.storage import RedisStorage
-from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
+from cuihop_service.redis_pause import RedisPause
 
 __all__ = ["Bucket", "Rates", "SharedRates"]
 
 _log = logging.getLogger("cuihop.guard")
 
-_CALLERS = 10_000  # whose buckets are kept; who was forgotten begins with full ones
+_CALLERS = 10_000  # with buckets in memory; a forgotten caller begins with full ones
 _REDIS_SECONDS = 0.1  # for one answer of Redis
-_REDIS_PAUSE = 5.0  # after trouble with it
 _SECONDS_OF_PAIRS = 60.0
+
+_TAKE = """
+local clock = redis.call('TIME')
+local now = clock[1] + clock[2] / 1000000
+local levels = {}
+for place, key in ipairs(KEYS) do
+  local rate, size, cost = tonumber(ARGV[3 * place - 2]), tonumber(ARGV[3 * place - 1]), tonumber(ARGV[3 * place])
+  local bucket = redis.call('HMGET', key, 'level', 'filled')
+  local gone = math.max(0, now - tonumber(bucket[2] or now))
+  local level = math.min(size, tonumber(bucket[1] or size) + gone * rate)
+  if level < cost then
+    return {place, string.format('%.17g', (cost - level) / rate)}
+  end
+  levels[place] = level - cost
+end
+for place, key in ipairs(KEYS) do
+  redis.call('HSET', key, 'level', string.format('%.17g', levels[place]), 'filled', string.format('%.6f', now))
+  redis.call('EXPIRE', key, math.ceil(ARGV[3 * place - 1] / ARGV[3 * place - 2]) + 1)
+end
+return {0, '0'}
+"""
+"""`Bucket` in Redis, by its clock: takes from all buckets or from none. Arguments: rate, size and cost of each.
+
+Returns the place of the bucket that lacks tokens, from 1, and the seconds until it has them; 0 for none.
+"""
 
 
 class Bucket:
-    """A token bucket: fills at a steady rate up to its size, and each question takes some out.
+    """A token bucket: it fills at a steady rate up to its size, and each request takes tokens.
 
     Args:
-        rate: a second.
-        size: the most it holds.
+        rate: tokens a second.
+        size: the most that it holds.
         now: the present, in seconds.
     """
 
@@ -46,14 +70,14 @@ class Bucket:
         self._filled = now
 
     def wait(self, cost: float, now: float) -> float:
-        """Seconds until so much is in it; 0 for now."""
+        """Seconds until it holds this many tokens; 0 for now."""
         if now > self._filled:
             self._level = min(self.size, self._level + (now - self._filled) * self.rate)
             self._filled = now
         return 0.0 if self._level >= cost else (cost - self._level) / self.rate
 
     def take(self, cost: float) -> None:
-        """Take so much out."""
+        """Take this many tokens."""
         self._level -= cost
 
 
@@ -61,8 +85,8 @@ class Rates:
     """The rates of all callers.
 
     Args:
-        rate: of those who have none of their own.
-        shared: counts for all replicas; None where there is only this process.
+        rate: of callers without a rate of their own.
+        shared: counts for all replicas; None for this process alone.
         clock: seconds that only grow, for tests.
     """
 
@@ -76,18 +100,18 @@ class Rates:
 
     @property
     def shared(self) -> bool:
-        """Whether replicas count together, which takes its time."""
+        """True where replicas count together, which needs a call to Redis."""
         return self._shared is not None
 
     def admit(self, caller: Caller, pairs: int) -> Awaitable[None] | None:
-        """Count a question; to be awaited where replicas count together.
+        """Count a request; to be awaited where replicas count together.
 
         Args:
-            caller: who asks.
-            pairs: in the question.
+            caller: of the request.
+            pairs: in the request.
 
         Raises:
-            RateLimited: there were too many; says when to ask again.
+            RateLimited: too many; with the seconds to wait.
             LimitExceeded: more pairs than the caller may ask for in a whole minute.
         """
         rate = caller.rate or self._rate
@@ -96,33 +120,33 @@ class Rates:
                 f"{pairs:,} pairs in one question; {caller.name!r} may ask for {rate.pairs:,} a minute: ask for fewer"
             )
         now = self._clock()
-        kept = self._buckets.get(caller.name)
-        if kept is None or kept[0] != rate:
-            kept = self._buckets[caller.name] = (rate, *_buckets(rate, now))
-        _, questions, paired = kept
-        if questions is not None:
-            wait = questions.wait(1.0, now)
+        buckets = self._buckets.get(caller.name)
+        if buckets is None or buckets[0] != rate:
+            buckets = self._buckets[caller.name] = (rate, *_buckets(rate, now))
+        _, of_requests, of_pairs = buckets
+        if of_requests is not None:
+            wait = of_requests.wait(1.0, now)
             if wait:
-                raise _too_many(caller, f"{rate.requests:g} requests a second", wait)
-        if paired is not None:
-            wait = paired.wait(pairs, now)
+                raise _too_many_requests(caller, rate, wait)
+        if of_pairs is not None:
+            wait = of_pairs.wait(pairs, now)
             if wait:
-                raise _too_many(caller, f"{rate.pairs:,} pairs a minute", wait)
-            paired.take(pairs)
-        if questions is not None:
-            questions.take(1.0)
+                raise _too_many_pairs(caller, rate, wait)
+            of_pairs.take(pairs)
+        if of_requests is not None:
+            of_requests.take(1.0)
         return None if self._shared is None else self._shared.admit(caller, rate, pairs)
 
     async def close(self) -> None:
-        """Leave Redis."""
+        """Close the connections to Redis."""
         if self._shared is not None:
             await self._shared.close()
 
 
 class SharedRates:
-    """Counts in Redis, over sliding windows, what all replicas were asked.
+    """The buckets of all callers in Redis, for all replicas.
 
-    Redis in trouble never fails a question: for some seconds each process then counts for itself alone.
+    Trouble with Redis never fails a request: for some seconds each process then counts alone.
 
     Args:
         address: of Redis, as in ``redis://:PASSWORD@host:6379/0``.
@@ -134,47 +158,50 @@ class SharedRates:
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("redis", "rediss"):
             raise InputError("not the address of a Redis", column="rates-redis", expected="redis:// or rediss://")
-        self._storage = RedisStorage(
-            f"async+{address}",
-            implementation="redispy",
-            key_prefix="cuihop:rates",
+        self._client = redis.asyncio.Redis.from_url(
+            address,
             socket_timeout=_REDIS_SECONDS,
             socket_connect_timeout=_REDIS_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            driver_info=None,
         )
-        self._limiter = SlidingWindowCounterRateLimiter(self._storage)
-        self._resumes = 0.0
+        self._take = self._client.register_script(_TAKE)
+        self._pause = RedisPause()
 
     async def admit(self, caller: Caller, rate: Rate, pairs: int) -> None:
-        """Count a question that this process alone would admit.
+        """Count a request that this process alone would admit.
 
         Raises:
-            RateLimited: together the replicas were asked too much.
+            RateLimited: too many for all replicas together.
         """
-        if time.monotonic() < self._resumes:
+        if self._pause.is_on:
             return
-        counted: list[tuple[RateLimitItem, int, str]] = []
+        buckets: list[tuple[str, float, float, float]] = []
         if rate.requests is not None:
-            seconds = max(1, math.ceil(_burst(rate) / rate.requests))
-            window = RateLimitItemPerSecond(max(1, int(rate.requests * seconds)), seconds, namespace="q")
-            counted.append((window, 1, f"{rate.requests:g} requests a second"))
+            buckets.append(("requests", rate.requests, _burst(rate), 1.0))
         if rate.pairs is not None:
-            counted.append((RateLimitItemPerMinute(rate.pairs, namespace="p"), pairs, f"{rate.pairs:,} pairs a minute"))
+            buckets.append(("pairs", rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs), float(pairs)))
+        if not buckets:
+            return
+        keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind, *_ in buckets]
         try:
             async with asyncio.timeout(_REDIS_SECONDS):
-                for item, cost, told in counted:
-                    if not await self._limiter.hit(item, caller.name, cost=cost):
-                        wait = (await self._limiter.get_window_stats(item, caller.name)).reset_time - time.time()
-                        raise _too_many(caller, told, max(0.05, wait))
-        except RateLimited:
-            raise
+                place, wait = await self._take(keys, [repr(number) for _, *numbers in buckets for number in numbers])
         except Exception as error:  # whatever Redis and its client can raise
-            self._resumes = time.monotonic() + _REDIS_PAUSE
-            _log.warning("Redis does not count (%s); for %g s this process counts alone", error, _REDIS_PAUSE)
+            if self._pause.begin():
+                _log.warning("Redis does not count (%s): this process counts alone until it does", error)
+            return
+        if self._pause.end():
+            _log.info("Redis counts again")
+        if place:
+            too_many = _too_many_requests if buckets[place - 1][0] == "requests" else _too_many_pairs
+            raise too_many(caller, rate, float(wait))
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         with contextlib.suppress(Exception):
-            await self._storage.bridge.get_connection().aclose()  # type: ignore[attr-defined]
+            await self._client.aclose()
 
 
 def _burst(rate: Rate) -> float:
@@ -182,9 +209,17 @@ def _burst(rate: Rate) -> float:
 
 
 def _buckets(rate: Rate, now: float) -> tuple[Bucket | None, Bucket | None]:
-    questions = None if rate.requests is None else Bucket(rate.requests, _burst(rate), now)
-    paired = None if rate.pairs is None else Bucket(rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs), now)
-    return questions, paired
+    of_requests = None if rate.requests is None else Bucket(rate.requests, _burst(rate), now)
+    of_pairs = None if rate.pairs is None else Bucket(rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs), now)
+    return of_requests, of_pairs
+
+
+def _too_many_requests(caller: Caller, rate: Rate, wait: float) -> RateLimited:
+    return _too_many(caller, f"{rate.requests:g} requests a second", wait)
+
+
+def _too_many_pairs(caller: Caller, rate: Rate, wait: float) -> RateLimited:
+    return _too_many(caller, f"{rate.pairs:,} pairs a minute", wait)
 
 
 def _too_many(caller: Caller, allowed: str, wait: float) -> RateLimited:

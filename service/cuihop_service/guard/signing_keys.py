@@ -1,4 +1,9 @@
-"""The public keys with which an identity provider signs tokens: a JWKS (RFC 7517), from its address or a file."""
+"""Public keys of an identity provider: a JWKS (RFC 7517), from its address or a file.
+
+`jwt.PyJWKClient` (2.15) is not used: it reads a body of any size, bounds each read but not the whole download, blocks
+its caller, drops good keys once they are old while the provider is away, asks a provider that is down again for every
+unknown key, and takes no file. Its subclass with all of that would be no shorter than this module.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +30,12 @@ __all__ = ["ALGORITHMS", "SigningKey", "SigningKeys", "public_keys"]
 _log = logging.getLogger("cuihop.guard")
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures that only the provider can make. Never ``none``, nor one with a secret that both sides know."""
+"""Signatures that only the provider can make. Never ``none``, nor one with a shared secret."""
 
 _LARGEST = 1 << 20
 _SECONDS = 5.0  # for one look at the provider
 _FRESH = 600.0  # then the keys are fetched again, while the old ones go on
-_STALE = 86_400.0  # without an answer for so long, the old keys are no longer believed
+_STALE = 86_400.0  # after that long without an answer, the old keys are no longer trusted
 _SMALLEST_RSA = 2048
 
 
@@ -50,10 +55,10 @@ class SigningKey:
 
 
 class SigningKeys:
-    """The keys of a provider, fetched when needed and kept.
+    """The keys of a provider, fetched when needed and cached.
 
-    The event loop never waits for the provider: what has to is awaited. Keys older than ten minutes are fetched anew
-    behind the scenes; a key that is not known is looked for at the provider, at most once in ``pause`` seconds.
+    The event loop never blocks on the provider. Keys older than ten minutes are fetched anew in the background; an
+    unknown key is looked up at the provider, at most once in ``pause`` seconds.
 
     Args:
         source: ``https://`` address, ``http://`` address on this machine, or a file's path.
@@ -61,7 +66,8 @@ class SigningKeys:
         clock: seconds that only grow, for tests.
 
     Raises:
-        InputError: the address is none of these, or the file is no JWKS. A provider that does not answer is none.
+        InputError: the address is none of these, or the file is no JWKS. A provider that does not answer is no error
+        here.
     """
 
     def __init__(self, source: str, *, pause: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -84,8 +90,8 @@ class SigningKeys:
                 "signing keys must come by HTTPS", column="jwks", found=f"http://{parts.hostname}", expected="https://…"
             )
 
-    def known(self, kid: str | None) -> SigningKey | None:
-        """The key of this identifier, or the only one; None where the provider should be asked."""
+    def cached(self, kid: str | None) -> SigningKey | None:
+        """The key with this identifier, or the only one; None where the provider may have it."""
         now = self._clock()
         if self._fetched is None or now - self._fetched > _STALE:
             return None
@@ -95,16 +101,16 @@ class SigningKeys:
             return next(iter(self._keys.values()))
         return self._keys.get(kid)
 
-    async def found(self, kid: str | None) -> SigningKey | None:
-        """The key of this identifier, after a look at the provider where one is due; None where it has none.
+    async def fetched(self, kid: str | None) -> SigningKey | None:
+        """The key with this identifier, after a look at the provider where one is due; None where it has none.
 
         Raises:
-            GraphUnavailable: the provider did not answer, so nobody knows.
+            GraphUnavailable: the provider did not answer.
         """
         looking = self._begin()
         if looking is not None:
             await asyncio.shield(asyncio.wrap_future(looking))
-        key = self.known(kid)
+        key = self.cached(kid)
         if key is None and (self._fetched is None or (self._tried or 0.0) > self._fetched):
             raise GraphUnavailable("the token cannot be verified: the identity provider does not answer")
         return key
@@ -160,13 +166,13 @@ class SigningKeys:
             response.close()
 
     def close(self) -> None:
-        """Ask the provider no more."""
+        """Stop fetching."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         self._pool.clear()
 
 
 def public_keys(text: bytes, source: str) -> dict[str | None, SigningKey]:
-    """The keys of a JWKS that can verify a signature, by their identifiers. Others, and secrets, are left out.
+    """The keys of a JWKS that can verify a signature, by their identifiers. Other keys, and secret ones, are left out.
 
     Raises:
         InputError: no JWKS, or none of its keys can verify anything.
@@ -190,7 +196,7 @@ def public_keys(text: bytes, source: str) -> dict[str | None, SigningKey]:
 
 def _public_key(fields: Any) -> SigningKey | None:
     if not isinstance(fields, dict) or fields.get("kty") not in ("RSA", "EC", "OKP"):
-        return None  # a secret key among public ones would let everybody sign
+        return None  # with a secret key among public ones, any reader could sign
     if fields.get("use", "sig") != "sig" or "d" in fields:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Tokens of an identity provider (OpenID Connect, OAuth 2): signed JWT, verified without asking the provider."""
+"""Tokens of an identity provider (OpenID Connect, OAuth 2): signed JWT, verified here with its public keys."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _LAST_SECOND = 10**12
 
 @dataclass(frozen=True)
 class TokenRules:
-    """Which tokens are believed, and what they open.
+    """Rules for accepted tokens and their scopes.
 
     Attributes:
         issuer: the claim ``iss`` must be this.
         audience: the claim ``aud`` must hold one of these.
-        scope_claim: where the token says what it opens: a claim's name, or names with dots between for a claim within
-            a claim. Text is split at spaces; lists are taken as they are.
-        scopes: from a value of that claim to what it opens here.
+        scope_claim: the claim with the scopes: its name, or names with dots between for a claim within a claim. Text is
+            split at spaces; lists are taken as they are.
+        scopes: from a value of that claim to scopes here.
         leeway: seconds that clocks may differ.
     """
 
@@ -59,10 +59,10 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Who a token speaks for.
+    """Verification of tokens.
 
     Args:
-        rules: which tokens are believed.
+        rules: for accepted tokens.
         keys: of the provider.
     """
 
@@ -73,41 +73,39 @@ class TokenVerifier:
         self._version = keys.version
 
     def remembered(self, token: str) -> Caller | None:
-        """Who this token was found to speak for before; None where it is new, or over."""
-        if self._version != self._keys.version:  # a key that the provider has withdrawn verifies nothing any more
+        """The caller of a token verified before; None where it is new, or has expired."""
+        if self._version != self._keys.version:  # the provider may have withdrawn a key
             self._verified.clear()
             self._version = self._keys.version
-        known = self._verified.get(_mark(token))
-        if known is None or time.time() >= known[1]:
-            return None
-        return known[0]
+        caller, ends = self._verified.get(_mark(token), (None, 0.0))
+        return None if time.time() >= ends else caller
 
     def caller(self, token: str) -> Caller | Awaitable[Caller]:
-        """Who a token speaks for; to be awaited where the provider must be asked for its key.
+        """The caller of a token; to be awaited where its key must be fetched from the provider.
 
         Raises:
-            NotAuthenticated: says what is wrong with it.
-            GraphUnavailable: its key is not known, and the provider does not answer.
+            NotAuthenticated: with the fault of the token.
+            GraphUnavailable: its key is unknown, and the provider does not answer.
         """
-        known = self.remembered(token)
-        if known is not None:
-            return known
+        remembered = self.remembered(token)
+        if remembered is not None:
+            return remembered
         kid = self._kid(token)
-        key = self._keys.known(kid)
+        key = self._keys.cached(kid)
         return self._fetched(token, kid) if key is None else self._verify(token, key)
 
     def close(self) -> None:
-        """Ask the provider no more."""
+        """Stop fetching keys."""
         self._keys.close()
 
     async def _fetched(self, token: str, kid: str | None) -> Caller:
-        key = await self._keys.found(kid)
+        key = await self._keys.fetched(kid)
         if key is None:
             raise NotAuthenticated("the token is signed with a key that the identity provider does not have")
         return self._verify(token, key)
 
     def _kid(self, token: str) -> str | None:
-        """The identifier of the key that a token claims to be signed with, if the claim makes sense."""
+        """The identifier of the key in a token's header, after checks of the header."""
         if len(token) > _LONGEST:
             raise NotAuthenticated(f"the token is longer than {_LONGEST:,} characters")
         try:
@@ -136,7 +134,7 @@ class TokenVerifier:
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except jwt.PyJWTError as error:
-            raise NotAuthenticated(_told(error)) from None
+            raise NotAuthenticated(_fault(error)) from None
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise NotAuthenticated("not a token: its claims cannot be read") from None
         subject = claims["sub"]
@@ -157,12 +155,12 @@ class TokenVerifier:
 
 
 def _mark(token: str) -> bytes:
-    """Stands for the token in memory: what is kept opens nothing."""
+    """Stand-in for the token in memory, useless as a credential."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _told(error: jwt.PyJWTError) -> str:
-    """What is wrong, without the token's content."""
+def _fault(error: jwt.PyJWTError) -> str:
+    """The fault of a token, without its content."""
     for kind, text in (
         (jwt.ExpiredSignatureError, "the token has expired"),
         (jwt.ImmatureSignatureError, "the token is not valid yet"),

@@ -12,15 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
 
 import cuihop
 from cuihop.errors import CuihopError
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.http_api.allowed_hosts import KnownHosts
-from cuihop_service.http_api.authenticate_first import KnownCallers
-from cuihop_service.http_api.body_limits import BoundedBodies
+from cuihop_service.http_api.middleware import AllowedHosts, AuthenticateFirst, BodyLimits, SecurityHeaders
 from cuihop_service.http_api.problems import (
     fault_response,
     input_error,
@@ -28,16 +25,13 @@ from cuihop_service.http_api.problems import (
     problem_response,
     with_problems_as_sent,
 )
-from cuihop_service.http_api.quick_batches import QuickBatches
-from cuihop_service.http_api.quick_distance import QuickDistance
-from cuihop_service.http_api.responder import Exchange, request_id_of
+from cuihop_service.http_api.responder import Responder, request_id_of
 from cuihop_service.http_api.routes import routes
-from cuihop_service.http_api.security_headers import SafeHeaders
 
 __all__ = ["LOOPBACK_HOSTS", "application"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
-"""What a page elsewhere cannot make a browser send here: names of this machine only."""
+"""Names of this machine, which a page elsewhere cannot make a browser send."""
 
 _SMALLEST_COMPRESSED = 2048
 
@@ -50,20 +44,20 @@ _DESCRIPTION = (
 
 def application(
     core: ConceptService,
-    front: Front,
+    admission: Admission,
     *,
     more_routes: Sequence[BaseRoute] = (),
     hosts: Sequence[str] = ("*",),
-) -> ASGIApp:
+) -> FastAPI:
     """The application.
 
     Args:
-        core: who answers.
-        front: what every question passes.
+        core: the operations.
+        admission: of every request.
         more_routes: further routes, as for metrics or the explorer.
-        hosts: the ``Host`` headers that are answered.
+        hosts: the values of ``Host`` that are answered.
     """
-    exchange = Exchange(core, front)
+    responder = Responder(core, admission)
     app = _Documented(
         title="cuihop",
         version=cuihop.__version__,
@@ -73,8 +67,8 @@ def application(
         openapi_url="/openapi.json",
         telemetry={"tracing": False, "metrics": False, "logs": False},  # its spans would show the concepts in URLs
     )
-    app.state.front = front  # for further routes
-    app.include_router(routes(exchange))
+    app.state.admission = admission  # for further routes
+    app.include_router(routes(responder))
 
     @app.get("/health/live", include_in_schema=False)
     async def live() -> Response:
@@ -84,47 +78,46 @@ def application(
     async def ready() -> Response:
         holder = core.holder
         served = holder.current
-        told = {
+        readiness = {
             "status": holder.state,
             "release": None if served is None else {"name": served.release.name, "digest": served.digest},
             "indexed": holder.indexed,
             "trouble": holder.trouble,
         }
-        return _json(told, 200 if holder.state in ("ready", "degraded") else 503)
+        return _json(readiness, 200 if holder.state in ("ready", "degraded") else 503)
 
     @app.exception_handler(CuihopError)
-    async def told(request: Request, error: CuihopError) -> Response:
+    async def refused(request: Request, error: CuihopError) -> Response:
         return problem_response(error, request_id_of(request))
 
     @app.exception_handler(RequestValidationError)
-    async def not_understood(request: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
         return problem_response(input_error(error), request_id_of(request))
 
     @app.exception_handler(HTTPException)
-    async def no_such_thing(request: Request, error: HTTPException) -> Response:
+    async def not_served(request: Request, error: HTTPException) -> Response:
         if isinstance(error.__cause__, CuihopError):  # raised while the framework read the body
             return problem_response(error.__cause__, request_id_of(request))
         reason = {404: "NO_SUCH_ROUTE", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "HTTP_ERROR")
-        told = str(error.detail), request_id_of(request), dict(error.headers or {})
-        return other_response(error.status_code, reason, *told)
+        headers = dict(error.headers or {})
+        return other_response(error.status_code, reason, str(error.detail), request_id_of(request), headers)
 
     @app.exception_handler(Exception)
     async def fault(request: Request, error: Exception) -> Response:
         return fault_response(request_id_of(request))
 
     app.router.routes.extend(more_routes)
-    app.add_middleware(QuickBatches, exchange=exchange)
     app.add_middleware(GZipMiddleware, minimum_size=_SMALLEST_COMPRESSED, compresslevel=4)
-    app.add_middleware(BoundedBodies, most=core.limits.message_bytes)
-    app.add_middleware(KnownCallers, front=front)
+    app.add_middleware(BodyLimits, most=core.limits.message_bytes)
+    app.add_middleware(AuthenticateFirst, admission=admission)
     if "*" not in hosts:
-        app.add_middleware(KnownHosts, hosts=hosts)
-    app.add_middleware(SafeHeaders)
-    return QuickDistance(app, exchange, hosts=hosts)
+        app.add_middleware(AllowedHosts, hosts=hosts)
+    app.add_middleware(SecurityHeaders)
+    return app
 
 
 class _Documented(FastAPI):
-    """Its OpenAPI document shows errors as they are sent."""
+    """A FastAPI application whose OpenAPI document shows errors as they are sent."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -132,5 +125,5 @@ class _Documented(FastAPI):
         return self.openapi_schema
 
 
-def _json(told: object, status: int) -> Response:
-    return Response(orjson.dumps(told), status, {"Cache-Control": "no-store"}, "application/json")
+def _json(fields: object, status: int) -> Response:
+    return Response(orjson.dumps(fields), status, {"Cache-Control": "no-store"}, "application/json")

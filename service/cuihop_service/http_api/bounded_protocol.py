@@ -1,14 +1,16 @@
-"""HTTP as uvicorn reads it, with bounds that uvicorn lacks, and with the name in the caller's certificate.
+"""uvicorn's HTTP protocol with bounds that it lacks, and with the name in the caller's certificate.
 
-Questions that `QuickDistance` answers at once are answered where their head has been read: neither a task nor a turn of
-the event loop stands between, and head and body go out in one piece.
+Requests that `QuickDistance` answers are answered as soon as their head has been read: neither a task nor a turn of the
+event loop stands between, and head and body go out in one piece.
+
+The class relies on private attributes of uvicorn's protocol: pyproject.toml bounds uvicorn's version.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import httptools
@@ -17,14 +19,13 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, network_of
-from cuihop_service.guard.certificates import subject_of
-from cuihop_service.http_api.body_limits import STREAMS
+from cuihop_service.http_api.middleware import STREAMS
 from cuihop_service.http_api.problems import other_response, problem_response
-from cuihop_service.http_api.quick_distance import PATH, QuickDistance, Told
+from cuihop_service.http_api.quick_distance import PATH, QuickDistance, RawResponse
 from cuihop_service.http_api.responder import SUBJECT, usable_request_id
 from cuihop_service.observe.logs import FROM_ADDRESS
 
-__all__ = ["BoundedHttp"]
+__all__ = ["BoundedHttp", "subject_of"]
 
 _QUICK = f"{PATH}?".encode()
 _VERSIONS = ("1.0", "1.1")
@@ -37,14 +38,15 @@ _log = logging.getLogger("cuihop.connections")
 class BoundedHttp(HttpToolsProtocol):
     """One connection.
 
-    A head that is too large or too long on its way, a body that trickles, and an answer that nobody takes end the
-    connection: none of them may hold memory or a file descriptor for as long as a caller likes. Whatever is refused
-    here gets a problem document, as everywhere else.
+    A head that is too large or too slow, a body that trickles, and an answer that is not read end the connection: none
+    of them may hold memory or a file descriptor for as long as a caller likes. Every refusal is a problem document, as
+    everywhere else.
 
     Args:
         connections, heads: counts of all connections on the port, and of those that have not sent a whole head.
+        quick: answers plain requests for one distance; None leaves all to the application.
         begun: called when the connection is there, before it is counted.
-        options: as uvicorn gives them.
+        options: uvicorn's own arguments.
     """
 
     head_bytes = 65_536
@@ -60,24 +62,26 @@ class BoundedHttp(HttpToolsProtocol):
     stream_seconds = 300.0
     """Between two pieces of a body without end."""
     answer_seconds = 60.0
-    """For a caller to take any of an answer that fills the buffers."""
+    """For a caller to read any of an answer that fills the buffers."""
 
     def __init__(
         self,
         *,
         connections: AddressCount,
         heads: AddressCount,
+        quick: QuickDistance | None = None,
         begun: Callable[[], None] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
+        self._quick = quick
         self._begun = begun
         self._connections_held = connections
         self._heads_held = heads
         self._holds_connection = self._holds_head = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A caller has connected."""
+        """Start the bounds of a new connection."""
         self._subject: str | None = None
         self._late_timer: asyncio.TimerHandle | None = None
         self._answer_timer: asyncio.TimerHandle | None = None
@@ -103,7 +107,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._late_timer = self.loop.call_later(self.head_seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
+        """Give back the places of the connection."""
         for timer in (self._late_timer, self._answer_timer):
             if timer is not None:
                 timer.cancel()
@@ -115,14 +119,14 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
+        """Parse bytes from the caller."""
         if self.transport.is_closing():
             return
         self._moved = False
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # to nothing that is spoken here: the request is answered as it stands
+        except httptools.HttpParserUpgrade:  # to an unknown protocol: the request is answered as it stands
             pass
         except httptools.HttpParserError as error:
             self._refuse(self._refusal or self._malformed(str(error)))
@@ -140,7 +144,7 @@ class BoundedHttp(HttpToolsProtocol):
             )
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start a request."""
         self._in_head = self._moved = True
         self._at_once = False
         self._head = self._unfinished = self._headers = 0
@@ -148,18 +152,18 @@ class BoundedHttp(HttpToolsProtocol):
         cast("dict[str, Any]", self.scope)[SUBJECT] = self._subject
 
     def on_url(self, url: bytes) -> None:
-        """A piece of the request line has come."""
+        """Count a piece of the request line."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header has come."""
+        """Count a header."""
         self._headers += 1
         self._count(len(name) + len(value) + 4)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """Answer a plain request, or hand the request to the application."""
         self._in_head, self._in_body, self._moved, self._body = False, True, True, 0
         if self._holds_head:
             self._holds_head = False
@@ -167,21 +171,23 @@ class BoundedHttp(HttpToolsProtocol):
         if self._late_timer is not None:
             self._late_timer.cancel()
             self._late_timer = None
-        if self.url.startswith(_QUICK) and self._answered_at_once():
+        if self.url.startswith(_QUICK) and (response := self._quick_response()) is not None:
             self._at_once = True
+            self.transport.write(self._head_and_body(response))
+            self.on_response_complete()
             return
         self._check_head()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body has come."""
+        """Count a piece of the body."""
         self._body += len(body)
         self._last = self.loop.time()
         self._moved = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
+        """End the request."""
         self._in_body, self._moved = False, True
         if self._late_timer is not None:
             self._late_timer.cancel()
@@ -190,43 +196,38 @@ class BoundedHttp(HttpToolsProtocol):
             super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """The caller does not take the answer as fast as it is made."""
+        """Start the time that a slow reader is given."""
         super().pause_writing()
         self._answer_timer = self.loop.call_later(self.answer_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """The caller has taken some of it."""
+        """Stop that time: the caller has read some of the answer."""
         if self._answer_timer is not None:
             self._answer_timer.cancel()
             self._answer_timer = None
         super().resume_writing()
 
-    def _answered_at_once(self) -> bool:
-        """Whether this was a question that is answered here and now. The answers before it must have been written."""
-        app, parser, transport = self.app, self.parser, self.transport
-        if not isinstance(app, QuickDistance) or self.flow.write_paused or transport.is_closing():
-            return False
+    def _quick_response(self) -> RawResponse | None:
+        """The response to a plain request; None where earlier answers come first, or the application answers it."""
+        parser = self.parser
+        if self._quick is None or self.flow.write_paused or self.transport.is_closing():
+            return None
         if self.cycle is not None and not self.cycle.response_complete:
-            return False
+            return None
         if parser.get_method() != b"GET" or parser.get_http_version() != "1.1" or not parser.should_keep_alive():
-            return False
-        told = app.at_once(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
-        if told is None:
-            return False
-        transport.write(self._written(told))
-        self.on_response_complete()
-        return True
+            return None
+        return self._quick.response(self.url[len(_QUICK) :], cast("dict[str, Any]", self.scope))
 
-    def _written(self, told: Told) -> bytes:
-        """Head and body of an answer."""
-        written = [STATUS_LINE[told.status]]
-        for name, value in (*self.server_state.default_headers, *told.headers):
-            written += (name, b": ", value, b"\r\n")
-        written += (b"\r\n", told.body)
-        return b"".join(written)
+    def _head_and_body(self, response: RawResponse) -> bytes:
+        """The bytes of a response."""
+        pieces = [STATUS_LINE[response.status]]
+        for name, value in (*self.server_state.default_headers, *response.headers):
+            pieces += (name, b": ", value, b"\r\n")
+        pieces += (b"\r\n", response.body)
+        return b"".join(pieces)
 
     def _check_head(self) -> None:
-        """Refuse another version of HTTP, and a head that does not say once for which host it is."""
+        """Refuse another version of HTTP, and a head without exactly one ``Host``."""
         version = self.parser.get_http_version()
         hosts = [value for name, value in self.headers if name == b"host"]
         if version not in _VERSIONS:
@@ -246,13 +247,13 @@ class BoundedHttp(HttpToolsProtocol):
             raise ValueError("the head is too large")  # the parser stops, and `data_received` goes on
 
     def _late(self) -> None:
-        """What was due has not come in time, perhaps."""
+        """End the connection if the head or the body is overdue."""
         self._late_timer = None
         now = self.loop.time()
         if self.transport.is_closing():
             return
         if self._in_body:
-            if self.flow.read_paused:  # it is this service that does not read
+            if self.flow.read_paused:  # the service itself does not read
                 self._since, self._last, self._body = now, now, 0
             due = self._since + self.body_seconds + self._body / self.slowest_rate
             if self.scope["path"] in STREAMS:
@@ -267,16 +268,16 @@ class BoundedHttp(HttpToolsProtocol):
             self._refuse(self._too_late("head"))
 
     def _refuse(self, response: Response) -> None:
-        """Tell what is wrong, unless an answer is on its way already, and end the connection."""
+        """Send a refusal, unless an answer is on its way already, and end the connection."""
         under_way = None if self.cycle is None or self.cycle.response_complete else self.cycle
         if under_way is not None and not self._in_body:
-            under_way.keep_alive = False  # the answer to the request before comes first, and is the last
+            under_way.keep_alive = False  # the answer to the earlier request comes first, and is the last
             self.flow.pause_reading()
         elif under_way is not None and under_way.response_started:
             self.transport.abort()
         else:
             response.headers["Connection"] = "close"
-            self.transport.write(self._written(Told.of(response)))
+            self.transport.write(self._head_and_body(RawResponse.of(response)))
             self.transport.close()
 
     def _malformed(self, found: str) -> Response:
@@ -295,3 +296,15 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _request_id(self) -> str:
         return usable_request_id(dict(self.headers or ()).get(b"x-request-id", b"").decode("latin-1"))
+
+
+def subject_of(certificate: Mapping[str, Any]) -> str | None:
+    """The name in a certificate as `ssl.SSLSocket.getpeercert` gives it: the common name, else the first other name."""
+    for part in certificate.get("subject", ()):
+        for kind, value in part:
+            if kind == "commonName" and isinstance(value, str):
+                return value
+    for _, value in certificate.get("subjectAltName", ()):
+        if isinstance(value, str):
+            return value
+    return None

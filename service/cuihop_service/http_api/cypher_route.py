@@ -1,4 +1,4 @@
-"""``/v1/cypher``: a curator's own query, read-only, bounded, and written down."""
+"""``/v1/cypher``: a curator's own query, read-only, bounded, and in the audit."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.http_api.problems import problem_responses
-from cuihop_service.http_api.responder import Exchange, until_gone
-from cuihop_service.request_context import Call
+from cuihop_service.http_api.responder import Responder, until_gone
+from cuihop_service.request_context import RequestContext
 
-__all__ = ["CypherAnswer", "CypherNotification", "CypherQuestion", "cypher_connection", "cypher_routes"]
+__all__ = ["CypherAnswer", "CypherNotification", "CypherRequest", "cypher_connection", "cypher_routes"]
 
 _DEEPEST = 10
 _OVERDUE_SECONDS = 5.0
 _LARGEST_INTEGER = 2**63
 
 
-class CypherQuestion(BaseModel):
+class CypherRequest(BaseModel):
     """A query and its parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -49,7 +49,7 @@ class CypherQuestion(BaseModel):
         dict[str, Any],
         Field(max_length=100, description="Values for its $names.", examples=[{"cui": "C0006121"}]),
     ] = {}
-    limit: Annotated[int | None, Field(ge=1, le=2**31 - 1, strict=True, description="At most so many rows.")] = None
+    limit: Annotated[int | None, Field(ge=1, le=2**31 - 1, strict=True, description="At most this many rows.")] = None
 
 
 class CypherNotification(BaseModel):
@@ -70,11 +70,11 @@ class CypherNotification(BaseModel):
 
 
 class CypherAnswer(BaseModel):
-    """What the query returned."""
+    """Rows of a query."""
 
     columns: Annotated[list[str], Field(description="Names of the columns.", examples=[["parent"]])]
     rows: Annotated[list[list[Any]], Field(description="One list a row.", examples=[[["C0006104"]]])]
-    truncated: Annotated[bool, Field(description="Whether there are more rows.", examples=[False])]
+    truncated: Annotated[bool, Field(description="True where there are more rows.", examples=[False])]
     limit: Annotated[int, Field(description="The most rows that could have come.", examples=[1000])]
     notifications: Annotated[
         list[CypherNotification],
@@ -128,7 +128,7 @@ def _busy(why: str, ends: list[float], now: float) -> RateLimited:
 
 
 def cypher_routes(
-    exchange: Exchange,
+    responder: Responder,
     connection: Neo4jConnection,
     *,
     names: bool,
@@ -139,13 +139,13 @@ def cypher_routes(
     """The route, for `more_routes` of the application.
 
     Args:
-        exchange: turns requests into questions.
+        responder: of the service.
         connection: to the database, best as a user that may only read.
-        names: whether the service shows names; a query could read them, so that without there are no queries.
+        names: False refuses queries: the service hides names, and a query could read them.
         seconds: the most that one query may take.
         rows: the most that one query may return.
         running: queries at a time, and half of them of one caller; more are refused. A query counts until the
-            database has stopped working on it, also where nobody waits for it any more.
+            database has stopped working on it, also after its caller has gone.
     """
     router = APIRouter(prefix="/v1")
     room = _Room(running)
@@ -166,25 +166,25 @@ def cypher_routes(
             }
         ),
     )
-    async def cypher(request: Request, question: CypherQuestion) -> Response:
+    async def cypher(request: Request, question: CypherRequest) -> Response:
         """Run Cypher that only reads, on the graph of record."""
         limit = rows if question.limit is None else min(question.limit, rows)
 
-        def work(call: Call) -> bytes:
+        def work(context: RequestContext) -> bytes:
             if not names:
                 raise NotAllowed("this service shows no names, so that it takes no queries")
-            call.caller.check("names")
-            call.check()
+            context.caller.check("names")
+            context.check()
             _check_parameters(question.parameters)
-            time_left = max(0.001, min(seconds, call.remaining))
-            leave = room.take(call.caller.name, time_left)
+            time_left = max(0.001, min(seconds, context.remaining))
+            leave = room.take(context.caller.name, time_left)
             answer = curator_query(
                 connection,
                 question.query,
                 question.parameters,
                 limit=limit,
                 timeout=time_left,
-                abandoned=lambda: call.cancelled,
+                abandoned=lambda: context.cancelled,
                 released=leave,
             )
             fields = {
@@ -196,16 +196,16 @@ def cypher_routes(
             }
             return orjson.dumps(fields, default=str, option=orjson.OPT_NON_STR_KEYS)
 
-        asked = exchange.asked(request, "cypher", scope="cypher", question=question.model_dump)
-        body = await until_gone(request, exchange.front.answer(asked, work))
-        headers = {"Cache-Control": "no-store", "X-Request-Id": asked.request_id}
+        info = responder.request_info(request, "cypher", scope="cypher", question=question.model_dump)
+        body = await until_gone(request, responder.admission.answer(info, work))
+        headers = {"Cache-Control": "no-store", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
 
     return list(router.routes)
 
 
 def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jConnection:
-    """A connection for curators' queries: apart from the service's own, and as another user where one is given."""
+    """A connection for curators' queries, separate from the service's own, as another user where one is given."""
     own = replace(
         service,
         timeout=settings.cypher_seconds,
@@ -219,7 +219,7 @@ def cypher_connection(settings: GuardSettings, service: Neo4jSettings) -> Neo4jC
 
 
 def _check_parameters(value: Any, name: str = "parameters", depth: int = 0) -> None:
-    """Refuse what the database's protocol cannot carry."""
+    """Refuse values that the database's protocol cannot carry."""
     if depth > _DEEPEST:
         raise InputError("too deep", column=name, expected=f"at most {_DEEPEST} lists or objects within one another")
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
 """``/metrics``.
 
-It is a route of the service, not a port of its own: one port less to guard, the same TLS, and whichever worker answers
-tells of all. Where authentication is configured, a scraper needs a key with the scope ``metrics``. It does not wait
-behind other questions: a service that is too busy to answer is the one whose metrics are wanted.
+It is a route of the service, not a port of its own: one port less to guard, the same TLS, and every worker reports the
+metrics of all. Where authentication is configured, a scraper needs a key with the scope ``metrics``. It does not queue
+behind other requests: a service that is too busy to answer is the one whose metrics are needed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from cuihop_service.admission import Front
-from cuihop_service.http_api.responder import asked_of
+from cuihop_service.admission import Admission
+from cuihop_service.http_api.responder import request_info
 from cuihop_service.observe.metrics import Metrics
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 
 __all__ = ["metrics_route"]
 
@@ -24,18 +24,18 @@ def metrics_route(metrics: Metrics) -> Route:
     """The route.
 
     Args:
-        metrics: what is told.
+        metrics: to report.
     """
 
-    async def tell(request: Request) -> Response:
-        front: Front = request.app.state.front
-        asked = asked_of(request, "metrics", scope="metrics", quick=True)
-        await front.answer(asked, _admitted)
+    async def report(request: Request) -> Response:
+        admission: Admission = request.app.state.admission
+        info = request_info(request, "metrics", scope="metrics", quick=True)
+        await admission.answer(info, _admitted)
         text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
         return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
 
-    return Route("/metrics", tell, methods=["GET"])
+    return Route("/metrics", report, methods=["GET"])
 
 
-def _admitted(call: Call) -> None:
-    """Nothing more is asked of the front than whether the caller may."""
+def _admitted(context: RequestContext) -> None:
+    """Do nothing: only the admission counts."""

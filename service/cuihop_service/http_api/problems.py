@@ -28,16 +28,16 @@ __all__ = [
 
 PROBLEM = "application/problem+json"
 
-_GONE = 499  # nobody reads it
+_GONE = 499  # the caller has gone
 
 
 def problem_responses(texts: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
-    """The ``responses`` of a route, for OpenAPI: its errors by status, and whatever else may fail."""
-    told: list[tuple[int | str, str]] = [
+    """The ``responses`` of a route, for OpenAPI: its errors by status, and a default."""
+    described: list[tuple[int | str, str]] = [
         *texts.items(),
-        ("default", "Any other failure, as a method that is not for this path."),
+        ("default", "Any other failure, such as a method that the path does not have."),
     ]
-    return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in told}
+    return {status: {"description": text, "model": ProblemBody, "content": {PROBLEM: {}}} for status, text in described}
 
 
 def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
@@ -55,9 +55,9 @@ def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
-    """The fields of the problem document that tells an error."""
+    """The fields of an error's problem document."""
     status = status_of(error)
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "type": f"urn:cuihop:{status.reason}",
         "title": status.reason.replace("_", " ").capitalize(),
         "status": _GONE if isinstance(error, Cancelled) else status.http,
@@ -70,7 +70,7 @@ def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
         candidates: dict[str, tuple[tuple[str, str], ...]] = {}
         if isinstance(error, ConceptRetired):
             kind, candidates = "retired", error.candidates
-        told["faults"] = [
+        document["faults"] = [
             {
                 "cui": cui,
                 "status": kind,
@@ -79,7 +79,7 @@ def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
             for cui in error.cuis
         ]
     if isinstance(error, InputError):
-        told |= {
+        document |= {
             "problem": error.problem,
             "field": None if error.column is None else str(error.column),
             "found": error.found,
@@ -87,26 +87,26 @@ def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
             "advice": error.advice,
         }
     if isinstance(error, RateLimited):
-        told["retry_after"] = error.retry_after
-    return told
+        document["retry_after"] = error.retry_after
+    return document
 
 
 def problem_response(error: CuihopError, request_id: str) -> Response:
-    """The answer that tells an error."""
-    told = problem(error, request_id)
+    """The response to an error."""
+    document = problem(error, request_id)
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, RateLimited):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    if told["status"] == 401:
+    if document["status"] == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(orjson.dumps(told), told["status"], headers, PROBLEM)
+    return Response(orjson.dumps(document), document["status"], headers, PROBLEM)
 
 
 def other_response(
     status: int, reason: str, detail: str, request_id: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer that tells of something that is no error of the library."""
-    told = {
+    """The response to a failure that is no error of the library."""
+    document = {
         "type": f"urn:cuihop:{reason}",
         "title": reason.replace("_", " ").capitalize(),
         "status": status,
@@ -114,16 +114,16 @@ def other_response(
         "reason": reason,
         "request_id": request_id,
     }
-    return Response(orjson.dumps(told), status, {**(headers or {}), "Cache-Control": "no-store"}, PROBLEM)
+    return Response(orjson.dumps(document), status, {**(headers or {}), "Cache-Control": "no-store"}, PROBLEM)
 
 
 def fault_response(request_id: str) -> Response:
-    """The answer where the service itself failed."""
+    """The response to a fault of the service itself."""
     return other_response(500, "INTERNAL", "a fault in the service; please report it", request_id)
 
 
 def input_error(error: RequestValidationError) -> InputError:
-    """What is wrong with a request, by its first fault: the field, what was found, what was expected."""
+    """The error of an invalid request, by its first fault: the field, found and expected."""
     first = error.errors()[0]
     place = [str(part) for part in first["loc"]]
     if first["type"] == "json_invalid":

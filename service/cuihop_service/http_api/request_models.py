@@ -1,28 +1,38 @@
-"""The bodies of requests, as HTTP callers write them and as OpenAPI shows them."""
+"""The bodies of requests, validated, and described for OpenAPI."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from cuihop.graph import Direction
+from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "ConceptsQuestion",
-    "DistancesQuestion",
-    "NeighbourhoodsQuestion",
-    "PackQuestion",
-    "RelevanceQuestion",
-    "RelevancesQuestion",
-    "ResolutionsQuestion",
-    "StreamedQuestion",
+    "ConceptsRequest",
+    "DistancesRequest",
+    "NeighbourhoodsRequest",
+    "PackRequest",
+    "RelevanceRequest",
+    "RelevancesRequest",
+    "ResolutionsRequest",
+    "StreamedRequest",
 ]
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
 
 DirectionField = Annotated[
-    Direction, Field(description="Which way hops go: either way, from child to parent, from parent to child.")
+    Direction, Field(description="Direction of hops: either way, from child to parent, from parent to child.")
 ]
 Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
 MaxHops = Annotated[
@@ -31,7 +41,7 @@ MaxHops = Annotated[
 
 
 def _text(text: str) -> str:
-    """JSON can spell halves of characters, which no answer could repeat."""
+    """The text; JSON can spell halves of characters, which no answer could repeat."""
     if not text.isascii():
         try:
             text.encode()
@@ -41,10 +51,24 @@ def _text(text: str) -> str:
 
 
 Cui = Annotated[str, Field(strict=True, examples=["C0006121"]), AfterValidator(_text)]
-CuiList = Annotated[list[Cui], FailFast()]  # one error tells enough: a million of them take gigabytes
+CuiList = Annotated[list[Cui], FailFast()]  # one error is enough: a million of them take gigabytes
 Pair = Annotated[tuple[Cui, Cui], FailFast()]
+
+
+def _as_keys(pairs: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Pairs as keys in one step, where all identifiers have eight characters; the schema's own validation else."""
+    keyed = None
+    try:
+        if type(pairs) is list and set(map(type, pairs)) == {list} and set(map(len, pairs)) == {2}:
+            keyed = KeyedPairs.of(pairs)
+    except TypeError:  # an identifier that is no text
+        pass
+    return validate(pairs) if keyed is None else keyed
+
+
+Pairs = Annotated[list[Pair], FailFast(), WrapValidator(_as_keys)]  # or `KeyedPairs`, a sequence of the same
 Cuis = Annotated[CuiList, Field(description="Identifiers.", examples=[["C0006121", "C0018670"]])]
-N = Annotated[Hops, Field(description="A concept is near within so many hops. 0 gives IoU.")]
+N = Annotated[Hops, Field(description="A concept is near within this many hops. 0 gives IoU.")]
 Lambda = Annotated[
     float, Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU.")
 ]
@@ -56,52 +80,51 @@ Unknown = Annotated[
 ]
 
 
-class Question(BaseModel):
-    """A body without surprises: an unknown field is an error."""
+class RequestBody(BaseModel):
+    """Base of all bodies: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _is_of_few_fields(cls, value: Any) -> Any:
-        """Each unknown field would be an error of its own."""
+        """Refuse many fields at once: each unknown one would be an error of its own."""
         if isinstance(value, dict) and len(value) > _MOST_FIELDS:
             raise ValueError(f"at most {_MOST_FIELDS} fields")
         return value
 
 
-class DistancesQuestion(Question):
+class DistancesRequest(RequestBody):
     """A batch of pairs."""
 
     pairs: Annotated[
-        list[Pair],
-        FailFast(),
+        Pairs,
         Field(description="Pairs of identifiers.", examples=[[["C0006121", "C0018670"], ["C0042449", "C0005847"]]]),
     ]
     direction: DirectionField = "any"
     max_hops: MaxHops = None
 
 
-class StreamedQuestion(DistancesQuestion):
+class StreamedRequest(DistancesRequest):
     """One line of a stream of batches."""
 
     sequence: Annotated[int, Field(ge=0, strict=True, description="Comes back in the answer.")] = 0
 
 
-class NeighbourhoodsQuestion(Question):
-    """Centres, and how far around them."""
+class NeighbourhoodsRequest(RequestBody):
+    """Centres and the radius around them."""
 
     cuis: Cuis
-    hops: Annotated[Hops | None, Field(description="Only within so many hops. null: however far.")] = 1
+    hops: Annotated[Hops | None, Field(description="Only within this many hops. null: no bound.")] = 1
     direction: DirectionField = "any"
     limit: Annotated[
         Hops | None,
-        Field(description="At most so many of each centre; the total is told. null: more than allowed is an error."),
+        Field(description="At most this many of each centre, and their number. null: more than allowed is an error."),
     ] = None
 
 
-class RuleQuestion(Question):
-    """How near counts."""
+class RuleRequest(RequestBody):
+    """The relevance rule."""
 
     n: N = 1
     lam: Lambda = 0.5
@@ -110,18 +133,18 @@ class RuleQuestion(Question):
 
     @property
     def rule(self) -> dict[str, Any]:
-        """The same, as the core takes it."""
+        """The rule as the core takes it."""
         return {"n": self.n, "lam": self.lam, "direction": self.direction, "unknown": self.unknown}
 
 
-class RelevanceQuestion(RuleQuestion):
+class RelevanceRequest(RuleRequest):
     """The concept sets of two images."""
 
     a: Annotated[CuiList, Field(description="The concepts of one image.", examples=[["C0042449"]])]
     b: Annotated[CuiList, Field(description="The concepts of the other.", examples=[["C0005847"]])]
 
 
-class RelevancesQuestion(RuleQuestion):
+class RelevancesRequest(RuleRequest):
     """The concept set of a query image, and those of many others."""
 
     query: Annotated[CuiList, Field(description="The concepts of the query image.", examples=[["C0042449"]])]
@@ -132,22 +155,22 @@ class RelevancesQuestion(RuleQuestion):
     ]
 
 
-class ConceptsQuestion(Question):
+class ConceptsRequest(RequestBody):
     """Concepts to describe."""
 
     cuis: Cuis
     names_only: Annotated[bool, Field(strict=True, description="Leave all but names out.")] = False
 
 
-class ResolutionsQuestion(Question):
+class ResolutionsRequest(RequestBody):
     """Texts that may be identifiers."""
 
     cuis: Cuis
 
 
-class PackQuestion(Question):
-    """Distinct concepts, and how far."""
+class PackRequest(RequestBody):
+    """Distinct concepts and a bound."""
 
     cuis: Cuis
-    hops: Annotated[int, Field(ge=0, le=255, strict=True, description="The largest distance told.")]
+    hops: Annotated[int, Field(ge=0, le=255, strict=True, description="The largest distance in the pack.")]
     direction: DirectionField = "any"

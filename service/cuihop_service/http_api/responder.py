@@ -1,4 +1,4 @@
-"""One request and its answer: headers in, the question through the front, bytes and headers out."""
+"""One HTTP request and its response: headers in, admission, bytes and headers out."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from starlette.responses import Response
 
 import cuihop
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
-from cuihop_service.admission import Asked, Front
+from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.answers import Answer
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.response_models import written
-from cuihop_service.request_context import Call, Cancelled
+from cuihop_service.request_context import Cancelled, RequestContext
 
 __all__ = [
     "CALLER",
     "PRIVATE_HEADERS",
     "SUBJECT",
-    "Exchange",
-    "asked_of",
+    "Responder",
     "request_id_of",
+    "request_info",
     "until_gone",
     "usable_request_id",
 ]
@@ -34,74 +34,73 @@ __all__ = [
 T = TypeVar("T")
 
 CALLER = "cuihop_caller"
-"""Key of the ASGI scope: who asks, where that was learnt before the body was read."""
+"""Key of the ASGI scope: the caller, authenticated before the body was read."""
 
 SUBJECT = "cuihop_subject"
-"""Key of the ASGI scope: the name in the certificate that the caller has shown."""
+"""Key of the ASGI scope: the name in the caller's certificate."""
 
 PRIVATE_HEADERS = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Accept-Encoding"}
-"""Headers of an answer to ``GET``: whoever keeps it asks before using it again."""
+"""Headers of an answer to ``GET``: a cache revalidates it before each use."""
 
 _JSON = "application/json"
 _TIMEOUT_HEADER = "x-timeout-seconds"
 
 
-class Exchange:
-    """Turns requests into questions and answers into responses.
+class Responder:
+    """From HTTP requests to calls of the core, and from its answers to responses.
 
     Args:
-        core: who answers.
-        front: what every question passes.
+        core: the operations.
+        admission: of every request.
     """
 
-    def __init__(self, core: ConceptService, front: Front) -> None:
+    def __init__(self, core: ConceptService, admission: Admission) -> None:
         self.core = core
-        self.front = front
+        self.admission = admission
 
     async def answer(
         self,
         request: Request,
         operation: str,
-        work: Callable[[Call], Answer[T]],
+        work: Callable[[RequestContext], Answer[T]],
         fields: Callable[[Answer[T]], Mapping[str, Any]],
         *,
         size: int = 1,
         scope: Scope = "read",
         quick: bool = False,
         release: str | None = None,
-        question: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Response:
-        """The response to a question.
+        """The response to a request.
 
         Args:
-            request: as it came.
+            request: the framework's.
             operation: its name.
-            work: gives the answer.
-            fields: turns the answer into what is written.
-            size: pairs, concepts or sets in the question.
-            scope: what the caller must have.
-            quick: whether it is answered without a thread.
-            release: the digest that the caller wants the answer from; None for whichever is served.
-            question: gives the body's fields; None where the framework has read them, or where there is none.
+            work: computes the answer.
+            fields: of the JSON, from the answer.
+            size: number of pairs, concepts or sets.
+            scope: that the caller needs.
+            quick: True for an answer without a thread.
+            release: digest of the release that the caller demands; None for any.
         """
-        known = request.headers.get("if-none-match") if request.method == "GET" else None
+        tags = request.headers.get("if-none-match") if request.method == "GET" else None
 
-        def made(call: Call) -> tuple[bytes | None, str]:
+        def body_and_tag(context: RequestContext) -> tuple[bytes | None, str]:
             served = self.core.holder.current
             if served is not None:
                 _check_release(release, served.digest)
-                if known is not None and (tag := self._tag(request, served.digest, call)) in known:
+                if tags is not None and (tag := self._tag(request, served.digest, context)) in tags:
                     return None, tag
-            answer = call.answer = work(call)
-            _check_release(release, answer.digest)  # another one may have taken its place meanwhile
-            return written(answer, fields(answer)), self._tag(request, answer.digest, call)
+            answer = context.answer = work(context)
+            _check_release(release, answer.digest)  # it may have been exchanged meanwhile
+            return written(answer, fields(answer)), self._tag(request, answer.digest, context)
 
-        if question is None and request.method != "GET":
-            read = await request.json()  # the framework has read it before
-            question = lambda: read  # noqa: E731 - half of it would be a signature
-        asked = self.asked(request, operation, size=size, scope=scope, quick=quick, question=question)
-        body, tag = await until_gone(request, self.front.answer(asked, made), quick=quick)
-        headers = {"X-Request-Id": asked.request_id}
+        question = None
+        if request.method != "GET":
+            content = await request.json()  # parsed before
+            question = lambda: content  # noqa: E731 - half of it would be a signature
+        info = self.request_info(request, operation, size=size, scope=scope, quick=quick, question=question)
+        body, tag = await until_gone(request, self.admission.answer(info, body_and_tag), quick=quick)
+        headers = {"X-Request-Id": info.request_id}
         if request.method == "GET":
             headers |= PRIVATE_HEADERS
             headers["ETag"] = tag
@@ -113,7 +112,7 @@ class Exchange:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=_JSON)
 
-    def asked(
+    def request_info(
         self,
         request: Request,
         operation: str,
@@ -122,14 +121,14 @@ class Exchange:
         scope: Scope = "read",
         quick: bool = False,
         question: Callable[[], Mapping[str, Any]] | None = None,
-    ) -> Asked:
-        """What the request tells of a question. Without the question's fields, they are the query string's.
+    ) -> RequestInfo:
+        """The request's description. Without ``question`` its content is that of the query string.
 
         Raises:
-            InputError: a time limit that is no number.
+            InputError: a time limit that is not a number.
         """
         seconds = request.headers.get(_TIMEOUT_HEADER)
-        return asked_of(
+        return request_info(
             request,
             operation,
             seconds=None if seconds is None else _seconds(seconds),
@@ -139,32 +138,32 @@ class Exchange:
             question=question or (lambda: dict(request.query_params)),
         )
 
-    def tag(self, path: str, asked: str, digest: str, caller: Caller) -> str:
-        """The ETag, which changes whenever another answer may come of the same request.
+    def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:
+        """The ETag, which changes whenever the same request may have another answer.
 
         Args:
             path: of the request.
-            asked: its query string.
+            query: its query string.
             digest: of the release that answers.
-            caller: who asks.
+            caller: of the request.
         """
-        told = f"{digest} {path} {asked} {self.core.sees_names(caller)} {cuihop.__version__}"
-        return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
+        content = f"{digest} {path} {query} {self.core.sees_names(caller)} {cuihop.__version__}"
+        return f'W/"{hashlib.sha256(content.encode()).hexdigest()[:32]}"'
 
-    def _tag(self, request: Request, digest: str, call: Call) -> str:
+    def _tag(self, request: Request, digest: str, context: RequestContext) -> str:
         scope = request.scope
-        return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, call.caller)
+        return self.tag(scope["path"], scope["query_string"].decode("latin-1"), digest, context.caller)
 
 
-def asked_of(request: Request, operation: str, **others: Any) -> Asked:
-    """The question as far as the head of its request goes: credentials, certificate, address, identifier.
+def request_info(request: Request, operation: str, **others: Any) -> RequestInfo:
+    """The description of a request by its head: credentials, certificate, address, identifier.
 
     Args:
-        request: as it came.
+        request: the framework's.
         operation: its name.
-        others: further attributes of `Asked`.
+        others: further attributes of `RequestInfo`.
     """
-    return Asked(
+    return RequestInfo(
         operation=operation,
         transport="http",
         credentials=request.headers.get("authorization"),
@@ -177,9 +176,9 @@ def asked_of(request: Request, operation: str, **others: Any) -> Asked:
     )
 
 
-def _check_release(asked: str | None, served: str) -> None:
-    if asked is not None and asked != served:
-        raise ReleaseMismatch(f"asked for release {asked}, and release {served} is served")
+def _check_release(demanded: str | None, served: str) -> None:
+    if demanded is not None and demanded != served:
+        raise ReleaseMismatch(f"asked for release {demanded}, and release {served} is served")
 
 
 def _seconds(text: str) -> float:
@@ -194,23 +193,23 @@ def _seconds(text: str) -> float:
 
 def request_id_of(request: Request) -> str:
     """The caller's own identifier of the request, or a new one. Always the same for one request."""
-    known: str | None = request.scope.get("cuihop_request_id")
-    if known is None:
-        known = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
-    return known
+    request_id: str | None = request.scope.get("cuihop_request_id")
+    if request_id is None:
+        request_id = request.scope["cuihop_request_id"] = usable_request_id(request.headers.get("x-request-id", ""))
+    return request_id
 
 
 def usable_request_id(given: str) -> str:
-    """The caller's identifier of a request where it is short and printable, or a new one."""
+    """The caller's identifier of a request if it is short and printable, else a new one."""
     usable = 0 < len(given) <= 128 and given.isascii() and given.isprintable()
     return given if usable else os.urandom(16).hex()
 
 
 async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = False) -> T:
-    """The answer; where the caller hangs up before it is made, the work is cancelled.
+    """The answer; the work is cancelled if the caller hangs up before.
 
     Raises:
-        Cancelled: nobody reads it.
+        Cancelled: the caller hung up.
         GraphUnavailable: the service stops.
         CuihopError: as the answer does.
     """
@@ -236,6 +235,6 @@ async def until_gone(request: Request, answer: Awaitable[T], *, quick: bool = Fa
 
 
 async def _hung_up(request: Request) -> None:
-    """Returns when the connection ends. The body has been read before."""
+    """Wait for the end of the connection. The body has been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

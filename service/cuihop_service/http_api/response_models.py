@@ -1,4 +1,4 @@
-"""The bodies of answers: how they are written, and how OpenAPI shows them."""
+"""The bodies of answers, rendered, and described for OpenAPI."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ _NUMBERS_A_PART = 1 << 20
 
 
 def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
-    """An answer as JSON, with where it comes from."""
+    """An answer as JSON, with its origin."""
     return orjson.dumps(
         {**fields, "merged": dict(answer.merged), "release": answer.digest, "tier": answer.tier},
         option=orjson.OPT_SERIALIZE_NUMPY,
     )
 
 
-# How answers are written
+# Rendering
 
 
 def distance_fields(hops: int | None, a: str, b: str, direction: str, max_hops: int | None) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def neighbourhood_fields(found: Neighbourhood) -> dict[str, Any]:
 
 
 def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:
-    """How two sets overlap, and why."""
+    """Overlap of two sets, with its reasons."""
     return {
         "iou": overlap.iou,
         "nn_iou": overlap.nn_iou,
@@ -132,7 +132,7 @@ def search_fields(hits: Sequence[SearchHit]) -> dict[str, Any]:
 
 
 def concept_fields(concept: Concept) -> dict[str, Any]:
-    """What the release knows of one concept."""
+    """One concept as the release describes it."""
     return {
         "cui": concept.cui,
         "name": concept.name,
@@ -146,9 +146,9 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
 
 
 def resolution_fields(resolution: Resolution) -> dict[str, Any]:
-    """What became of one identifier."""
+    """Resolution of one identifier."""
     return {
-        "asked": resolution.asked,
+        "asked": resolution.requested,
         "status": resolution.status,
         "cui": resolution.cui,
         "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],
@@ -178,7 +178,7 @@ def _in_parts(numbers: npt.NDArray[np.integer]) -> orjson.Fragment:
 
 
 def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[str, Any]:
-    """Which release is served, from where, and within which limits."""
+    """The release that is served, its source, and the limits of the service."""
     release = served.release
     return {
         "name": release.name,
@@ -208,16 +208,16 @@ def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[
     }
 
 
-# How OpenAPI shows them
+# Description for OpenAPI
 
 Hops = Annotated[int | None, Field(description="Edges on a shortest path; null: none within the bound.")]
 
 
 class AnswerBody(BaseModel):
-    """What every answer says of itself."""
+    """Fields of every answer."""
 
     release: str = Field(description="SHA-256 digest of the release: answers with one digest never change.")
-    tier: Literal["cache", "index", "cypher"] = Field(description="Which part of the service gave the answer.")
+    tier: Literal["cache", "index", "cypher"] = Field(description="The part of the service that gave the answer.")
     merged: dict[str, str] = Field(description="Retired identifiers, and the successor each was taken for.")
 
 
@@ -232,12 +232,12 @@ class DistanceBody(AnswerBody):
 
 
 class DistancesBody(AnswerBody):
-    """Distances in the order asked."""
+    """Distances in the order of the request."""
 
     hops: list[Hops]
     direction: str
     max_hops: int | None
-    from_cache: int = Field(description="How many of the distances came from a cache.")
+    from_cache: int = Field(description="Number of distances that came from a cache.")
 
 
 class PathConcept(BaseModel):
@@ -245,7 +245,7 @@ class PathConcept(BaseModel):
 
     cui: str
     name: str | None = Field(description="null: the release gives none, or the key may not see names.")
-    relation: Literal["parent", "child"] | None = Field(None, description="What it is to the concept before.")
+    relation: Literal["parent", "child"] | None = Field(None, description="Its relation to the concept before.")
     sabs: list[str] = Field([], description="Source vocabularies that assert the edge.")
 
 
@@ -267,7 +267,7 @@ class NeighbourhoodRow(BaseModel):
 
     cui: str
     neighbours: list[NeighbourBody]
-    total: int = Field(description="How many there are, whatever the limit.")
+    total: int = Field(description="Their number, whatever the limit.")
     truncated: bool
 
 
@@ -279,7 +279,7 @@ class NeighbourhoodBody(AnswerBody, NeighbourhoodRow):
 
 
 class NeighbourhoodsBody(AnswerBody):
-    """The concepts around each centre, in the order asked."""
+    """The concepts around each centre, in the order of the request."""
 
     neighbourhoods: list[NeighbourhoodRow]
     hops: int | None
@@ -287,7 +287,7 @@ class NeighbourhoodsBody(AnswerBody):
 
 
 class RelatedBody(BaseModel):
-    """A concept that earned λ, and through whom."""
+    """A near concept and its witnesses."""
 
     cui: str
     side: Literal["A", "B"]
@@ -295,7 +295,7 @@ class RelatedBody(BaseModel):
 
 
 class RelevanceBody(AnswerBody):
-    """IoU and nn-IoU of two concept sets, and why."""
+    """IoU and nn-IoU of two concept sets, with their reasons."""
 
     iou: float
     nn_iou: float
@@ -338,14 +338,14 @@ class TypeBody(BaseModel):
 
 
 class DefinitionBody(BaseModel):
-    """What a source vocabulary (SAB) says that a concept means."""
+    """A definition by a source vocabulary (SAB)."""
 
     sab: str
     text: str
 
 
 class ConceptRow(BaseModel):
-    """What the release knows of one concept."""
+    """One concept as the release describes it."""
 
     cui: str
     name: str | None
@@ -364,30 +364,30 @@ class ConceptBody(AnswerBody, ConceptRow):
 
 
 class ConceptsBody(AnswerBody):
-    """Concepts in the order asked."""
+    """Concepts in the order of the request."""
 
     concepts: list[ConceptRow]
     names_hidden: bool
 
 
 class CandidateBody(BaseModel):
-    """What UMLS suggests for a retired concept."""
+    """Suggestion of UMLS for a retired concept."""
 
     relation: str
     cui: str
 
 
 class ResolutionRow(BaseModel):
-    """What became of one identifier."""
+    """Resolution of one identifier."""
 
-    asked: str
+    requested: str = Field(alias="asked", title="Asked")
     status: Literal["current", "merged", "retired", "unknown", "invalid"]
     cui: str | None
     candidates: list[CandidateBody]
 
 
 class ResolutionsBody(AnswerBody):
-    """What became of the identifiers, in the order asked."""
+    """Resolutions of the identifiers, in the order of the request."""
 
     resolutions: list[ResolutionRow]
 
@@ -404,7 +404,7 @@ class PackBody(AnswerBody):
 
 
 class ReleaseBody(BaseModel):
-    """Which release is served, from where, and within which limits."""
+    """The release that is served, its source, and the limits of the service."""
 
     name: str
     digest: str

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from typing import Annotated
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request
+from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -17,17 +19,17 @@ from cuihop.graph import Direction
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
-    ConceptsQuestion,
-    DistancesQuestion,
-    NeighbourhoodsQuestion,
-    PackQuestion,
-    RelevanceQuestion,
-    RelevancesQuestion,
-    ResolutionsQuestion,
-    StreamedQuestion,
+    ConceptsRequest,
+    DistancesRequest,
+    NeighbourhoodsRequest,
+    PackRequest,
+    RelevanceRequest,
+    RelevancesRequest,
+    ResolutionsRequest,
+    StreamedRequest,
 )
-from cuihop_service.http_api.responder import CALLER, Exchange, request_id_of
-from cuihop_service.request_context import Call
+from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
+from cuihop_service.request_context import RequestContext
 
 __all__ = ["NDJSON", "routes"]
 
@@ -36,7 +38,7 @@ NDJSON = "application/x-ndjson"
 CuiParameter = Annotated[str, Query(description="An identifier.", examples=["C0006121"])]
 OtherParameter = Annotated[str, Query(description="An identifier.", examples=["C0018670"])]
 DirectionParameter = Annotated[
-    Direction, Query(description="Which way hops go: either way, from child to parent, from parent to child.")
+    Direction, Query(description="Direction of hops: either way, from child to parent, from parent to child.")
 ]
 BoundParameter = Annotated[
     int | None, Query(ge=0, le=2**31 - 1, description="The search stops there; a longer distance is no path.")
@@ -44,8 +46,8 @@ BoundParameter = Annotated[
 ReleaseParameter = Annotated[
     str | None,
     Query(
-        description="Digest of the release to answer from. With it the answer may be kept for ever; if another release "
-        "is served, the request fails.",
+        description="Digest of the release to answer from. With it the answer may be cached for ever; if another "
+        "release is served, the request fails.",
         pattern="^[0-9a-f]{64}$",
     ),
 ]
@@ -60,18 +62,18 @@ _PROBLEMS = problem_responses(
         404: "A concept is unknown.",
         409: "Another release is served.",
         410: "A concept is retired without one exact successor.",
-        413: "The question is larger than the service allows.",
-        429: "Too many questions; see Retry-After.",
+        413: "The request is larger than the service allows.",
+        429: "Too many requests; see Retry-After.",
         503: "The store cannot be reached: try again.",
         504: "The answer took longer than allowed.",
     }
 )
 
 
-def routes(exchange: Exchange) -> APIRouter:
+def routes(responder: Responder) -> APIRouter:
     """The routes of the operations."""
-    core = exchange.core
-    router = APIRouter(prefix="/v1", responses=_PROBLEMS)
+    core = responder.core
+    router = APIRouter(prefix="/v1", responses=_PROBLEMS, route_class=_OrjsonRoute)
 
     @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
     async def distance(
@@ -83,23 +85,23 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """The distance of one pair, in hops. No path is an answer: ``hops`` is null."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "distance",
-            lambda call: core.distance(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda context: core.distance(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: response_models.distance_fields(answer.value, a, b, direction, max_hops),
             quick=core.is_quick(),
             release=release,
         )
 
     @router.post("/distances", response_model=response_models.DistancesBody, tags=["distances"])
-    async def distances(request: Request, question: DistancesQuestion) -> Response:
+    async def distances(request: Request, question: DistancesRequest) -> Response:
         """The distances of many pairs: all, or an error that names every identifier at fault."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "distances",
-            lambda call: core.distances(
-                question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+            lambda context: core.distances(
+                question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
             ),
             response_models.distances_fields,
             size=len(question.pairs),
@@ -115,24 +117,24 @@ def routes(exchange: Exchange) -> APIRouter:
             "requestBody": {
                 "required": True,
                 "description": "One batch a line.",
-                "content": {NDJSON: {"schema": StreamedQuestion.model_json_schema()}},
+                "content": {NDJSON: {"schema": StreamedRequest.model_json_schema()}},
             }
         },
     )
     async def stream_distances(request: Request) -> Response:
         """Batches without end: a line is answered before the next one is read. An error ends the stream.
 
-        What is wrong with the first line, or with who sends it, is the status of the answer, unless that line takes
-        longer than a second to come.
+        A fault of the first line, or of the credentials, is the status of the answer, unless that line takes longer
+        than a second to come.
         """
-        await exchange.front.allowed(exchange.asked(request, "stream_distances"))
-        lines = _streamed(exchange, request)
+        await responder.admission.allowed(responder.request_info(request, "stream_distances"))
+        lines = _streamed(responder, request)
         first = asyncio.ensure_future(anext(lines, None))
         await asyncio.wait({first}, timeout=_FIRST_LINE_SECONDS)
         if first.done():
             first.result()  # an error is the whole answer
         headers = {"Cache-Control": "no-store", "Content-Encoding": "identity"}  # packing would hold lines back
-        return _Stream(_written(exchange, request, first, lines), headers)
+        return _Stream(_written(responder, request, first, lines), headers)
 
     @router.get("/path", response_model=response_models.PathBody, tags=["distances"])
     async def path(
@@ -144,10 +146,10 @@ def routes(exchange: Exchange) -> APIRouter:
         release: ReleaseParameter = None,
     ) -> Response:
         """One shortest path: of several, the first in the order of identifiers."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "path",
-            lambda call: core.path(a, b, direction=direction, max_hops=max_hops, call=call),
+            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, context=context),
             lambda answer: response_models.path_fields(answer.value, a, b, direction, max_hops),
             release=release,
         )
@@ -156,16 +158,16 @@ def routes(exchange: Exchange) -> APIRouter:
     async def neighbourhood(
         request: Request,
         cui: CuiParameter,
-        hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within so many hops.")] = 1,
+        hops: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only within this many hops.")] = 1,
         direction: DirectionParameter = "any",
-        limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most so many.")] = None,
+        limit: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="At most this many.")] = None,
         release: ReleaseParameter = None,
     ) -> Response:
         """The concepts within some hops of one, nearest first."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "neighbourhood",
-            lambda call: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, call=call),
+            lambda context: core.neighbourhoods([cui], hops=hops, direction=direction, limit=limit, context=context),
             lambda answer: {
                 **response_models.neighbourhood_fields(answer.value[0]),
                 "hops": hops,
@@ -175,13 +177,13 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/neighbourhoods", response_model=response_models.NeighbourhoodsBody, tags=["distances"])
-    async def neighbourhoods(request: Request, question: NeighbourhoodsQuestion) -> Response:
+    async def neighbourhoods(request: Request, question: NeighbourhoodsRequest) -> Response:
         """The concepts around each of many."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "neighbourhood",
-            lambda call: core.neighbourhoods(
-                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, call=call
+            lambda context: core.neighbourhoods(
+                question.cuis, hops=question.hops, direction=question.direction, limit=question.limit, context=context
             ),
             lambda answer: {
                 "neighbourhoods": [response_models.neighbourhood_fields(found) for found in answer.value],
@@ -192,34 +194,34 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/pack", response_model=response_models.PackBody, tags=["distances"])
-    async def pack(request: Request, question: PackQuestion) -> Response:
-        """All distances up to a bound among distinct concepts: what an evaluation needs of a graph."""
-        return await exchange.answer(
+    async def pack(request: Request, question: PackRequest) -> Response:
+        """All distances up to a bound among distinct concepts, all that an evaluation needs of a graph."""
+        return await responder.answer(
             request,
             "pack",
-            lambda call: core.pack(question.cuis, hops=question.hops, direction=question.direction, call=call),
+            lambda context: core.pack(question.cuis, hops=question.hops, direction=question.direction, context=context),
             lambda answer: response_models.pack_fields(answer.value),
             size=len(question.cuis),
         )
 
     @router.post("/relevance", response_model=response_models.RelevanceBody, tags=["relevance"])
-    async def relevance(request: Request, question: RelevanceQuestion) -> Response:
-        """IoU and nn-IoU of two concept sets, and through whom each near concept earned λ."""
-        return await exchange.answer(
+    async def relevance(request: Request, question: RelevanceRequest) -> Response:
+        """IoU and nn-IoU of two concept sets, with the witnesses of each near concept."""
+        return await responder.answer(
             request,
             "set_relevance",
-            lambda call: core.set_relevance(question.a, question.b, **question.rule, call=call),
+            lambda context: core.set_relevance(question.a, question.b, **question.rule, context=context),
             lambda answer: response_models.relevance_fields(answer.value),
             size=len(question.a) + len(question.b),
         )
 
     @router.post("/relevances", response_model=response_models.RelevancesBody, tags=["relevance"])
-    async def relevances(request: Request, question: RelevancesQuestion) -> Response:
+    async def relevances(request: Request, question: RelevancesRequest) -> Response:
         """IoU and nn-IoU of one concept set with each of many."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "relevances",
-            lambda call: core.relevances(question.query, question.corpus, **question.rule, call=call),
+            lambda context: core.relevances(question.query, question.corpus, **question.rule, context=context),
             lambda answer: response_models.row_fields(answer.value),
             size=len(question.corpus),
         )
@@ -228,14 +230,14 @@ def routes(exchange: Exchange) -> APIRouter:
     async def search(
         request: Request,
         text: Annotated[str, Query(description="Words, each the beginning of one of a name; or an identifier.")],
-        limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most so many hits.")] = 10,
+        limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most this many hits.")] = 10,
         release: ReleaseParameter = None,
     ) -> Response:
         """Concepts by name, synonym or identifier, best first."""
-        return await exchange.answer(
+        return await responder.answer(
             request,
             "search",
-            lambda call: core.search(text, limit=limit, call=call),
+            lambda context: core.search(text, limit=limit, context=context),
             lambda answer: response_models.search_fields(answer.value),
             scope="names",
             release=release,
@@ -243,11 +245,11 @@ def routes(exchange: Exchange) -> APIRouter:
 
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])
     async def concept(request: Request, cui: CuiParameter, release: ReleaseParameter = None) -> Response:
-        """What the release knows of one concept."""
-        return await exchange.answer(
+        """One concept as the release describes it."""
+        return await responder.answer(
             request,
             "get_concept",
-            lambda call: core.concepts([cui], call=call),
+            lambda context: core.concepts([cui], context=context),
             lambda answer: {
                 **response_models.concept_fields(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
@@ -256,12 +258,12 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/concepts", response_model=response_models.ConceptsBody, tags=["concepts"])
-    async def concepts(request: Request, question: ConceptsQuestion) -> Response:
-        """What the release knows of each concept."""
-        return await exchange.answer(
+    async def concepts(request: Request, question: ConceptsRequest) -> Response:
+        """Concepts as the release describes them."""
+        return await responder.answer(
             request,
             "get_concept",
-            lambda call: core.concepts(question.cuis, names_only=question.names_only, call=call),
+            lambda context: core.concepts(question.cuis, names_only=question.names_only, context=context),
             lambda answer: {
                 "concepts": [response_models.concept_fields(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
@@ -270,32 +272,58 @@ def routes(exchange: Exchange) -> APIRouter:
         )
 
     @router.post("/resolutions", response_model=response_models.ResolutionsBody, tags=["concepts"])
-    async def resolutions(request: Request, question: ResolutionsQuestion) -> Response:
-        """What became of identifiers. Never fails because of one."""
-        return await exchange.answer(
+    async def resolutions(request: Request, question: ResolutionsRequest) -> Response:
+        """Resolution of each identifier. Never fails because of one."""
+        return await responder.answer(
             request,
             "resolve",
-            lambda call: core.resolve(question.cuis, call=call),
+            lambda context: core.resolve(question.cuis, context=context),
             lambda answer: {"resolutions": [response_models.resolution_fields(found) for found in answer.value]},
             size=len(question.cuis),
         )
 
     @router.get("/release", response_model=response_models.ReleaseBody, tags=["release"])
     async def release(request: Request) -> Response:
-        """Which release is served, from where, and within which limits."""
+        """The release that is served, its source, and the limits of the service."""
 
-        def work(call: Call) -> bytes:
+        def work(context: RequestContext) -> bytes:
             with core.holder.lent() as served:
                 return orjson.dumps(
-                    response_models.release_fields(served, core.limits, names=core.sees_names(call.caller))
+                    response_models.release_fields(served, core.limits, names=core.sees_names(context.caller))
                 )
 
-        asked = exchange.asked(request, "get_release", quick=True)
-        body = await exchange.front.answer(asked, work)
-        headers = {"Cache-Control": "private, no-cache", "X-Request-Id": asked.request_id}
+        info = responder.request_info(request, "get_release", quick=True)
+        body = await responder.admission.answer(info, work)
+        headers = {"Cache-Control": "private, no-cache", "X-Request-Id": info.request_id}
         return Response(body, headers=headers, media_type="application/json")
 
     return router
+
+
+class _OrjsonRequest(Request):
+    """A request whose JSON orjson reads."""
+
+    async def json(self) -> Any:
+        """The body; read by the standard library where orjson refuses it, for the same errors as the framework's."""
+        if not hasattr(self, "_json"):
+            body = await self.body()
+            try:
+                self._json = orjson.loads(body)
+            except ValueError:
+                self._json = json.loads(body)
+        return self._json
+
+
+class _OrjsonRoute(APIRoute):
+    """A route that reads JSON with orjson."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def with_orjson(request: Request) -> Response:
+            return await handler(_OrjsonRequest(request.scope, request.receive))
+
+        return with_orjson
 
 
 class _Stream(Response):
@@ -315,16 +343,16 @@ class _Stream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _streamed(exchange: Exchange, request: Request) -> AsyncIterator[bytes]:
+async def _streamed(responder: Responder, request: Request) -> AsyncIterator[bytes]:
     """One answer for each line. The next line is taken when the answer before has been handed on."""
     number = 0
-    async for line in _lines(request, exchange.core.limits.message_bytes):
+    async for line in _lines(request, responder.core.limits.message_bytes):
         number += 1
-        yield await _streamed_answer(exchange, request, line, number)
+        yield await _streamed_answer(responder, request, line, number)
 
 
 async def _written(
-    exchange: Exchange, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
+    responder: Responder, request: Request, first: Awaitable[bytes | None], others: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """The answers as they come; an error is the last line."""
     try:
@@ -336,10 +364,10 @@ async def _written(
         yield orjson.dumps(problem(error, request_id_of(request))) + b"\n"
 
 
-async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, number: int) -> bytes:
-    core = exchange.core
+async def _streamed_answer(responder: Responder, request: Request, line: bytes, number: int) -> bytes:
+    core = responder.core
     try:
-        question = StreamedQuestion.model_validate_json(line)
+        question = StreamedRequest.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(
@@ -351,9 +379,9 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         ) from None
     size = len(question.pairs)
 
-    def work(call: Call) -> bytes:
-        answer = call.answer = core.distances(
-            question.pairs, direction=question.direction, max_hops=question.max_hops, call=call
+    def work(context: RequestContext) -> bytes:
+        answer = context.answer = core.distances(
+            question.pairs, direction=question.direction, max_hops=question.max_hops, context=context
         )
         return (
             response_models.written(answer, {"sequence": question.sequence, **response_models.distances_fields(answer)})
@@ -361,10 +389,10 @@ async def _streamed_answer(exchange: Exchange, request: Request, line: bytes, nu
         )
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
-    asked = exchange.asked(
-        request, "stream_distances", size=size, quick=core.is_quick(size), question=question.model_dump
+    info = responder.request_info(
+        request, "stream_distances", size=size, quick=core.is_quick(size), question=lambda: orjson.loads(line)
     )
-    return await exchange.front.answer(asked, work)
+    return await responder.admission.answer(info, work)
 
 
 async def _lines(request: Request, longest: int) -> AsyncIterator[bytes]:

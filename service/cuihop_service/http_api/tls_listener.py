@@ -17,13 +17,13 @@ _PAUSE_SECONDS = 0.1  # where a connection cannot be accepted
 class TlsListener:
     """Accepts connections, performs their handshakes, and hands them on.
 
-    The event loop's own server knows a connection only after its handshake, for which it gives strangers a minute.
+    The event loop's own server sees a connection only after its handshake, for which it gives strangers a minute.
 
     Args:
         listening: the socket, perhaps shared with other workers. Closed with the listener.
         context: the service's certificate.
         connections, heads: counts of connections on the port; in its handshake one counts among both.
-        protocol: makes the protocol for what is said over TLS. It is given what to call when the handshake is over.
+        protocol: creates the protocol over TLS, from a callback for the end of the handshake.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
 """Logs: one JSON object a line, or readable text on a terminal. Everything that logs goes through here.
 
-A line never holds a concept list, a credential or a parameter of Cypher. What a caller may choose (request ids, names
-of tokens) cannot start a new line, nor write to a terminal: every character that is not printable is shown escaped. A
-traceback has its frames and the type of the error, not its message, which may repeat the question.
+A line never holds a concept list, a credential or a parameter of Cypher. Text chosen by a caller (request ids, names of
+tokens) cannot start a new line, nor control a terminal: every character that is not printable is escaped. A traceback
+has its frames and the type of the error, not its message, which may repeat the request.
 
-Lines that callers can cause, as malformed requests, failed handshakes and faults do, are bounded: so many a second of
-one address and in all (`cuihop_service.guard.address_limits`); a line afterwards has the number of those left out.
+Lines that callers can cause, as malformed requests, failed handshakes and faults do, are bounded each second, for one
+address and in all (`cuihop_service.guard.address_limits`); a line afterwards has the number of those left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FROM_ADDRESS = "from_address"
 """Attribute of a record: the address that caused the line."""
 
 UNBOUNDED = "unbounded"
-"""Attribute of a record: whether the line is written, however many there are."""
+"""Attribute of a record: True exempts the line from the bounds."""
 
 LogStyle = Literal["auto", "json", "text"]
 
@@ -50,7 +50,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
     Args:
         style: ``auto`` is text on a terminal, JSON elsewhere.
         stream: standard error where it is not given.
-        limits: how many lines a second callers can cause.
+        limits: on the lines a second that callers cause.
     """
     limits = limits or AddressLimits()
     stream = sys.stderr if stream is None else stream
@@ -81,9 +81,9 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
     root.setLevel(logging.INFO)
     logging.captureWarnings(True)
     for name, level in (
-        ("uvicorn", logging.WARNING),  # its starts and stops are told by the service itself
+        ("uvicorn", logging.WARNING),  # the service logs its starts and stops itself
         ("grpc", logging.WARNING),
-        ("neo4j", logging.ERROR),  # the driver's retries: the service tells when the database is away
+        ("neo4j", logging.ERROR),  # the driver's retries: the service reports a database that is away
         ("opentelemetry", logging.WARNING),
     ):
         logger = logging.getLogger(name)
@@ -93,15 +93,15 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
 
 
 class _BoundedLines(logging.Filter):
-    """Leaves out lines above the budget, and reports their number. Questions have a budget of their own.
+    """Leaves out lines above the budget, and reports their number. Requests have a budget of their own.
 
     Args:
-        limits: how many lines.
+        limits: on the lines a second.
     """
 
     def __init__(self, limits: AddressLimits) -> None:
         super().__init__()
-        self._budget, self._questions = (LineBudget(limits.address_log_lines, limits.log_lines) for _ in range(2))
+        self._budget, self._requests = (LineBudget(limits.address_log_lines, limits.log_lines) for _ in range(2))
         self._report: threading.Timer | None = None
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -109,7 +109,7 @@ class _BoundedLines(logging.Filter):
         address = getattr(record, FROM_ADDRESS, None)
         if record.__dict__.pop(UNBOUNDED, False) or (record.name in _OWN and not record.exc_info):
             return True
-        budget = self._questions if record.name == "cuihop.requests" else self._budget
+        budget = self._requests if record.name == "cuihop.requests" else self._budget
         if not budget.has_room(address):
             if self._report is None or not self._report.is_alive():
                 self._report = threading.Timer(_REPORT_SECONDS, self._write_number)
@@ -119,18 +119,18 @@ class _BoundedLines(logging.Filter):
         return True
 
     def _write_number(self) -> None:
-        number = self._budget.take_left_out() + self._questions.take_left_out()
+        number = self._budget.take_left_out() + self._requests.take_left_out()
         if number:
-            told = {UNBOUNDED: True, "lines_left_out": number}
-            logging.getLogger("cuihop.service").warning("too many lines: some were left out", extra=told)
+            fields = {UNBOUNDED: True, "lines_left_out": number}
+            logging.getLogger("cuihop.service").warning("too many lines: some were left out", extra=fields)
 
 
-def _json(told: Any, **_: Any) -> str:
-    return orjson.dumps(told, default=str).decode()
+def _json(event: Any, **_: Any) -> str:
+    return orjson.dumps(event, default=str).decode()
 
 
 def _trace_id(logger: Any, method: str, event: Event) -> Event:
-    """Which trace the line belongs to, where traces are on."""
+    """Add the trace of the line, where traces are on."""
     trace = sys.modules.get("opentelemetry.trace")
     if trace is not None:
         span = trace.get_current_span().get_span_context()
@@ -140,7 +140,7 @@ def _trace_id(logger: Any, method: str, event: Event) -> Event:
 
 
 def _frames_only(logger: Any, method: str, event: Event) -> Event:
-    """A traceback without the messages of its errors."""
+    """Reduce a traceback to frames and types, without the messages of its errors."""
     found = event.pop("exc_info", None)
     event.pop("stack_info", None)
     if found is True:
@@ -156,14 +156,14 @@ def _frames(error: BaseException) -> str:
     link: BaseException | None = error
     while link is not None and len(parts) < 5:
         frames: TracebackType | None = link.__traceback__
-        told = "".join(traceback.format_tb(frames, limit=-20))
-        parts.append(f"{told}{type(link).__module__}.{type(link).__qualname__}")
+        lines = "".join(traceback.format_tb(frames, limit=-20))
+        parts.append(f"{lines}{type(link).__module__}.{type(link).__qualname__}")
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return "\nduring\n".join(parts)
 
 
 def _printable(logger: Any, method: str, event: Event) -> Event:
-    """Nothing that ends a line or talks to a terminal, and no text without end. Only tracebacks have lines."""
+    """Escape control characters and cut long text. Only tracebacks have several lines."""
     first = {key: event.pop(key) for key in ("time", "level", "logger", "event") if key in event}
     event = {**first, **event}
     for key, value in event.items():

@@ -3,8 +3,8 @@
 Labels have few values, and a caller chooses none of them: operations, transports, tiers and reasons are the service's
 own words. Names and digests of releases come from the operator.
 
-Several workers behind one port give one account: each writes into files of a folder that they share (`MetricsFolder`),
-and whichever is asked adds all of them up. Without the folder a process tells of itself alone.
+Several workers behind one port report together: each writes into files of a folder that they share (`MetricsFolder`),
+and the worker that is scraped adds all of them up. Without the folder a process reports its own metrics alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 
@@ -45,15 +45,15 @@ class Metrics:
     """An `Observer` that counts.
 
     Args:
-        holder: whose state and release are told; None for neither.
-        cache: what the cache has done since it was made, by the names of `CacheStatistics` (those of its shared level
-            with ``shared_`` before them); None for no cache.
+        holder: of the state and the release; None for neither.
+        cache: returns the numbers of `CacheStatistics` by their names (those of its shared level with ``shared_``
+            before them); None for no cache.
     """
 
     def __init__(
         self, holder: GraphHolder | None = None, cache: Callable[[], Mapping[str, float]] | None = None
     ) -> None:
-        # Only here: the package looks at the folder's variable once, when it is imported.
+        # Only here: the package reads the folder's variable once, when it is imported.
         from prometheus_client import (
             CollectorRegistry,
             Counter,
@@ -63,7 +63,7 @@ class Metrics:
             disable_created_metrics,
         )
 
-        disable_created_metrics()  # several workers have none, and one shall tell the same
+        disable_created_metrics()  # several workers have none, and one should report the same
         self._holder = holder
         self._cache = cache
         self._folder = os.environ.get(FOLDER_VARIABLE)
@@ -152,39 +152,38 @@ class Metrics:
                 registry=registry,
             ),
         }
-        # One look-up in a dict instead of the package's own way from label values to a child, which takes longer than
-        # the counting itself.
+        # A look-up in a dict, since the package's own way from label values to a child takes longer than to count.
         self._seconds_of: dict[tuple[str, str, str | None], Histogram] = {}
         self._questions_of: dict[tuple[str, str, str], Counter] = {}
-        self._answered: dict[str, int] = {}  # pairs, handed on when the metrics are refreshed
+        self._answered: dict[str, int] = {}  # pairs, added to the counter at each refresh
         self._handed_on: dict[str, int] = {}
         self._refreshing = threading.Lock()
         self._last_waiting = 0
         self._last_cache: dict[str, float] = {}
         self._last_release: Gauge | None = None
 
-    def started(self, asked: Asked) -> None:
+    def started(self, info: RequestInfo) -> None:
         """See `Observer`."""
 
-    def finished(self, finished: Finished, token: object) -> None:
+    def finished(self, outcome: RequestOutcome, token: object) -> None:
         """See `Observer`."""
-        asked = finished.asked
-        operation, transport, outcome = asked.operation, asked.transport, finished.reason
-        counted = self._questions_of.get((operation, transport, outcome))
+        info = outcome.info
+        operation, transport, reason = info.operation, info.transport, outcome.reason
+        counted = self._questions_of.get((operation, transport, reason))
         if counted is None:
-            counted = self._questions.labels(operation, transport, outcome)
-            self._questions_of[operation, transport, outcome] = counted
+            counted = self._questions.labels(operation, transport, reason)
+            self._questions_of[operation, transport, reason] = counted
         counted.inc()
-        if outcome != "OK":
+        if reason != "OK":
             return
-        tier = finished.tier
+        tier = outcome.tier
         timed = self._seconds_of.get((operation, transport, tier))
         if timed is None:
             timed = self._seconds.labels(operation, transport, tier or "none")
             self._seconds_of[operation, transport, tier] = timed
-        timed.observe(finished.seconds)
+        timed.observe(outcome.seconds)
         if operation in _DISTANCES:
-            self._answered[transport] = self._answered.get(transport, 0) + asked.size
+            self._answered[transport] = self._answered.get(transport, 0) + info.size
 
     def waiting(self, running: int, waiting: int) -> None:
         """See `Observer`."""
@@ -194,9 +193,9 @@ class Metrics:
             self._last_waiting = waiting
 
     def refresh(self) -> None:
-        """Bring what is not counted at each question up to date: pairs, state, release, cache, process.
+        """Update all that is not counted at each request: pairs, state, release, cache, process.
 
-        Each worker calls this now and then, so that whichever worker is asked for the metrics has news of all.
+        Each worker calls this now and then, so that the one that is scraped has recent numbers of all.
         """
         with self._refreshing:
             for transport, pairs in list(self._answered.items()):
@@ -238,7 +237,7 @@ class Metrics:
         """All metrics of all workers, and their media type.
 
         Args:
-            accept: the ``Accept`` header of who asks: Prometheus' text, or OpenMetrics.
+            accept: the ``Accept`` header of the request: Prometheus' text, or OpenMetrics.
         """
         from prometheus_client import CollectorRegistry
         from prometheus_client.exposition import choose_encoder

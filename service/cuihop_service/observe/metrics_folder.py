@@ -14,18 +14,18 @@ from pathlib import Path
 __all__ = ["FOLDER_VARIABLE", "MetricsFolder", "hold_folder", "reading"]
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""Where `prometheus_client` looks for the folder. It must be set before a worker starts."""
+"""Variable in which `prometheus_client` finds the folder. It must be set before a worker starts."""
 
-_NOBODY = "0"  # the process that what the dead have counted is credited to
+_ENDED = "0"  # in the place of a process number: the counts of all processes that have ended
 _PREFIX = "cuihop-metrics-"
-_HELD = "held"  # a file that is locked as long as a process lives that writes to the folder
+_HELD = "held"  # a file that is locked as long as any process writes to the folder
 
 
 class MetricsFolder:
-    """Made by whoever starts the workers, before the first one. Folders that killed services left are removed then.
+    """Folder created by the supervisor before the first worker. Folders left by killed services are removed then.
 
     Args:
-        parent: where; None for the folder for temporary files.
+        parent: of the folder; None for the folder for temporary files.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -38,10 +38,10 @@ class MetricsFolder:
         os.environ[FOLDER_VARIABLE] = str(self.path)
 
     def forget(self, process: int) -> None:
-        """Close the account of a process that has ended.
+        """Merge the files of a process that has ended.
 
-        Its gauges go. What it has counted stays, or the totals would fall; but it is added to one file for all the
-        dead, or a service that runs for years would have ever more of them.
+        Its gauges go. Its counts stay, or the totals would fall; but they are added to one file for all ended
+        processes, or a service that runs for years would have ever more files.
         """
         from prometheus_client.mmap_dict import MmapedDict
 
@@ -52,28 +52,28 @@ class MetricsFolder:
                 file = self.path / f"{kind}_{process}.db"
                 if not file.exists():
                     continue
-                total = MmapedDict(str(self.path / f"{kind}_{_NOBODY}.db"))
+                total = MmapedDict(str(self.path / f"{kind}_{_ENDED}.db"))
                 for key, value, *_ in MmapedDict.read_all_values_from_file(str(file)):
                     total.write_value(key, total.read_value(key)[0] + value, 0.0)
                 total.close()
                 file.unlink()
 
     def remove(self) -> None:
-        """End the account."""
+        """Remove the folder."""
         os.environ.pop(FOLDER_VARIABLE, None)
         shutil.rmtree(self.path, ignore_errors=True)
         self._held.close()
 
 
 def hold_folder() -> None:
-    """Keep others from removing the folder while this process lives, which may be longer than the one that made it."""
+    """Protect the folder from removal while this process lives, perhaps longer than the supervisor."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder is not None:
         fcntl.flock(os.open(Path(folder) / _HELD, os.O_RDONLY), fcntl.LOCK_SH)  # and never closed
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove the folders of services that were killed; those of others' accounts are left, as they cannot be opened."""
+    """Remove the folders of killed services; those of other users stay, as they cannot be opened."""
     for held in parent.glob(f"{_PREFIX}*/{_HELD}"):
         with contextlib.suppress(OSError), held.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,7 +82,7 @@ def _remove_abandoned(parent: Path) -> None:
 
 @contextmanager
 def reading(folder: str) -> Iterator[None]:
-    """While nobody closes an account: nothing is counted twice, or not at all."""
+    """Hold off merges while metrics are read: no count is read twice, or missed."""
     with _locked(Path(folder), fcntl.LOCK_SH):
         yield
 

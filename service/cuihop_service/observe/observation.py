@@ -1,4 +1,4 @@
-"""What one worker tells of itself, put together."""
+"""Metrics, logs and traces of one worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuihop_service.observe.request_log import RequestLog
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-    from cuihop_service.cache import PairCounts, SharedPairs
+    from cuihop_service.cache import PairCounts, RedisCache
 
 __all__ = ["Observation"]
 
@@ -27,15 +27,15 @@ _REFRESH_SECONDS = 2.0
 
 
 class Observation:
-    """Metrics, the log of requests and, where asked for, traces.
+    """Metrics, the log of requests and, if configured, traces.
 
     Args:
-        holder: who has the release.
-        log_requests: whether each question leaves a line.
+        holder: of the release.
+        log_requests: True for a line for each request.
         slow_seconds: an answer that takes longer leaves a line anyway.
         counts: pairs answered through the caches of the graphs, one after the other; None for no cache.
         shared: the cache's level that replicas share; None for none.
-        traces: whether spans are sent to where the ``OTEL_…`` variables say.
+        traces: True sends spans to the address in the ``OTEL_…`` variables.
 
     Raises:
         InputError: traces are wanted, and the extra ``traces`` is not installed.
@@ -48,7 +48,7 @@ class Observation:
         log_requests: bool = False,
         slow_seconds: float = 1.0,
         counts: PairCounts | None = None,
-        shared: SharedPairs | None = None,
+        shared: RedisCache | None = None,
         traces: bool = False,
     ) -> None:
         self.metrics = Metrics(holder, None if counts is None else lambda: _cache_numbers(holder, counts, shared))
@@ -62,7 +62,7 @@ class Observation:
         self.observer = Observers(*observers, self.log)
 
     async def keep_fresh(self) -> None:
-        """Refresh the metrics for whichever worker is asked for them; without end."""
+        """Refresh the metrics again and again, for the worker that is scraped."""
         while True:
             try:
                 self.metrics.refresh()
@@ -71,13 +71,13 @@ class Observation:
             await asyncio.sleep(_REFRESH_SECONDS)
 
     def close(self) -> None:
-        """Send the last spans. May take some seconds where nobody takes them."""
+        """Send the last spans. May take some seconds where the collector is away."""
         if self._provider is not None:
             self._provider.shutdown()
 
 
-def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: SharedPairs | None) -> Mapping[str, float]:
-    """What the caches of the served releases have done; there is none while the index answers."""
+def _cache_numbers(holder: GraphHolder, counts: PairCounts, shared: RedisCache | None) -> Mapping[str, float]:
+    """Numbers of the caches of the served releases; there is no cache while the index answers."""
     served = holder.current
     entries = 0 if served is None or served.cached is None else served.cached.statistics.entries
     calls = {} if shared is None else {f"shared_{name}": value for name, value in asdict(shared.statistics).items()}

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: one for each question, one for each transaction that it needs in Neo4j.
+"""Spans of OpenTelemetry: one for each request, and one for each of its transactions in Neo4j.
 
 Needs the extra ``traces``. Nothing here is imported where traces are off.
 """
@@ -16,8 +16,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import cuihop
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop_service.admission import Asked, Finished
-from cuihop_service.observe.outcomes import FAULTS_OF_THE_SERVICE
+from cuihop_service.admission import RequestInfo, RequestOutcome
+from cuihop_service.observe.request_log import FAULTS_OF_THE_SERVICE
 
 if TYPE_CHECKING:
     import neo4j
@@ -30,12 +30,12 @@ Opened: TypeAlias = tuple[Span, Token[contexts.Context]]
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _TRACER = contexts.create_key("cuihop-tracer")
-"""In the context of a question: who makes spans below it. There is no tracer for the whole process, which packages that
-trace on their own would use, and some show what was asked."""
+"""Key of the tracer in the context of a request. The process has no global tracer: packages with traces of
+their own would use it, and some record the content of requests."""
 
 
 def exporting_provider() -> TracerProvider:
-    """Sends spans by OTLP. Where to, how many and under which name: the ``OTEL_…`` variables of OpenTelemetry."""
+    """Exporter of spans by OTLP. Address, sampling and name come from the ``OTEL_…`` variables of OpenTelemetry."""
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -48,41 +48,41 @@ def exporting_provider() -> TracerProvider:
 
 
 class Tracing:
-    """An `Observer` that opens a span for each question, below the caller's own where ``traceparent`` names one.
+    """An `Observer` that opens a span for each request, below the caller's own where ``traceparent`` names one.
 
     Args:
-        tracer: makes the spans.
+        tracer: of the spans.
     """
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def started(self, asked: Asked) -> Opened:
-        """See `Observer`. The span is the current one for whatever the question has done, in threads too."""
+    def started(self, info: RequestInfo) -> Opened:
+        """See `Observer`. The span is the current one for all work of the request, in threads too."""
         span = self._tracer.start_span(
-            f"cuihop {asked.operation}",
-            contexts.Context() if asked.trace is None else _PROPAGATOR.extract({"traceparent": asked.trace}),
+            f"cuihop {info.operation}",
+            contexts.Context() if info.trace is None else _PROPAGATOR.extract({"traceparent": info.trace}),
             kind=SpanKind.SERVER,
             attributes={
-                "cuihop.operation": asked.operation,
-                "cuihop.transport": asked.transport,
-                "cuihop.size": asked.size,
+                "cuihop.operation": info.operation,
+                "cuihop.transport": info.transport,
+                "cuihop.size": info.size,
             },
         )
         context = contexts.set_value(_TRACER, self._tracer, trace.set_span_in_context(span))
         return span, contexts.attach(context)
 
-    def finished(self, finished: Finished, token: Opened) -> None:
+    def finished(self, outcome: RequestOutcome, token: Opened) -> None:
         """See `Observer`."""
         span, attached = token
         contexts.detach(attached)
-        span.set_attribute("cuihop.outcome", finished.reason)
-        if finished.tier is not None:
-            span.set_attribute("cuihop.tier", finished.tier)
-        if finished.digest is not None:
-            span.set_attribute("cuihop.release", finished.digest)
-        if finished.reason in FAULTS_OF_THE_SERVICE:
-            span.set_status(Status(StatusCode.ERROR, finished.reason))
+        span.set_attribute("cuihop.outcome", outcome.reason)
+        if outcome.tier is not None:
+            span.set_attribute("cuihop.tier", outcome.tier)
+        if outcome.digest is not None:
+            span.set_attribute("cuihop.release", outcome.digest)
+        if outcome.reason in FAULTS_OF_THE_SERVICE:
+            span.set_status(Status(StatusCode.ERROR, outcome.reason))
         span.end()
 
     def waiting(self, running: int, waiting: int) -> None:
@@ -90,7 +90,7 @@ class Tracing:
 
 
 class TracedConnection(Neo4jConnection):
-    """A connection whose read transactions are spans, where they belong to a question.
+    """A connection whose read transactions are spans, where they belong to a request.
 
     The spans show neither statement nor parameters.
     """

@@ -1,4 +1,4 @@
-"""A graph that waits before it answers, and tells what it was asked: the only thing in these tests that is not real."""
+"""A graph that waits before it answers, and records the calls: the only stand-in of these tests."""
 
 from __future__ import annotations
 

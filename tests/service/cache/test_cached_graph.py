@@ -1,4 +1,4 @@
-"""What the cache keeps, what it answers from, and what it never answers."""
+"""Entries that the cache stores, answers that follow from them, and answers that do not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from concept_graph_contract import small_graphs
 from cuihop import Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS
-from cuihop_service.cache import CachedGraph, PairCounts, SharedPairs, warm
-from cuihop_service.cache.entries import (
+from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
+from cuihop_service.cache.local_cache import (
     NO_PATH,
     answers,
     better_entry,
@@ -24,6 +24,7 @@ from cuihop_service.cache.entries import (
 )
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.observe.observation import Observation
+from cuihop_service.warm_command import warm_pairs
 from example_graph import ISOLATED, UNKNOWN, example_graph
 from redis_server import RedisServer
 
@@ -42,12 +43,12 @@ def entry_of(distance: int | None, bound: int | None) -> int:
 
 @given(true_distances, bounds, bounds)
 def test_an_entry_answers_what_follows_from_it_and_nothing_else(
-    distance: int | None, asked: int | None, bound: int | None
+    distance: int | None, bound_before: int | None, bound: int | None
 ) -> None:
-    entry = entry_of(distance, asked)
+    entry = entry_of(distance, bound_before)
     truth = distance if distance is not None and (bound is None or distance <= bound) else None
-    found = distance is not None and (asked is None or distance <= asked)
-    follows = found or asked is None or (bound is not None and bound <= asked)
+    found = distance is not None and (bound_before is None or distance <= bound_before)
+    follows = found or bound_before is None or (bound is not None and bound <= bound_before)
     assert answers(entry, bound) == follows
     if follows:
         assert within(entry, bound) == truth
@@ -125,7 +126,7 @@ def test_a_second_question_is_answered_from_the_cache_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "known"),
+    ("first", "then", "is_cached"),
     [
         (("any", AORTA, HEART_SYSTEM), ("any", HEART_SYSTEM, AORTA), True),
         (("up", AORTA, HEART_SYSTEM), ("down", HEART_SYSTEM, AORTA), True),
@@ -135,21 +136,23 @@ def test_a_second_question_is_answered_from_the_cache_and_says_so() -> None:
     ],
 )
 def test_pairs_share_an_entry_where_their_distance_is_one(
-    first: tuple[Direction, str, str], then: tuple[Direction, str, str], known: bool
+    first: tuple[Direction, str, str], then: tuple[Direction, str, str], is_cached: bool
 ) -> None:
     graph = CachedGraph(example_graph())
-    for (direction, a, b), from_cache in [(first, False), (then, known)]:
+    for (direction, a, b), from_cache in [(first, False), (then, is_cached)]:
         assert graph.answered([(a, b)], direction=direction).from_cache.tolist() == [from_cache]
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "known"),
+    ("first", "then", "is_cached"),
     [(None, 2, True), (None, 5, True), (3, None, True), (2, 1, True), (2, 2, True), (2, 3, False), (2, None, False)],
 )
-def test_one_entry_serves_every_bound_that_follows_from_it(first: int | None, then: int | None, known: bool) -> None:
+def test_one_entry_serves_every_bound_that_follows_from_it(
+    first: int | None, then: int | None, is_cached: bool
+) -> None:
     graph = CachedGraph(example_graph())  # the two are three hops apart
     graph.distance(AORTA, HEART_SYSTEM, max_hops=first)
-    assert graph.answered([(AORTA, HEART_SYSTEM)], max_hops=then).from_cache.tolist() == [known]
+    assert graph.answered([(AORTA, HEART_SYSTEM)], max_hops=then).from_cache.tolist() == [is_cached]
     assert graph.answered([(HEART_SYSTEM, AORTA)], max_hops=then).from_cache.tolist() == [True]
 
 
@@ -197,7 +200,7 @@ def test_a_cache_without_room_is_refused() -> None:
 
 
 def test_the_numbers_add_up_to_the_pairs_asked(redis_server: RedisServer) -> None:
-    shared = SharedPairs(redis_server.address, timeout=5.0)
+    shared = RedisCache(redis_server.address, timeout=5.0)
     snapshot = SnapshotGraph.of([("C1", "C2"), ("C2", "C3")], name="for the numbers")
     CachedGraph(snapshot, shared=shared).distance("C1", "C3")
     graph = CachedGraph(snapshot, entries=10, shared=shared)
@@ -245,19 +248,19 @@ def test_the_metrics_tell_what_came_from_memory() -> None:
 def test_warming_asks_every_pair_once_and_tells_how_far_it_is() -> None:
     graph = CachedGraph(example_graph())
     cuis = [AORTA, HEART_SYSTEM, "C9000901", "C0042449", AORTA]
-    told: list[tuple[int, int]] = []
-    warmed = warm(graph, cuis, progress=lambda done, total: told.append((done, total)))
-    assert (warmed.concepts, warmed.pairs, warmed.known) == (3, 3, 0)
-    assert told == [(0, 3), (3, 3)]
-    assert warm(graph, cuis, max_hops=2).known == 3
-    assert warm(graph, cuis, direction="up").pairs == 6
-    assert warm(graph, [cuis[0]]).pairs == 0
+    steps: list[tuple[int, int]] = []
+    warmed = warm_pairs(graph, cuis, progress=lambda done, total: steps.append((done, total)))
+    assert (warmed.concepts, warmed.pairs, warmed.cached) == (3, 3, 0)
+    assert steps == [(0, 3), (3, 3)]
+    assert warm_pairs(graph, cuis, max_hops=2).cached == 3
+    assert warm_pairs(graph, cuis, direction="up").pairs == 6
+    assert warm_pairs(graph, [cuis[0]]).pairs == 0
 
 
 def test_warming_names_every_concept_that_is_not_there_and_asks_nothing() -> None:
     graph = CachedGraph(example_graph())
     with pytest.raises(ConceptNotFound, match=f"{UNKNOWN}, C9999998"):
-        warm(graph, [AORTA, UNKNOWN, HEART_SYSTEM, "C9999998"])
+        warm_pairs(graph, [AORTA, UNKNOWN, HEART_SYSTEM, "C9999998"])
     assert graph.statistics.entries == 0
 
 
@@ -271,8 +274,8 @@ def test_warming_that_is_interrupted_keeps_what_it_did() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        warm(graph, cuis, progress=interrupt)
+        warm_pairs(graph, cuis, progress=interrupt)
     done = graph.statistics.entries
     assert 0 < done < count * (count - 1) // 2
-    assert warm(graph, cuis).known == done
+    assert warm_pairs(graph, cuis).cached == done
     assert graph.statistics.entries == count * (count - 1) // 2

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import ConceptNotFound, InputError, InvalidCui
-from cuihop_service.cache import CachedGraph, SharedPairs
-from cuihop_service.cache.circuit_breaker import CircuitBreaker
-from cuihop_service.cache.entries import NO_PATH, entry_beyond
+from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache.local_cache import NO_PATH, entry_beyond
 from redis_server import RedisServer, new_redis
 
 CHAIN = [f"C{i:07d}" for i in range(20)]
@@ -46,21 +45,17 @@ def emptied(redis_server: RedisServer) -> RedisServer:
     return redis_server
 
 
-def opened(server: RedisServer, **others: object) -> SharedPairs:
-    return SharedPairs(server.address, **{"timeout": PATIENT, **others})  # type: ignore[arg-type]
+def opened(server: RedisServer, **others: object) -> RedisCache:
+    return RedisCache(server.address, **{"timeout": PATIENT, **others})  # type: ignore[arg-type]
 
 
-def soon() -> CircuitBreaker:
-    """A breaker whose pauses a test can wait for."""
-    return CircuitBreaker(first_pause=0.05, longest_pause=0.2)
+def quick(server: RedisServer) -> RedisCache:
+    """A cache whose pauses a test can wait for."""
+    return opened(server, pause=0.1)
 
 
-def quick(server: RedisServer) -> SharedPairs:
-    return opened(server, breaker=soon)
-
-
-def is_used_again(shared: SharedPairs) -> bool:
-    """Whether the shared level answers before long."""
+def recovers(shared: RedisCache) -> bool:
+    """True once the shared level answers again."""
     for _ in range(200):
         answer = CachedGraph(chain(), shared=shared).answered(PAIRS)
         assert answer.distances == EXPECTED
@@ -83,11 +78,11 @@ def test_replicas_share_what_one_of_them_computed(emptied: RedisServer) -> None:
 def test_a_better_answer_replaces_a_worse_one(emptied: RedisServer) -> None:
     far = [(CHAIN[0], CHAIN[10])]
     with contextlib.closing(opened(emptied)) as shared:
-        for bound, known in [(3, False), (2, True), (5, False), (4, True), (None, False), (3, True), (15, True)]:
+        for bound, cached in [(3, False), (2, True), (5, False), (4, True), (None, False), (3, True), (15, True)]:
             graph = CachedGraph(chain(), shared=shared)  # with nothing in process
             answer = graph.answered(far, max_hops=bound)
             assert answer.distances == [10 if bound is None or bound >= 10 else None]
-            assert answer.from_cache.tolist() == [known]
+            assert answer.from_cache.tolist() == [cached]
 
 
 def test_a_new_release_on_the_same_redis_never_gets_old_answers(emptied: RedisServer) -> None:
@@ -122,9 +117,9 @@ def test_a_batch_is_one_command_to_read_and_one_to_write(emptied: RedisServer) -
         graph = CachedGraph(chain(), shared=shared)
         client.config_resetstat()
         graph.distances(PAIRS)
-        told = client.info("commandstats")
-        assert (told["cmdstat_mget"]["calls"], told["cmdstat_mset"]["calls"]) == (1, 1)
-        assert "cmdstat_client|setinfo" not in told
+        commands = client.info("commandstats")
+        assert (commands["cmdstat_mget"]["calls"], commands["cmdstat_mset"]["calls"]) == (1, 1)
+        assert "cmdstat_client|setinfo" not in commands
 
 
 # Values that are not what this cache wrote
@@ -152,7 +147,7 @@ def test_garbage_is_taken_for_missing(emptied: RedisServer, value: bytes) -> Non
 def test_values_of_other_keys_releases_and_secrets_are_refused(emptied: RedisServer) -> None:
     digest, key, other = "a" * 64, "C0000001|C0000002", "C0000001|C0000003"
     with contextlib.closing(opened(emptied)) as shared, emptied.client() as client:
-        shared.keep(digest, {key: 5})
+        shared.store(digest, {key: 5})
         written = client.get(f"cuihop:1:{digest[:16]}:{key}")
         assert isinstance(written, bytes)
         assert shared.entries(digest, [key, other]) == [5, None]
@@ -163,7 +158,7 @@ def test_values_of_other_keys_releases_and_secrets_are_refused(emptied: RedisSer
         ]  # the digest's beginning is in the key, all is signed
         with contextlib.closing(opened(emptied, secret="another")) as stranger:  # noqa: S106
             assert stranger.entries(digest, [key]) == [None]
-            stranger.keep(digest, {key: 1})
+            stranger.store(digest, {key: 1})
         assert shared.entries(digest, [key]) == [None]
 
 
@@ -171,7 +166,7 @@ def test_values_of_other_keys_releases_and_secrets_are_refused(emptied: RedisSer
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_entry_comes_back_as_it_was(redis_server: RedisServer, entry: int) -> None:
     with contextlib.closing(opened(redis_server)) as shared:
-        shared.keep("f" * 64, {"HP:0000001;HP:0000002": entry})
+        shared.store("f" * 64, {"HP:0000001;HP:0000002": entry})
         assert shared.entries("f" * 64, ["HP:0000001;HP:0000002"]) == [entry]
 
 
@@ -197,7 +192,7 @@ def test_a_server_that_is_killed_costs_nothing_and_is_used_again_when_it_is_back
         assert numbers.held_back >= 1
         assert not numbers.reading
         killable_redis.start()
-        assert is_used_again(shared)
+        assert recovers(shared)
         assert shared.statistics.reading
 
 
@@ -213,7 +208,7 @@ def test_a_server_that_hangs_holds_up_few_calls_and_is_used_again_when_it_goes_o
         numbers = shared.statistics
         assert 1 <= numbers.errors < 10
         assert numbers.held_back >= 40
-        assert is_used_again(shared)
+        assert recovers(shared)
 
 
 def test_a_full_server_is_still_read(
@@ -249,7 +244,7 @@ def test_a_flushed_server_is_filled_again(emptied: RedisServer) -> None:
         assert CachedGraph(chain(), shared=shared).answered(PAIRS).from_cache.all()
 
 
-def test_a_wrong_password_fails_no_request_and_is_never_told(
+def test_a_wrong_password_fails_no_request_and_is_never_logged(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
@@ -306,7 +301,7 @@ def impostor(reply: Callable[[socket.socket], None]) -> Iterator[str]:
 def test_a_server_that_is_no_redis_fails_no_request(reply: bytes) -> None:
     with (
         impostor(lambda peer: peer.sendall(reply)) as address,
-        contextlib.closing(SharedPairs(address, timeout=0.5, breaker=soon)) as shared,
+        contextlib.closing(RedisCache(address, timeout=0.5, pause=0.1)) as shared,
     ):
         for cut in (19, 3):
             graph = CachedGraph(chain(cut=cut), shared=shared)
@@ -321,7 +316,7 @@ def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
             peer.sendall(piece)
             time.sleep(0.01)
 
-    with impostor(dribble) as address, contextlib.closing(SharedPairs(address, timeout=0.2)) as shared:
+    with impostor(dribble) as address, contextlib.closing(RedisCache(address, timeout=0.2)) as shared:
         for _ in range(5):
             assert CachedGraph(chain(), shared=shared).distances(PAIRS[:50]) == EXPECTED[:50]
         numbers = shared.statistics
@@ -329,7 +324,7 @@ def test_a_server_that_answers_in_small_pieces_is_left_alone() -> None:
 
 
 def test_nothing_listens() -> None:
-    with contextlib.closing(SharedPairs("redis://127.0.0.1:1", timeout=PATIENT)) as shared:
+    with contextlib.closing(RedisCache("redis://127.0.0.1:1", timeout=PATIENT)) as shared:
         for _ in range(100):
             assert CachedGraph(chain(), shared=shared).distances(PAIRS[:5]) == EXPECTED[:5]
         assert shared.statistics.errors < 10
@@ -340,10 +335,10 @@ def test_nothing_listens() -> None:
 
 def test_a_unix_socket(redis_server: RedisServer) -> None:
     address = f"unix://{redis_server.home / 'redis.sock'}"
-    with contextlib.closing(SharedPairs(address, password=redis_server.password, timeout=PATIENT)) as shared:
-        shared.keep("e" * 64, {"C0000001|C0000002": 4})
+    with contextlib.closing(RedisCache(address, password=redis_server.password, timeout=PATIENT)) as shared:
+        shared.store("e" * 64, {"C0000001|C0000002": 4})
         assert shared.entries("e" * 64, ["C0000001|C0000002"]) == [4]
-        assert repr(shared) == f"<SharedPairs {address}>"
+        assert repr(shared) == f"<RedisCache {address}>"
 
 
 def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -368,8 +363,8 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
     with server:
         for name, works in [("authority.pem", True), ("stranger.pem", False)]:
             address = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder / name}"
-            with contextlib.closing(SharedPairs(address, password=server.password, timeout=PATIENT)) as shared:
-                shared.keep("d" * 64, {"C0000001|C0000002": 4})
+            with contextlib.closing(RedisCache(address, password=server.password, timeout=PATIENT)) as shared:
+                shared.store("d" * 64, {"C0000001|C0000002": 4})
                 assert shared.entries("d" * 64, ["C0000001|C0000002"]) == [4 if works else None]
 
 
@@ -378,6 +373,6 @@ def test_tls_with_the_right_and_the_wrong_authority(tmp_path_factory: pytest.Tem
     ["", "localhost:6379", "http://localhost", "redis://:hid/den@localhost:6379", "redis://h:hidden@x:99999999"],
 )
 def test_what_is_no_address_is_refused_without_telling_its_password(address: str) -> None:
-    with pytest.raises(InputError, match="not the address of a Redis server") as told:
-        SharedPairs(address)
-    assert "hid" not in str(told.value)
+    with pytest.raises(InputError, match="not the address of a Redis server") as raised:
+        RedisCache(address)
+    assert "hid" not in str(raised.value)

@@ -31,7 +31,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def wait_until(graph: CachedGraph, waiting: int) -> None:
-    """Until so many calls wait for the computation of another."""
+    """Wait until this many calls wait for the computation of another."""
     for _ in range(PATIENCE * 100):
         under_way = {id(flight): flight for flight in graph._flights._under_way.values()}.values()
         conditions: list[Any] = [vars(flight.landed)["_cond"] for flight in under_way]

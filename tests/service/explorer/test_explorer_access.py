@@ -33,11 +33,11 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     graph = explorer_graph(tmp_path_factory.mktemp("release"))
-    with running_service(graph, routes=lambda core, front: explorer_routes()) as running:
+    with running_service(graph, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
-def shown(explorer: Explorer, view: str) -> None:
+def view_text(explorer: Explorer, view: str) -> None:
     address, there = VIEWS[view]
     if explorer.page.url.startswith(explorer.base):
         explorer.go(address)
@@ -61,7 +61,7 @@ def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningSe
     found: dict[str, list[str]] = {}
     with opened(browser, service.http + "/", color_scheme=scheme) as explorer:
         for view in VIEWS:
-            shown(explorer, view)
+            view_text(explorer, view)
             for details in explorer.page.locator("summary").all():
                 details.click()
             explorer.shot(f"view-{view}-{scheme}")
@@ -141,7 +141,7 @@ def tab_to(explorer: Explorer, name: str) -> None:
 
 def test_the_skip_link_leads_to_the_content(browser: Browser, service: RunningService) -> None:
     with opened(browser, service.http + "/") as explorer:
-        shown(explorer, "concept")
+        view_text(explorer, "concept")
         explorer.page.keyboard.press("Tab")
         expect(explorer["#skip"]).to_be_focused()
         explorer.page.keyboard.press("Enter")
@@ -153,10 +153,10 @@ def test_the_appearance_follows_the_system_until_it_is_chosen(browser: Browser, 
     with opened(browser, service.http + "/", color_scheme="dark") as explorer:
 
         def background() -> str:
-            told: str = explorer.page.evaluate("getComputedStyle(document.body).backgroundColor")
-            return told
+            colour: str = explorer.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            return colour
 
-        shown(explorer, "path")
+        view_text(explorer, "path")
         dark = background()
         explorer.page.emulate_media(color_scheme="light")
         light = background()
@@ -173,7 +173,7 @@ def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service:
     width = 320  # WCAG 2.2, criterion 1.4.10
     with opened(browser, service.http + "/", viewport={"width": width, "height": 740}, has_touch=True) as explorer:
         for view in VIEWS:
-            shown(explorer, view)
+            view_text(explorer, view)
             explorer.shot(f"phone-{view}")
             assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, view
         explorer.open()
@@ -184,14 +184,14 @@ def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service:
 
 
 def test_it_works_below_any_path_of_a_proxy(browser: Browser, service: RunningService) -> None:
-    asked: list[str] = []
+    requests_sent: list[str] = []
 
     def behind(route: Route) -> None:
-        asked.append(route.request.url)
+        requests_sent.append(route.request.url)
         route.continue_(url=route.request.url.replace("/tools/cuihop/", "/"))
 
     with opened(browser, service.http + "/tools/cuihop/") as explorer:
         explorer.page.route("**/*", behind)
-        shown(explorer, "path")
-    assert all("/tools/cuihop/" in address for address in asked)
-    assert any(address.endswith("/tools/cuihop/v1/release") for address in asked)
+        view_text(explorer, "path")
+    assert all("/tools/cuihop/" in address for address in requests_sent)
+    assert any(address.endswith("/tools/cuihop/v1/release") for address in requests_sent)

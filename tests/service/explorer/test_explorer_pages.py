@@ -33,7 +33,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     keys = tmp_path_factory.mktemp("keys") / "keys.json"
     new_key_in(keys, "somebody")
     with running_service(
-        example_graph(), guard=GuardSettings(keys_file=keys).guard(), routes=lambda core, front: explorer_routes()
+        example_graph(), guard=GuardSettings(keys_file=keys).guard(), routes=lambda core, admission: explorer_routes()
     ) as running:
         yield running
 
@@ -151,9 +151,9 @@ def test_a_library_that_differs_from_the_lock_is_refused_unless_it_is_accepted(
     assert vendoring.main(["--accept"]) == 0
     assert (tmp_path / "small.js").read_bytes() == body
     assert vendoring.main([]) == 0
-    told = json.loads(lock.read_text())
-    told[0]["files"][0]["sha256"] = "0" * 64
-    lock.write_text(json.dumps(told))
+    entries = json.loads(lock.read_text())
+    entries[0]["files"][0]["sha256"] = "0" * 64
+    lock.write_text(json.dumps(entries))
     assert vendoring.main([]) == 1
     assert capsys.readouterr().err == "not what the lock says: small 1.0.0: dist/small.js\n"
 

@@ -40,26 +40,26 @@ def keys(key_file: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def open_service() -> Iterator[RunningService]:
-    with running_service(example_graph(), routes=lambda core, front: explorer_routes()) as running:
+    with running_service(example_graph(), routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def guarded(keys: dict[str, str], key_file: Path) -> Iterator[RunningService]:
     guard = GuardSettings(keys_file=key_file).guard()
-    with running_service(example_graph(), guard=guard, routes=lambda core, front: explorer_routes()) as running:
+    with running_service(example_graph(), guard=guard, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
 @pytest.fixture
 def explorer(browser: Browser, open_service: RunningService) -> Iterator[Explorer]:
-    with opened(browser, open_service.http + "/") as made:
-        yield made
+    with opened(browser, open_service.http + "/") as explorer_page:
+        yield explorer_page
 
 
 def test_a_service_that_is_gone_is_told_and_the_page_stays(browser: Browser) -> None:
     with opened(browser, "") as explorer:
-        with running_service(example_graph(), routes=lambda core, front: explorer_routes()) as service:
+        with running_service(example_graph(), routes=lambda core, admission: explorer_routes()) as service:
             explorer.base = service.http + "/"
             explorer.open(f"#/path?a={STEM}&b={HEAD}")
             expect(explorer["#hops"]).to_have_text("3 hops either way")
@@ -106,15 +106,15 @@ def test_an_answer_of_somebody_else_is_told_as_that(explorer: Explorer) -> None:
 
 def test_every_error_of_the_service_has_words(explorer: Explorer) -> None:
     explorer.open()
-    told = explorer.page.evaluate(
+    messages = explorer.page.evaluate(
         """async (reasons) => {
             const { inWords } = await import("./explorer/problems.js");
             return reasons.map((reason) => inWords({ reason })[0]);
         }""",
         [status.reason for status in STATUSES if status.reason not in ("INVALID_INPUT", "GRAPH_UNUSABLE")],
     )
-    assert len(set(told)) == len(told)
-    assert "The service refused the question" not in told
+    assert len(set(messages)) == len(messages)
+    assert "The service refused the question" not in messages
 
 
 def test_a_service_that_is_busy_is_asked_again_after_the_time_it_names(
@@ -174,8 +174,8 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(
         explorer.open(f"#/concept?cui={STEM}")
         log_in(explorer, keys["guest"])
         expect(explorer["#card h1"]).to_have_text("Brain stem")
-        with changed_keys(key_file) as kept:
-            kept[:] = [one for one in kept if one.name != "guest"]
+        with changed_keys(key_file) as stored:
+            stored[:] = [one for one in stored if one.name != "guest"]
         explorer.page.wait_for_timeout(1_500)  # the service looks at its file once a second
         explorer["#card"].get_by_role("link", name="Neighbourhood").click()
         expect(explorer["h1"]).to_have_text("This service asks for a key")

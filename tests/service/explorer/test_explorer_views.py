@@ -33,15 +33,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
 
 @pytest.fixture(scope="module")
 def service(graph: SnapshotGraph) -> Iterator[RunningService]:
-    with running_service(graph, routes=lambda core, front: explorer_routes()) as running:
+    with running_service(graph, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
 
 @pytest.fixture
 def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
-    with opened(browser, service.http + "/", permissions=["clipboard-read", "clipboard-write"]) as made:
-        made.open()
-        yield made
+    with opened(browser, service.http + "/", permissions=["clipboard-read", "clipboard-write"]) as explorer_page:
+        explorer_page.open()
+        yield explorer_page
 
 
 # Search and card
@@ -67,7 +67,7 @@ def test_a_synonym_says_which_one_it_is(explorer: Explorer) -> None:
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile(f"Brain stem.*{STEM}.*also: Truncus encephali"))
 
 
-def test_more_concepts_than_are_listed_are_told(explorer: Explorer) -> None:
+def test_more_concepts_than_are_listed_are_announced(explorer: Explorer) -> None:
     explorer.field("Search").fill("disease number")
     expect(explorer.page.get_by_role("option")).to_have_count(12)
     expect(explorer[".status"]).to_have_text("The first 12 concepts; type more to narrow them down")
@@ -130,15 +130,15 @@ def test_the_list_tells_semantic_types_and_vocabularies(explorer: Explorer) -> N
     explorer.shot("type-ahead-details")
     explorer.page.route("**/v1/concepts", lambda route: route.abort())
     field.fill("head")
-    expect(options).to_have_text([re.compile("Head")])  # the list does not wait for what is told beside it
+    expect(options).to_have_text([re.compile("Head")])  # the list does not wait for the announcement beside it
 
 
 def test_a_key_is_answered_with_few_questions(explorer: Explorer) -> None:
-    asked: list[str] = []
-    explorer.page.on("request", lambda request: asked.append(request.url))
+    requests_sent: list[str] = []
+    explorer.page.on("request", lambda request: requests_sent.append(request.url))
     explorer.field("Search").press_sequentially("brain stem", delay=20)
     expect(explorer.page.get_by_role("option")).to_have_count(1)
-    assert len([url for url in asked if "/v1/search" in url]) == 1
+    assert len([url for url in requests_sent if "/v1/search" in url]) == 1
 
 
 def test_a_retired_identifier_leads_to_its_successor(explorer: Explorer) -> None:
@@ -201,7 +201,7 @@ def test_the_card_tells_the_vocabularies_of_the_concept(explorer: Explorer, grap
 
 def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, service: RunningService) -> None:
     markup = 'The part <b>below</b>. <img src=x onerror="window.hacked = 1">'
-    told = [
+    defined_texts = [
         {"sab": "MSH", "text": markup},
         {"sab": "NCI", "text": "The part of the brain that is continuous with the spinal cord. " * 12},
         {"sab": "UBERON", "text": "第三の定義"},
@@ -210,7 +210,7 @@ def test_definitions_are_shown_as_text_with_their_vocabulary(browser: Browser, s
 
     def defined(route: Route) -> None:
         concept = route.fetch().json()
-        route.fulfill(json={**concept, "definitions": told})
+        route.fulfill(json={**concept, "definitions": defined_texts})
 
     for scheme, width in (("light", 1280), ("dark", 1280), ("light", 320)):
         viewport = {"width": width, "height": 900}
@@ -237,10 +237,10 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
 
 
-def test_a_release_that_is_exchanged_meanwhile_is_told(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
+def test_a_release_exchanged_meanwhile_is_announced(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     newer = SnapshotGraph.of([(STEM, "C0006104")], names={STEM: "Brainstem, newer"}, name="2027AA", identifiers="cui")
     with (
-        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open(f"#/concept?cui={HEAD}")
@@ -275,8 +275,8 @@ def test_distances_are_those_of_the_library_either_way_up_and_down(explorer: Exp
         for direction in ("any", "up", "down"):
             explorer.go(f"#/path?a={a}&b={b}&direction={direction}")
             hops = graph.distance(a, b, direction=direction)
-            told = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
-            expect(explorer["#hops"]).to_have_text(re.compile(rf"^{told}\b"))
+            expected = "No path" if hops is None else f"{hops} hop{'' if hops == 1 else 's'}"
+            expect(explorer["#hops"]).to_have_text(re.compile(rf"^{expected}\b"))
 
 
 def test_a_bound_and_a_direction_are_kept_in_the_address(explorer: Explorer) -> None:
@@ -314,7 +314,7 @@ def test_each_picture_comes_as_cypher_with_parameters(explorer: Explorer) -> Non
 # Neighbourhoods
 
 
-def shown(explorer: Explorer, folder: Path) -> dict[str, int]:
+def picture_counts(explorer: Explorer, folder: Path) -> dict[str, int]:
     """The concepts in the picture and their hops, as it is saved."""
     saved = json.loads(explorer.saved("JSON", folder))
     hops = {concept["cui"]: concept["hops"] for concept in saved["concepts"]}
@@ -326,7 +326,7 @@ def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: Sn
         explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2&direction={direction}")
         found = graph.neighbours([VESSELS], hops=2, direction=direction)[0]
         expect(explorer["#total"]).to_contain_text(f"{len(found)} concept")
-        assert shown(explorer, tmp_path) == {VESSELS: 0} | {near.cui: near.hops for near in found}
+        assert picture_counts(explorer, tmp_path) == {VESSELS: 0} | {near.cui: near.hops for near in found}
     explorer.shot("neighbourhood")
 
 
@@ -335,7 +335,7 @@ def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
 ) -> None:
     explorer.open(f"#/neighbourhood?cui={HEAD}&hops=3")
     expect(explorer["#total"]).to_contain_text(f"{graph.neighbours([HEAD], hops=3)[0].total:,} concepts within 3 hops")
-    few = shown(explorer, tmp_path)
+    few = picture_counts(explorer, tmp_path)
     assert HUB in few
     assert len(few) < 12
     explorer.page.get_by_text("As a table").click()
@@ -347,8 +347,8 @@ def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
     expect(rest).to_be_focused()
     rest.click()
     expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} shown")
-    distances = graph.distances([(HEAD, cui) for cui in shown(explorer, tmp_path)])
-    assert list(shown(explorer, tmp_path).values()) == distances.to_list()
+    distances = graph.distances([(HEAD, cui) for cui in picture_counts(explorer, tmp_path)])
+    assert list(picture_counts(explorer, tmp_path).values()) == distances.to_list()
     explorer.shot("unfolded-hub")
     explorer.page.goto("about:blank")
     explorer.page.goto(address)
@@ -398,7 +398,7 @@ def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
 def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGraph, tmp_path: Path) -> None:
     limits = Limits(neighbours=100, pack_concepts=50, concepts=40)
     with (
-        running_service(graph, limits=limits, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, limits=limits, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
@@ -485,7 +485,7 @@ def test_unknown_concepts_are_an_error_or_near_nothing_as_asked(explorer: Explor
 def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
     graph = SnapshotGraph.of([("X:1", "X:0"), ("X:2", "X:0"), ("it's\\", "X:2")], name="opaque")
     with (
-        running_service(graph, routes=lambda core, front: explorer_routes()) as service,
+        running_service(graph, routes=lambda core, admission: explorer_routes()) as service,
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open()
@@ -533,8 +533,8 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
     assert explorer.saved("PNG", tmp_path).startswith(b"\x89PNG\r\n")
     svg = explorer.saved("SVG", tmp_path).decode()
     assert all(cui in svg for cui in path.cuis)
-    told = json.loads(explorer.saved("JSON", tmp_path))
-    assert (told["hops"], told["release"]) == (path.hops, graph.release.digest)
+    saved = json.loads(explorer.saved("JSON", tmp_path))
+    assert (saved["hops"], saved["release"]) == (path.hops, graph.release.digest)
 
 
 def test_the_concept_at_hand_is_taken_along_to_other_views(explorer: Explorer) -> None:

@@ -1,4 +1,4 @@
-"""What only gRPC has: streams, packed numbers, health, reflection, details of errors."""
+"""Features of gRPC alone: streams, packed numbers, health, reflection, details of errors."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def service() -> Iterator[RunningService]:
 
 @pytest.fixture(scope="module")
 def asker(service: RunningService) -> Iterator[GrpcAsker]:
-    made = GrpcAsker(service)
-    yield made
-    made.close()
+    grpc_asker = GrpcAsker(service)
+    yield grpc_asker
+    grpc_asker.close()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_packed_numbers_are_the_same_batch(asker: GrpcAsker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "message"),
     [
         (pb.DistancesRequest(packed=pb.PackedPairs(a=[1], b=[])), "two lengths; found 1 and 0"),
         (pb.DistancesRequest(packed=pb.PackedPairs(a=[10_000_000], b=[1])), "no CUI has this number; found 10000000"),
@@ -60,12 +60,12 @@ def test_packed_numbers_are_the_same_batch(asker: GrpcAsker) -> None:
         (pb.DistancesRequest(bounds=pb.SearchBounds(direction=7)), "unknown direction; found 7"),  # type: ignore[arg-type]
     ],
 )
-def test_a_batch_that_asks_nothing_possible(asker: GrpcAsker, request_: pb.DistancesRequest, told: str) -> None:
+def test_a_batch_that_asks_nothing_possible(asker: GrpcAsker, request_: pb.DistancesRequest, message: str) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         asker.stub.Distances(request_)
     found = refusal(refused.value)
     assert (found.reason, found.status) == ("INVALID_INPUT", "INVALID_ARGUMENT")
-    assert told in found.message
+    assert message in found.message
 
 
 def test_packed_numbers_need_a_release_of_cuis() -> None:
@@ -177,11 +177,11 @@ def test_the_request_id_of_the_caller_comes_back(asker: GrpcAsker) -> None:
 
 
 def test_what_is_served_and_within_which_limits(asker: GrpcAsker) -> None:
-    told = asker.stub.GetRelease(pb.GetReleaseRequest())
+    described = asker.stub.GetRelease(pb.GetReleaseRequest())
     graph = example_graph()
-    assert told.release.digest == graph.release.digest
-    assert (told.release.concepts, told.release.edges) == (graph.release.concepts, graph.release.edges)
-    assert (told.limits.pairs, told.indexed, told.names) == (2_000, True, True)
+    assert described.release.digest == graph.release.digest
+    assert (described.release.concepts, described.release.edges) == (graph.release.concepts, graph.release.edges)
+    assert (described.limits.pairs, described.indexed, described.names) == (2_000, True, True)
 
 
 def test_the_standard_health_service(channel: grpc.Channel) -> None:
@@ -196,14 +196,14 @@ def test_the_standard_health_service(channel: grpc.Channel) -> None:
 
 def test_reflection_tells_the_contract(channel: grpc.Channel) -> None:
     stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
-    asked = [
+    reflection_requests = [
         reflection_pb2.ServerReflectionRequest(list_services=""),
         reflection_pb2.ServerReflectionRequest(file_containing_symbol="cuihop_api.v1.ConceptGraphService"),
     ]
-    listed, file = stub.ServerReflectionInfo(iter(asked))
+    listed, file = stub.ServerReflectionInfo(iter(reflection_requests))
     assert "cuihop_api.v1.ConceptGraphService" in {s.name for s in listed.list_services_response.service}
-    told = FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
-    assert {method.name for method in told.service[0].method} >= {"Distance", "StreamDistances", "SetRelevance"}
+    described = FileDescriptorProto.FromString(file.file_descriptor_response.file_descriptor_proto[0])
+    assert {method.name for method in described.service[0].method} >= {"Distance", "StreamDistances", "SetRelevance"}
 
 
 def test_many_callers_get_the_same_answers(asker: GrpcAsker, service: RunningService) -> None:

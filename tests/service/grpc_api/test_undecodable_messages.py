@@ -30,7 +30,7 @@ def service() -> Iterator[RunningService]:
 
 
 def bare(service: RunningService, path: str, *messages: bytes, key: str | None = None, **options: Any) -> list[bytes]:
-    """What a service answers to bytes."""
+    """The answers of a service to bytes."""
     with grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel:
         call = channel.stream_stream(path, request_serializer=bytes, response_deserializer=bytes)
         metadata = () if key is None else bearer(key)

@@ -25,7 +25,7 @@ from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.address_limits import AddressCount, AddressLimits, FailureCount, LineBudget
-from cuihop_service.guard.descriptors import connections_each
+from cuihop_service.servers import connections_each
 from example_graph import example_graph
 from guarded_service import A, B
 from served_program import wait_for
@@ -103,7 +103,7 @@ def test_the_limit_of_descriptors_is_raised_and_divided() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     program = """
 import resource
-from cuihop_service.guard.descriptors import connections_each
+from cuihop_service.servers import connections_each
 from cuihop.errors import InputError
 print(connections_each(None), resource.getrlimit(resource.RLIMIT_NOFILE)[0], connections_each(50))
 try:
@@ -119,12 +119,12 @@ except InputError as error:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, preexec_fn=little
     )
-    first, told = done.stdout.split("\n", 1)
+    first, complaint = done.stdout.split("\n", 1)
     each, now, wanted = map(int, first.split())
     assert (now, wanted) == (raise_to, 50)
     assert 200 < each < 310
-    assert "too few file descriptors" in told
-    assert "connections" in told
+    assert "too few file descriptors" in complaint
+    assert "connections" in complaint
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (soft, hard)
     assert connections_each(10) == 10
 
@@ -134,7 +134,7 @@ except InputError as error:
 
 @contextlib.contextmanager
 def small_program(store: Path, folder: Path, descriptors: int, *arguments: str) -> Iterator[tuple[int, int, Path]]:
-    """`cuihop serve` with so many file descriptors, on the ports that are given."""
+    """`cuihop serve` with this number of file descriptors, on the ports that are given."""
     log = folder / "log"
 
     def little() -> None:
@@ -172,7 +172,7 @@ def store(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def held(port: int, count: int, first: bytes, host: str = "127.0.0.1") -> Iterator[list[socket.socket]]:
-    """So many connections from one address, which have sent this and no more."""
+    """Connections from one address, which have sent this and no more."""
     connections = []
     try:
         for _ in range(count):
@@ -193,7 +193,7 @@ def alive(port: int, host: str = "127.0.0.2") -> int:
 
 
 def grpc_status(port: int) -> grpc.StatusCode:
-    """The status of a call without a key: whoever is told so has got through."""
+    """The status of a call without a key: an answer means that the connection got through."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         try:
             pb_grpc.ConceptGraphServiceStub(channel).Distance(  # type: ignore[no-untyped-call,unused-ignore]
@@ -205,7 +205,7 @@ def grpc_status(port: int) -> grpc.StatusCode:
 
 
 def open_ends(connections: list[socket.socket]) -> int:
-    """How many of them the service has not closed."""
+    """Number of connections that are still open."""
     count = 0
     for connection in connections:
         connection.setblocking(False)

@@ -32,7 +32,7 @@ class Clock:
         return self.now
 
 
-def made(path: Path, name: str = "atlas", *scopes: str, **options: object) -> str:
+def created_key(path: Path, name: str = "atlas", *scopes: str, **options: object) -> str:
     text, key = new_key(name, scopes or ("read",), now=datetime.now(UTC), **options)  # type: ignore[arg-type]
     with changed_keys(path) as keys:
         keys.append(key)
@@ -47,8 +47,8 @@ def file(tmp_path: Path) -> Iterator[Path]:
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
     application()(["keys", *arguments], standalone_mode=False)
-    told = capsys.readouterr()
-    return told.out, told.err
+    expected_error = capsys.readouterr()
+    return expected_error.out, expected_error.err
 
 
 def test_a_key_of_the_longest_life() -> None:
@@ -109,16 +109,16 @@ def test_what_is_written_of_a_key_is_read_again(
 ) -> None:
     text, key = new_key(name, scopes, now=NOW, days=days, rate=rate)
     again = ApiKey.of(json.loads(json.dumps(key.fields())))
-    assert again.opened_by(parts_of(text))
+    assert again.matches(parts_of(text))
     assert again.caller() == key.caller()
     assert again.expires is None if days is None else abs(again.expires - key.expires) < timedelta(seconds=1)  # type: ignore[operator]
 
 
 def test_a_running_service_sees_new_changed_and_revoked_keys(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = made(file)
+    first = created_key(file)
     clock = Clock()
     keys = KeyFile(file, clock)
-    second = made(file, "second", "names")
+    second = created_key(file, "second", "names")
     with pytest.raises(NotAuthenticated):
         keys.caller(second)
     clock.now += 1.1
@@ -131,7 +131,7 @@ def test_a_running_service_sees_new_changed_and_revoked_keys(file: Path, capsys:
 
 
 def test_a_broken_file_keeps_the_keys_and_says_so(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    text = made(file)
+    text = created_key(file)
     whole = file.read_bytes()
     clock = Clock()
     keys = KeyFile(file, clock)
@@ -157,40 +157,40 @@ def test_a_broken_file_keeps_the_keys_and_says_so(file: Path, caplog: pytest.Log
 
 
 def test_an_expired_key_opens_nothing(file: Path) -> None:
-    text = made(file, "brief", days=1e-9)
+    text = created_key(file, "brief", days=1e-9)
     with pytest.raises(NotAuthenticated, match="expired"):
         KeyFile(file).caller(text)
 
 
 def test_a_key_of_another_file_and_one_with_another_secret_open_nothing(file: Path, tmp_path: Path) -> None:
-    text = made(file)
-    other = made(tmp_path / "other.json")
+    text = created_key(file)
+    other = created_key(tmp_path / "other.json")
     keys = KeyFile(file)
     with pytest.raises(NotAuthenticated):
         keys.caller(other)
     stored = read_keys(file)[0]
-    with changed_keys(file) as kept:
-        kept[0] = ApiKey(stored.id, "atlas", bytes(32), stored.scopes, stored.created)
+    with changed_keys(file) as entries_in_file:
+        entries_in_file[0] = ApiKey(stored.id, "atlas", bytes(32), stored.scopes, stored.created)
     with pytest.raises(NotAuthenticated, match="not known"):
         KeyFile(file).caller(text)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o604, 0o666, 0o602, 0o620, 0o601])
 def test_a_file_that_others_can_read_or_write_is_refused(file: Path, mode: int) -> None:
-    made(file)
+    created_key(file)
     file.chmod(mode)
     with pytest.raises(InputError, match="open to others"):
         KeyFile(file)
 
 
 def test_a_group_may_read_for_that_is_how_kubernetes_mounts_secrets(file: Path) -> None:
-    text = made(file)
+    text = created_key(file)
     file.chmod(0o440)
     assert KeyFile(file).caller(text).name == "atlas"
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected_error"),
     [
         ({"id": "short"}, "identifier"),
         ({"id": 7}, "identifier"),
@@ -208,12 +208,12 @@ def test_a_group_may_read_for_that_is_how_kubernetes_mounts_secrets(file: Path) 
         ({"colour": 1}, "unknown"),
     ],
 )
-def test_a_wrong_entry_is_named(file: Path, fields: dict[str, object], told: str) -> None:
-    made(file)
+def test_a_wrong_entry_is_named(file: Path, fields: dict[str, object], expected_error: str) -> None:
+    created_key(file)
     content = json.loads(file.read_text())
     content["keys"][0] |= fields
     file.write_text(json.dumps(content))
-    with pytest.raises(InputError, match=told) as raised:
+    with pytest.raises(InputError, match=expected_error) as raised:
         read_keys(file)
     assert "key 1" in str(raised.value)
 
@@ -246,20 +246,20 @@ def test_impossible_keys_are_refused_and_nothing_is_written(
 
 
 def test_a_failed_change_leaves_the_file_as_it_was(file: Path) -> None:
-    made(file)
+    created_key(file)
     before = file.read_bytes()
     with pytest.raises(ZeroDivisionError), changed_keys(file) as keys:
         keys[:] = [keys[0] for _ in range(1 // 0)]
     assert file.read_bytes() == before
 
 
-def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nowhere"), changed_keys(tmp_path / "nowhere" / "keys.json"):
         pass
 
 
 def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
-    made(file)
+    created_key(file)
     before = file.read_bytes()
     script = (
         "import resource, sys, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -284,6 +284,6 @@ def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
         subprocess.Popen([*command, f"k{i}", "--file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(4)
     ]
-    shown = [process.communicate()[0].decode().strip() for process in running]
+    printed = [process.communicate()[0].decode().strip() for process in running]
     keys = KeyFile(file)
-    assert sorted(keys.caller(text).name for text in shown) == ["k0", "k1", "k2", "k3"]
+    assert sorted(keys.caller(text).name for text in printed) == ["k0", "k1", "k2", "k3"]

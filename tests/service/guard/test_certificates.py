@@ -6,6 +6,7 @@ import datetime
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ import urllib3
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
 from cuihop_service.grpc_api.server import TlsFiles
-from cuihop_service.guard.certificates import Certificates, subject_of
-from cuihop_service.guard.configured_guard import ConfiguredGuard
+from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.http_api.bounded_protocol import subject_of
 from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.observe.metrics import Metrics
 from example_graph import example_graph
@@ -63,9 +64,9 @@ class Secured:
         )
         metadata = () if key is None else bearer(key)
         with grpc.secure_channel(f"localhost:{self.service.grpc_port}", credentials) as channel:
-            asked = pb_grpc.ConceptGraphServiceStub(channel)
+            grpc_stub = pb_grpc.ConceptGraphServiceStub(channel)
             try:
-                asked.Distance(DISTANCE, metadata=metadata, timeout=20)
+                grpc_stub.Distance(DISTANCE, metadata=metadata, timeout=20)
             except grpc.RpcError as error:
                 code: grpc.StatusCode = error.code()
                 return code
@@ -104,81 +105,84 @@ OK, DENIED, UNKNOWN = grpc.StatusCode.OK, grpc.StatusCode.PERMISSION_DENIED, grp
 def test_a_certificate_says_who_asks(secured: Callable[..., Iterator[Secured]], keys: Path) -> None:
     key = new_key_in(keys, "atlas")
     certificates = Certificates([], {"archive": ["read"], "gauge": ["metrics"], "named.example": ["read"]})
-    for made in secured(ConfiguredGuard(KeyFile(keys), certificates=certificates)):
-        archive = made.callers.issue_cert("ignored.example", common_name="archive")
-        assert (made.http(archive), made.grpc(archive)) == (200, OK)
-        by_other_name = made.callers.issue_cert("named.example")
-        assert (made.http(by_other_name), made.grpc(by_other_name)) == (200, OK)
-        gauge = made.callers.issue_cert("x.example", common_name="gauge")
-        assert (made.http(gauge), made.grpc(gauge)) == (403, DENIED)
-        stranger = made.callers.issue_cert("archive", common_name="stranger")
-        assert (made.http(stranger), made.grpc(stranger)) == (401, UNKNOWN)
-        assert (made.http(stranger, key), made.grpc(stranger, key)) == (200, OK)
-        assert (made.http(archive, "wrong"), made.grpc(archive, "wrong")) == (401, UNKNOWN)  # what is shown must hold
+    for secured_service in secured(ConfiguredGuard(KeyFile(keys), certificates=certificates)):
+        archive = secured_service.callers.issue_cert("ignored.example", common_name="archive")
+        assert (secured_service.http(archive), secured_service.grpc(archive)) == (200, OK)
+        by_other_name = secured_service.callers.issue_cert("named.example")
+        assert (secured_service.http(by_other_name), secured_service.grpc(by_other_name)) == (200, OK)
+        gauge = secured_service.callers.issue_cert("x.example", common_name="gauge")
+        assert (secured_service.http(gauge), secured_service.grpc(gauge)) == (403, DENIED)
+        stranger = secured_service.callers.issue_cert("archive", common_name="stranger")
+        assert (secured_service.http(stranger), secured_service.grpc(stranger)) == (401, UNKNOWN)
+        assert (secured_service.http(stranger, key), secured_service.grpc(stranger, key)) == (200, OK)
+        assert (secured_service.http(archive, "wrong"), secured_service.grpc(archive, "wrong")) == (
+            401,
+            UNKNOWN,
+        )  # what is shown must hold
 
 
 def test_a_certificate_opens_the_metrics(secured: Callable[..., Iterator[Secured]]) -> None:
     certificates = Certificates([], {"archive": ["read"], "gauge": ["metrics"]})
     guard = ConfiguredGuard(certificates=certificates)
-    for made in secured(guard, more_routes=[metrics_route(Metrics())]):
-        gauge = made.callers.issue_cert("x.example", common_name="gauge")
-        assert made.http(gauge, path="/metrics") == 200
-        archive = made.callers.issue_cert("x.example", common_name="archive")
-        assert made.http(archive, path="/metrics") == 403
-        stranger = made.callers.issue_cert("x.example", common_name="stranger")
-        assert made.http(stranger, path="/metrics") == 401
+    for secured_service in secured(guard, more_routes=[metrics_route(Metrics())]):
+        gauge = secured_service.callers.issue_cert("x.example", common_name="gauge")
+        assert secured_service.http(gauge, path="/metrics") == 200
+        archive = secured_service.callers.issue_cert("x.example", common_name="archive")
+        assert secured_service.http(archive, path="/metrics") == 403
+        stranger = secured_service.callers.issue_cert("x.example", common_name="stranger")
+        assert secured_service.http(stranger, path="/metrics") == 401
 
 
 def test_without_a_good_certificate_no_connection_is_made(
     secured: Callable[..., Iterator[Secured]], keys: Path
 ) -> None:
     key = new_key_in(keys, "atlas")
-    for made in secured(ConfiguredGuard(KeyFile(keys), certificates=Certificates(["read"]))):
+    for secured_service in secured(ConfiguredGuard(KeyFile(keys), certificates=Certificates(["read"]))):
         bad = {
             "none": None,
             "of another authority": trustme.CA().issue_cert("x.example", common_name="archive"),
-            "of the service's own authority": made.authority.issue_cert("x.example", common_name="archive"),
-            "expired": made.callers.issue_cert("x.example", common_name="archive", not_after=YESTERDAY),
+            "of the service's own authority": secured_service.authority.issue_cert("x.example", common_name="archive"),
+            "expired": secured_service.callers.issue_cert("x.example", common_name="archive", not_after=YESTERDAY),
         }
         for what, certificate in bad.items():
             with pytest.raises((urllib3.exceptions.HTTPError, ConnectionError, OSError)):
-                made.http(certificate, key)
-            assert made.grpc(certificate, key) == grpc.StatusCode.UNAVAILABLE, what
-        good = made.callers.issue_cert("x.example", common_name="anyone")
-        assert (made.http(good), made.grpc(good)) == (200, OK)
+                secured_service.http(certificate, key)
+            assert secured_service.grpc(certificate, key) == grpc.StatusCode.UNAVAILABLE, what
+        good = secured_service.callers.issue_cert("x.example", common_name="anyone")
+        assert (secured_service.http(good), secured_service.grpc(good)) == (200, OK)
 
 
 def test_a_client_that_trusts_another_authority_does_not_talk(
     secured: Callable[..., Iterator[Secured]], keys: Path
 ) -> None:
     new_key_in(keys, "atlas")
-    for made in secured(ConfiguredGuard(KeyFile(keys)), mutual=False):
+    for secured_service in secured(ConfiguredGuard(KeyFile(keys)), mutual=False):
         other = trustme.CA()
         with pytest.raises(urllib3.exceptions.SSLError):
-            made.http(None, trusts=other)
-        assert made.grpc(None, trusts=other) == grpc.StatusCode.UNAVAILABLE
+            secured_service.http(None, trusts=other)
+        assert secured_service.grpc(None, trusts=other) == grpc.StatusCode.UNAVAILABLE
 
 
 def test_tls_with_keys_and_plain_text_against_the_tls_port(
     secured: Callable[..., Iterator[Secured]], keys: Path
 ) -> None:
     key = new_key_in(keys, "atlas")
-    for made in secured(ConfiguredGuard(KeyFile(keys)), mutual=False):
-        assert (made.http(None, key), made.grpc(None, key)) == (200, OK)
-        assert (made.http(None), made.grpc(None)) == (401, UNKNOWN)
+    for secured_service in secured(ConfiguredGuard(KeyFile(keys)), mutual=False):
+        assert (secured_service.http(None, key), secured_service.grpc(None, key)) == (200, OK)
+        assert (secured_service.http(None), secured_service.grpc(None)) == (401, UNKNOWN)
         request = f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
-        assert b"200" not in raw(made.service, request)
-        with grpc.insecure_channel(f"localhost:{made.service.grpc_port}") as channel:
-            asked = pb_grpc.ConceptGraphServiceStub(channel)
-            code, _, _ = refused(lambda asked=asked: asked.Distance(DISTANCE, metadata=bearer(key), timeout=20))  # type: ignore[misc]
+        assert b"200" not in raw(secured_service.service, request)
+        with grpc.insecure_channel(f"localhost:{secured_service.service.grpc_port}") as channel:
+            grpc_stub = pb_grpc.ConceptGraphServiceStub(channel)
+            code, _, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=bearer(key), timeout=20))
             assert code == grpc.StatusCode.UNAVAILABLE
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        made.authority.configure_trust(old)
+        secured_service.authority.configure_trust(old)
         with pytest.warns(DeprecationWarning, match="TLSv1_1"):
             old.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises(ssl.SSLError):
-            raw(made.service, request, context=old)
-        assert (made.http(None, key), made.grpc(None, key)) == (200, OK)  # nothing of that hurt
+            raw(secured_service.service, request, context=old)
+        assert (secured_service.http(None, key), secured_service.grpc(None, key)) == (200, OK)  # nothing of that hurt
 
 
 def test_a_certificate_counts_for_nothing_where_no_authority_of_callers_is_named(
@@ -186,9 +190,9 @@ def test_a_certificate_counts_for_nothing_where_no_authority_of_callers_is_named
 ) -> None:
     new_key_in(keys, "atlas")
     guard = ConfiguredGuard(KeyFile(keys), certificates=Certificates(["read"]))
-    for made in secured(guard, mutual=False):
+    for secured_service in secured(guard, mutual=False):
         own = trustme.CA().issue_cert("x.example", common_name="archive")
-        assert (made.http(own), made.grpc(own)) == (401, UNKNOWN)
+        assert (secured_service.http(own), secured_service.grpc(own)) == (401, UNKNOWN)
 
 
 def test_the_common_name_comes_first() -> None:

@@ -16,7 +16,7 @@ import pytest
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished, Observers
+from cuihop_service.admission import Observers, RequestInfo, RequestOutcome
 from cuihop_service.callers import Rate
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
@@ -51,8 +51,8 @@ def test_without_a_valid_key_nobody_is_answered(service: RunningService, keys: P
     stranger = new_key_in(keys.with_name("other.json"), "stranger")
     expired = new_key_in(keys, "late", days=1e-9)
     time.sleep(1.1)
-    with stub(service) as asked:
-        for shown in (
+    with stub(service) as grpc_stub:
+        for credentials in (
             None,
             "",
             "Bearer",
@@ -62,14 +62,14 @@ def test_without_a_valid_key_nobody_is_answered(service: RunningService, keys: P
             f"Bearer {stranger}",
             f"Bearer {expired}",
         ):
-            headers = {} if shown is None else {"Authorization": shown}
+            headers = {} if credentials is None else {"Authorization": credentials}
             for path, body in ((DISTANCE_PATH, None), ("/v1/distances", {"pairs": [[A, B]]}), ("/v1/release", None)):
                 answer = http(service, path, body, **headers)
-                assert (answer.status, answer.json["reason"]) == (401, "NOT_AUTHENTICATED"), (shown, path)
+                assert (answer.status, answer.json["reason"]) == (401, "NOT_AUTHENTICATED"), (credentials, path)
                 assert answer.headers["WWW-Authenticate"] == "Bearer"
-            metadata = () if shown is None else (("authorization", shown),)
-            status = refused(partial(asked.Distance, DISTANCE, metadata=metadata))
-            assert status[:2] == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED"), shown
+            metadata = () if credentials is None else (("authorization", credentials),)
+            status = refused(partial(grpc_stub.Distance, DISTANCE, metadata=metadata))
+            assert status[:2] == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED"), credentials
     assert http(service, "/health/live").status == 200
 
 
@@ -79,8 +79,8 @@ def test_with_a_key_both_transports_answer(service: RunningService, keys: Path) 
     assert http(service, DISTANCE_PATH, key=key).json["hops"] == 3
     assert http(service, DISTANCE_PATH, authorization=f"bearer  {key} ").json["hops"] == 3
     assert http(service, "/v1/distances", {"pairs": [[A, B]]}, key=key).json["hops"] == [3]
-    with stub(service) as asked:
-        assert asked.Distance(DISTANCE, metadata=bearer(key)).hops == 3
+    with stub(service) as grpc_stub:
+        assert grpc_stub.Distance(DISTANCE, metadata=bearer(key)).hops == 3
 
 
 def test_a_revoked_key_is_refused_within_seconds(service: RunningService, keys: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_revoked_key_is_refused_within_seconds(service: RunningService, keys: 
     time.sleep(1.1)
     assert http(service, DISTANCE_PATH, key=key).status == 200
     content = json.loads(keys.read_text())
-    content["keys"] = [kept for kept in content["keys"] if kept["name"] != "brief"]
+    content["keys"] = [record for record in content["keys"] if record["name"] != "brief"]
     keys.write_text(json.dumps(content))
     time.sleep(1.1)
     assert http(service, DISTANCE_PATH, key=key).status == 401
@@ -110,12 +110,12 @@ def test_a_revoked_key_ends_its_streams(service: RunningService, keys: Path) -> 
         time.sleep(1.1)
         connection.sendall(piece)
         assert b"NOT_AUTHENTICATED" in connection.recv(5000)
-    with stub(service) as asked:
+    with stub(service) as grpc_stub:
 
         def batches() -> Iterator[pb.StreamDistancesRequest]:
             yield pb.StreamDistancesRequest(batch=pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]))
 
-        stream = partial(next, asked.StreamDistances(batches(), metadata=bearer(key)))
+        stream = partial(next, grpc_stub.StreamDistances(batches(), metadata=bearer(key)))
         assert refused(stream)[0] == grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -133,8 +133,8 @@ def test_a_key_without_the_scope_is_told_which_one(service: RunningService, keys
         if status == 403:
             assert answer.json["reason"] == "NOT_ALLOWED"
             assert "scope" in answer.json["detail"]
-    with stub(service) as asked:
-        code, reason, _ = refused(lambda: asked.Search(pb.SearchRequest(text="brain"), metadata=bearer(reader)))
+    with stub(service) as grpc_stub:
+        code, reason, _ = refused(lambda: grpc_stub.Search(pb.SearchRequest(text="brain"), metadata=bearer(reader)))
         assert (code, reason) == (grpc.StatusCode.PERMISSION_DENIED, "NOT_ALLOWED")
 
 
@@ -152,14 +152,14 @@ def test_rates_are_told_with_the_time_to_wait(keys: Path) -> None:
     small = new_key_in(keys, "small", rate=Rate(pairs=10))
     other = new_key_in(keys, "other")
     guard = ConfiguredGuard(KeyFile(keys), rates=Rates(Rate()))
-    with running_service(example_graph(), guard=guard) as service, stub(service) as asked:
-        assert asked.Distance(DISTANCE, metadata=bearer(slow)).hops == 3
+    with running_service(example_graph(), guard=guard) as service, stub(service) as grpc_stub:
+        assert grpc_stub.Distance(DISTANCE, metadata=bearer(slow)).hops == 3
         assert [http(service, DISTANCE_PATH, key=slow).status for _ in range(3)] == [200, 200, 429]
         answer = http(service, DISTANCE_PATH, key=slow)
         assert answer.json["reason"] == "RATE_LIMITED"
         assert 3 < answer.json["retry_after"] <= 5
         assert 4 <= int(answer.headers["Retry-After"]) <= 5
-        code, reason, details = refused(lambda: asked.Distance(DISTANCE, metadata=bearer(slow)))
+        code, reason, details = refused(lambda: grpc_stub.Distance(DISTANCE, metadata=bearer(slow)))
         assert (code, reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
         wait = details["RetryInfo"].retry_delay
         assert 3 < wait.seconds + wait.nanos / 1e9 <= 5
@@ -177,8 +177,8 @@ def test_many_failures_from_one_address_are_limited_and_valid_keys_are_not(keys:
         statuses = [http(service, DISTANCE_PATH, key="wrong").status for _ in range(60)]
         assert set(statuses) == {401, 429}
         assert statuses[:50] == [401] * 50
-        with stub(service) as asked:
-            code, _, details = refused(lambda: asked.Distance(DISTANCE, metadata=bearer("wrong")))
+        with stub(service) as grpc_stub:
+            code, _, details = refused(lambda: grpc_stub.Distance(DISTANCE, metadata=bearer("wrong")))
             assert code == grpc.StatusCode.RESOURCE_EXHAUSTED  # the same address, over the other transport
             assert "RetryInfo" in details
         assert http(service, DISTANCE_PATH, key=key).status == 200
@@ -204,26 +204,26 @@ def test_definitions_reach_only_who_may_see_names(keys: Path) -> None:
     named, unnamed = new_key_in(keys, "named", "read", "names"), new_key_in(keys, "unnamed", "read")
     first = {"sab": "MSH", "text": 'The "first" of Ménière, 1861.'}
     with running_service(typed_graph(), guard=ConfiguredGuard(KeyFile(keys))) as service:
-        shown = http(service, "/v1/concept?cui=C0000001", key=named).json
-        assert shown["definitions"] == [first, {"sab": "NCI", "text": "The first."}]
+        concept = http(service, "/v1/concept?cui=C0000001", key=named).json
+        assert concept["definitions"] == [first, {"sab": "NCI", "text": "The first."}]
         answer = http(service, "/v1/concept?cui=C0000001", key=unnamed)
         assert (answer.json["definitions"], answer.json["names_hidden"]) == ([], True)
         assert b"first" not in answer.body
-        with stub(service) as asked:
+        with stub(service) as grpc_stub:
             request = pb.GetConceptRequest(cuis=["C0000001"])
-            (told,) = asked.GetConcept(request, metadata=bearer(named)).concepts
-            assert [(d.sab, d.text) for d in told.definitions] == [tuple(first.values()), ("NCI", "The first.")]
-            (told,) = asked.GetConcept(request, metadata=bearer(unnamed)).concepts
-            assert not told.definitions
-            assert [kind.tui for kind in told.semantic_types] == ["T047"]
+            (described,) = grpc_stub.GetConcept(request, metadata=bearer(named)).concepts
+            assert [(d.sab, d.text) for d in described.definitions] == [tuple(first.values()), ("NCI", "The first.")]
+            (described,) = grpc_stub.GetConcept(request, metadata=bearer(unnamed)).concepts
+            assert not described.definitions
+            assert [kind.tui for kind in described.semantic_types] == ["T047"]
 
 
 def test_names_reach_nobody_where_they_are_hidden(keys: Path) -> None:
     key = new_key_in(keys, "all", "read", "names", "metrics")
     unnamed = new_key_in(keys, "unnamed", "read")
-    for shown, names in ((key, False), (unnamed, True)):
+    for key_text, names in ((key, False), (unnamed, True)):
         with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(keys)), names=names) as service:
-            told: list[bytes] = []
+            sent: list[bytes] = []
             pairs = [[A, B], ["C0042449", "C0003483"]]
             for path, body in (
                 (f"/v1/path?a={A}&b={B}", None),
@@ -244,27 +244,29 @@ def test_names_reach_nobody_where_they_are_hidden(keys: Path) -> None:
                 ("/openapi.json", None),
                 ("/health/ready", None),
             ):
-                answer = http(service, path, body, key=shown)
+                answer = http(service, path, body, key=key_text)
                 assert answer.status in ((403,) if "search" in path else (200, 400, 410)), (path, answer.body)
-                told.append(b"" if path == "/openapi.json" else answer.body)
-                told.extend(value.encode() for value in answer.headers.values())
-            with stub(service) as asked:
-                metadata = bearer(shown)
-                told.extend(
+                sent.append(b"" if path == "/openapi.json" else answer.body)
+                sent.extend(value.encode() for value in answer.headers.values())
+            with stub(service) as grpc_stub:
+                metadata = bearer(key_text)
+                sent.extend(
                     answer.SerializeToString()
                     for answer in (
-                        asked.Path(pb.PathRequest(a=A, b=B), metadata=metadata),
-                        asked.GetConcept(pb.GetConceptRequest(cuis=sorted(NAMES)), metadata=metadata),
-                        asked.GetConcept(pb.GetConceptRequest(cuis=sorted(NAMES), names_only=True), metadata=metadata),
-                        asked.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=3), metadata=metadata),
-                        asked.Resolve(pb.ResolveRequest(cuis=[r[0] for r in RETIRED]), metadata=metadata),
-                        asked.GetRelease(pb.GetReleaseRequest(), metadata=metadata),
+                        grpc_stub.Path(pb.PathRequest(a=A, b=B), metadata=metadata),
+                        grpc_stub.GetConcept(pb.GetConceptRequest(cuis=sorted(NAMES)), metadata=metadata),
+                        grpc_stub.GetConcept(
+                            pb.GetConceptRequest(cuis=sorted(NAMES), names_only=True), metadata=metadata
+                        ),
+                        grpc_stub.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=3), metadata=metadata),
+                        grpc_stub.Resolve(pb.ResolveRequest(cuis=[r[0] for r in RETIRED]), metadata=metadata),
+                        grpc_stub.GetRelease(pb.GetReleaseRequest(), metadata=metadata),
                     )
                 )
-                search = partial(asked.Search, pb.SearchRequest(text="brain"), metadata=metadata)
+                search = partial(grpc_stub.Search, pb.SearchRequest(text="brain"), metadata=metadata)
                 code, _, _ = refused(search)
                 assert code == grpc.StatusCode.PERMISSION_DENIED
-            everything = b"\n".join(told)
+            everything = b"\n".join(sent)
             for name in {name for names_of in NAMES.values() for name in names_of} - {"Brain", "Aorta"}:
                 assert name.encode() not in everything, name
             assert b'"Aorta"' not in everything
@@ -282,10 +284,10 @@ def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Pa
         http(service, DISTANCE_PATH, key="secret-looking")
         line = b'{"sequence": 1, "pairs": [["C0006121", "C0018670"]]}\n'
         assert http(service, "/v1/distances/stream", line, key=key).json["hops"] == [3]
-        with stub(service) as asked:
-            asked.Distance(DISTANCE, metadata=bearer(key))
-            asked.Distances(pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]), metadata=bearer(key))
-            asked.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=1), metadata=bearer(key))
+        with stub(service) as grpc_stub:
+            grpc_stub.Distance(DISTANCE, metadata=bearer(key))
+            grpc_stub.Distances(pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)]), metadata=bearer(key))
+            grpc_stub.Neighbourhood(pb.NeighbourhoodRequest(cuis=[A], hops=1), metadata=bearer(key))
         digest = service.holder.current.digest  # type: ignore[union-attr]
     lines = [json.loads(line) for line in short.read_text().splitlines()]
     assert [(line["transport"], line["operation"], line["size"], line["outcome"], line["tier"]) for line in lines] == [
@@ -308,27 +310,27 @@ def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Pa
     assert key.rpartition("_")[2] not in text
     assert "secret-looking" not in text
     assert A not in short.read_text()
-    asked_for = [json.loads(line).get("question") for line in full.read_text().splitlines()]
-    assert asked_for[0] == {"a": A, "b": B}
-    assert asked_for[1]["pairs"] == [[A, B]] * 3
-    assert asked_for[5]["pairs"] == [[A, B]]
-    assert asked_for[6] == {"a": A, "b": B}
+    contents = [json.loads(line).get("question") for line in full.read_text().splitlines()]
+    assert contents[0] == {"a": A, "b": B}
+    assert contents[1]["pairs"] == [[A, B]] * 3
+    assert contents[5]["pairs"] == [[A, B]]
+    assert contents[6] == {"a": A, "b": B}
     assert short.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "audit.jsonl"
     audit = AuditLog(str(path))
-    told = Finished(Asked("distance", "http"), None, 0.001, "OK")
-    audit.finished(told, None)
+    outcome = RequestOutcome(RequestInfo("distance", "http"), None, 0.001, "OK")
+    audit.finished(outcome, None)
     path.rename(tmp_path / "audit.1")
     audit._look_again = 0.0
-    audit.finished(told, None)
+    audit.finished(outcome, None)
     assert len(path.read_text().splitlines()) == 1
     audit.close()
     full = AuditLog("/dev/full")
-    full.finished(told, None)
-    full.finished(told, None)
+    full.finished(outcome, None)
+    full.finished(outcome, None)
     assert full.lost == 2
     assert caplog.text.count("cannot be written") == 1
     with pytest.raises(InputError, match="audit"):
@@ -337,7 +339,7 @@ def test_the_audit_bears_being_moved_away_and_a_full_disk(tmp_path: Path, caplog
 
 def test_an_observer_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
     class Failing:
-        def started(self, asked: Asked) -> None:
+        def started(self, info: RequestInfo) -> None:
             raise ZeroDivisionError
 
         finished = waiting = started

@@ -1,4 +1,4 @@
-"""What no honest client sends, over both transports: refused; nothing ends the process, memory stays bounded."""
+"""Input of hostile clients over both transports: refused; the process goes on, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def service() -> Iterator[RunningService]:
     with running_service(example_graph()) as running:
         yield running
         assert http(running, f"/v1/distance?a={A}&b={B}").json["hops"] == 3  # it still answers
-        with stub(running) as asked:
-            assert asked.Distance(DISTANCE).hops == 3
+        with stub(running) as grpc_stub:
+            assert grpc_stub.Distance(DISTANCE).hops == 3
 
 
 def peak() -> int:
@@ -241,7 +241,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningService]:
 
 
 def trickled(service: RunningService, first: bytes, piece: bytes, seconds: float) -> tuple[bytes, float]:
-    """What comes back when a piece is sent every tenth of a second, and when."""
+    """The answer to a piece every tenth of a second, and the time until it comes."""
     begun = time.monotonic()
     got = b""
     with socket.create_connection(("127.0.0.1", service.http_port), timeout=0.1) as connection:
@@ -340,13 +340,13 @@ def test_grpc_messages_out_of_order(service: RunningService) -> None:
         assert code in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL)
         unknown = channel.unary_unary("/../../etc/passwd", request_serializer=bytes, response_deserializer=bytes)
         assert refused(partial(unknown, b"", timeout=20))[0] == grpc.StatusCode.UNIMPLEMENTED
-    with stub(service) as asked:
+    with stub(service) as grpc_stub:
         many = pb.DistancesRequest(pairs=[pb.ConceptPair(a=A, b=B)] * 200_000)
-        assert refused(partial(asked.Distances, many))[1] == "LIMIT_EXCEEDED"
+        assert refused(partial(grpc_stub.Distances, many))[1] == "LIMIT_EXCEEDED"
         long = pb.DistanceRequest(a="x" * MEBIBYTE, b=B)
-        assert refused(partial(asked.Distance, long))[0] == grpc.StatusCode.INVALID_ARGUMENT
+        assert refused(partial(grpc_stub.Distance, long))[0] == grpc.StatusCode.INVALID_ARGUMENT
         sets = pb.RelevancesRequest(query=pb.ConceptSet(cuis=[A]), corpus=[pb.ConceptSet()] * 100_000)
-        assert refused(partial(asked.Relevances, sets))[1] == "LIMIT_EXCEEDED"
+        assert refused(partial(grpc_stub.Relevances, sets))[1] == "LIMIT_EXCEEDED"
     assert peak() - before < 500 * MEBIBYTE
 
 
@@ -364,13 +364,18 @@ def test_bytes_that_are_no_http2_do_not_hurt_grpc(service: RunningService) -> No
 def test_credentials_out_of_order(tmp_path: Path) -> None:
     key = new_key_in(tmp_path / "keys.json", "atlas")
     with running_service(example_graph(), guard=ConfiguredGuard(KeyFile(tmp_path / "keys.json"))) as service:
-        for shown in (b"Bearer \xff\xfe", b"Bearer " + b"x" * 60_000, b"Bearer cuihop_" + b"\xc3\xa9" * 60, b"\xe9"):
-            got = raw(service, GET + b"Connection: close\r\nAuthorization: " + shown + b"\r\n\r\n")
-            assert status_line(got).split()[1] == b"401", shown[:20]
+        for credentials in (
+            b"Bearer \xff\xfe",
+            b"Bearer " + b"x" * 60_000,
+            b"Bearer cuihop_" + b"\xc3\xa9" * 60,
+            b"\xe9",
+        ):
+            got = raw(service, GET + b"Connection: close\r\nAuthorization: " + credentials + b"\r\n\r\n")
+            assert status_line(got).split()[1] == b"401", credentials[:20]
         two = f"Authorization: Bearer wrong\r\nAuthorization: Bearer {key}\r\n".encode()
         assert b" 401 " in status_line(raw(service, GET + b"Connection: close\r\n" + two + b"\r\n"))
-        with stub(service) as asked:
+        with stub(service) as grpc_stub:
             for text in ("Bearer " + "x" * 8_000, "Bearer ..", "Bearer cuihop_"):
-                code, _, _ = refused(partial(asked.Distance, DISTANCE, metadata=(("authorization", text),)))
+                code, _, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=(("authorization", text),)))
                 assert code == grpc.StatusCode.UNAUTHENTICATED
-            assert asked.Distance(DISTANCE, metadata=bearer(key)).hops == 3
+            assert grpc_stub.Distance(DISTANCE, metadata=bearer(key)).hops == 3

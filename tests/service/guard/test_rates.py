@@ -66,9 +66,9 @@ class Counter:
 def counter(tmp_path: Path) -> Iterator[Counter]:
     if shutil.which("redis-server") is None:
         pytest.skip("no Redis server can be started: redis-server not found")
-    made = Counter(tmp_path)
-    yield made
-    made.stop()
+    redis_counter = Counter(tmp_path)
+    yield redis_counter
+    redis_counter.stop()
 
 
 @given(
@@ -80,7 +80,7 @@ def test_never_more_than_burst_and_rate_allow_and_never_less(rate: float, burst:
     clock = Clock()
     rates = Rates(Rate(requests=rate, burst=burst), clock=clock)
     caller = Caller("x", READ)
-    told = 0.0
+    seconds = 0.0
     level = float(burst)  # the oracle: how many could be asked at once, kept exactly
     for gap in gaps:
         clock.now += gap
@@ -89,11 +89,11 @@ def test_never_more_than_burst_and_rate_allow_and_never_less(rate: float, burst:
             rates.admit(caller, 1)
             admitted = True
         except RateLimited as error:
-            admitted, told = False, error.retry_after
+            admitted, seconds = False, error.retry_after
         if abs(level - 1) > 1e-6:
             assert admitted == (level > 1)
         if not admitted:
-            assert told == pytest.approx((1 - level) / rate, rel=1e-6, abs=1e-9)
+            assert seconds == pytest.approx((1 - level) / rate, rel=1e-6, abs=1e-9)
         level -= admitted
 
 

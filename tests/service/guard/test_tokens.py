@@ -22,7 +22,7 @@ from jwt.algorithms import get_default_algorithms
 
 from cuihop.errors import GraphUnavailable, InputError, NotAuthenticated
 from cuihop_server import running_service
-from cuihop_service.admission import Asked
+from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import PREFIX
 from cuihop_service.guard.configured_guard import ConfiguredGuard
@@ -58,7 +58,7 @@ class Provider:
 
     def __init__(self) -> None:
         self.keys: list[dict[str, Any]] = [public(RSA, "one", "RS256")]
-        self.asked = 0
+        self.grpc_stub = 0
         self.status = 200
         self.delay = 0.0
         self.body: bytes | None = None
@@ -66,7 +66,7 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                provider.asked += 1
+                provider.grpc_stub += 1
                 time.sleep(provider.delay)
                 body = provider.body or json.dumps({"keys": provider.keys}).encode()
                 self.send_response(provider.status)
@@ -95,9 +95,9 @@ class Clock:
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    made = Provider()
-    yield made
-    made.close()
+    provided = Provider()
+    yield provided
+    provided.close()
 
 
 @pytest.fixture
@@ -107,9 +107,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def keys(provider: Provider, clock: Clock) -> Iterator[SigningKeys]:
-    made = SigningKeys(provider.address, clock=clock)
-    yield made
-    made.close()
+    provided = SigningKeys(provider.address, clock=clock)
+    yield provided
+    provided.close()
 
 
 @pytest.fixture
@@ -157,18 +157,18 @@ def test_the_provider_is_asked_once_and_a_verified_token_is_remembered(
     caller(verifier, token)
     assert isinstance(verifier.caller(token), Caller)  # at once, without an event loop
     assert isinstance(verifier.caller(signed(sub="other")), Caller)
-    assert provider.asked == 1
+    assert provider.grpc_stub == 1
 
 
 def test_a_guard_waits_only_for_tokens_that_are_new(verifier: TokenVerifier) -> None:
     guard, token = ConfiguredGuard(tokens=verifier), signed()
-    question = Asked("distance", "http", credentials=f"Bearer {token}")
+    question = RequestInfo("distance", "http", credentials=f"Bearer {token}")
     assert guard.waits(question)
     for _ in range(2):  # the first fetches the provider's keys, and what was verified before them is forgotten
         caller(verifier, token)
     assert not guard.waits(question)
-    assert not guard.waits(Asked("distance", "http"))
-    assert not guard.waits(Asked("distance", "http", credentials=f"Bearer {PREFIX}x"))
+    assert not guard.waits(RequestInfo("distance", "http"))
+    assert not guard.waits(RequestInfo("distance", "http", credentials=f"Bearer {PREFIX}x"))
 
 
 def tampered(token: str) -> str:
@@ -197,7 +197,7 @@ def confused() -> str:
 
 
 @pytest.mark.parametrize(
-    ("token", "told"),
+    ("token", "fault"),
     [
         (lambda: signed(exp=int(time.time()) - 60), "expired"),
         (lambda: signed(exp=None), "lacks a claim"),
@@ -233,10 +233,10 @@ def confused() -> str:
     ],
 )  # fmt: skip
 def test_what_is_not_the_issuers_word_is_refused(
-    verifier: TokenVerifier, provider: Provider, token: Callable[[], str], told: str
+    verifier: TokenVerifier, provider: Provider, token: Callable[[], str], fault: str
 ) -> None:
     provider.keys += [public(WEAK, "two", "RS256"), {"kty": "oct", "k": "c2VjcmV0", "kid": "unknown", "alg": "HS256"}]
-    with pytest.raises(NotAuthenticated, match=told) as raised:
+    with pytest.raises(NotAuthenticated, match=fault) as raised:
         caller(verifier, token())
     assert "researcher" not in str(raised.value)
 
@@ -275,7 +275,7 @@ def test_new_keys_of_the_provider_are_found_and_withdrawn_ones_forgotten(
     assert caller(verifier, signed(OTHER, kid="two")).name == "token:researcher"
     with pytest.raises(NotAuthenticated):
         caller(verifier, old)
-    assert provider.asked == 2
+    assert provider.grpc_stub == 2
 
 
 def test_strangers_cannot_make_the_service_ask_the_provider_again_and_again(
@@ -287,10 +287,10 @@ def test_strangers_cannot_make_the_service_ask_the_provider_again_and_again(
                 await _awaited(verifier, signed(OTHER, kid=f"made-up-{number}"))
 
     asyncio.run(flood())
-    assert provider.asked == 1
+    assert provider.grpc_stub == 1
     clock.now += 11
     asyncio.run(flood())
-    assert provider.asked == 2
+    assert provider.grpc_stub == 2
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_provider_that_is_down_or_talks_nonsense(
     assert "no signing keys" in caplog.text
     with pytest.raises(GraphUnavailable):
         caller(verifier, signed())
-    assert provider.asked == 1
+    assert provider.grpc_stub == 1
     provider.body = whole
     clock.now += 11
     assert caller(verifier, signed()).name == "token:researcher"
@@ -334,7 +334,7 @@ def test_a_slow_provider_holds_up_nobody_else(verifier: TokenVerifier, provider:
     longest, found = asyncio.run(ask())
     assert [caller.name for caller in found] == [f"token:s{i}" for i in range(5)]
     assert longest < 0.9  # the loop went on
-    assert provider.asked == 1
+    assert provider.grpc_stub == 1
 
 
 async def _awaited(verifier: TokenVerifier, token: str) -> Caller:
@@ -408,13 +408,13 @@ def test_secrets_private_and_encryption_keys_are_no_signing_keys() -> None:
 def test_tokens_over_both_transports(provider: Provider) -> None:
     guard = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks=provider.address).guard()
     path = f"/v1/distance?a={A}&b={B}"
-    with running_service(example_graph(), guard=guard) as service, stub(service) as asked:
+    with running_service(example_graph(), guard=guard) as service, stub(service) as grpc_stub:
         assert http(service, path, key=signed()).json["hops"] == 3
-        assert asked.Distance(DISTANCE, metadata=bearer(signed())).hops == 3
+        assert grpc_stub.Distance(DISTANCE, metadata=bearer(signed())).hops == 3
         assert http(service, "/v1/search?text=a", key=signed()).status == 403
         for wrong in (unsigned(), confused(), signed(OTHER), signed(exp=1)):
             assert http(service, path, key=wrong).status == 401
-            code, reason, _ = refused(partial(asked.Distance, DISTANCE, metadata=bearer(wrong)))
+            code, reason, _ = refused(partial(grpc_stub.Distance, DISTANCE, metadata=bearer(wrong)))
             assert (code, reason) == (grpc.StatusCode.UNAUTHENTICATED, "NOT_AUTHENTICATED")
         assert http(service, path, key="cuihop_0123456789_x").json["detail"] == "this service takes no keys"
     asyncio.run(guard.close())
@@ -423,8 +423,8 @@ def test_tokens_over_both_transports(provider: Provider) -> None:
 def test_where_the_provider_is_down_keys_go_on_and_tokens_are_told_to_come_again(tmp_path: Path) -> None:
     settings = GuardSettings(issuer=ISSUER, audience=(AUDIENCE,), jwks="http://127.0.0.1:1/keys")
     assert isinstance(settings.guard(), ConfiguredGuard)
-    with running_service(example_graph(), guard=settings.guard()) as service, stub(service) as asked:
+    with running_service(example_graph(), guard=settings.guard()) as service, stub(service) as grpc_stub:
         answer = http(service, f"/v1/distance?a={A}&b={B}", key=signed())
         assert (answer.status, answer.json["reason"]) == (503, "GRAPH_UNAVAILABLE")
-        code, _, _ = refused(lambda: asked.Distance(DISTANCE, metadata=bearer(signed())))
+        code, _, _ = refused(lambda: grpc_stub.Distance(DISTANCE, metadata=bearer(signed())))
         assert code == grpc.StatusCode.UNAVAILABLE

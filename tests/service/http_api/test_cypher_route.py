@@ -19,14 +19,14 @@ from starlette.routing import BaseRoute
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop_loader.neo4j_online import load_online
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Front
+from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.guard_settings import GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
-from cuihop_service.http_api.responder import Exchange
+from cuihop_service.http_api.responder import Responder
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
 from guarded_service import Reply, http, new_key_in
@@ -73,9 +73,9 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
             audit = folder / f"audit-{secrets.token_hex(4)}.jsonl"
             with cypher_connection(settings, settings_of(neo4j_server)) as connection:
 
-                def routes(core: ConceptService, front: Front) -> list[BaseRoute]:
+                def routes(core: ConceptService, admission: Admission) -> list[BaseRoute]:
                     return cypher_routes(
-                        Exchange(core, front),
+                        Responder(core, admission),
                         connection,
                         names=names,
                         seconds=settings.cypher_seconds,
@@ -94,8 +94,8 @@ def opened(neo4j_server: LocalServer, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="module")
 def curators(opened: Opened) -> Iterator[Curators]:
-    with opened() as made:
-        yield made
+    with opened() as curators_service:
+        yield curators_service
 
 
 def test_a_query_is_answered_and_written_down(opened: Opened) -> None:
@@ -224,7 +224,7 @@ def running(curators: Curators) -> int:
 
 def test_one_caller_never_takes_all_the_room(opened: Opened) -> None:
     with opened(cypher_seconds=20.0, cypher_running=4) as curators, ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(curators.ask, ROWS) for _ in range(2)]
+        running_queries = [pool.submit(curators.ask, ROWS) for _ in range(2)]
         until(lambda: running(curators) == 2)
         refused = curators.ask("RETURN 1 AS one")
         assert (refused.status, refused.json["reason"]) == (429, "RATE_LIMITED")
@@ -232,9 +232,9 @@ def test_one_caller_never_takes_all_the_room(opened: Opened) -> None:
                          refused.json["detail"])  # fmt: skip
         assert 1 <= int(refused.headers["retry-after"]) <= 20
         assert curators.ask("RETURN 1 AS one", key="other").json["rows"] == [[1]]
-        asked += [pool.submit(curators.ask, ROWS, key="other") for _ in range(2)]
+        running_queries += [pool.submit(curators.ask, ROWS, key="other") for _ in range(2)]
         until(lambda: running(curators) == 4)
-        for answer in asked:
+        for answer in running_queries:
             assert answer.result().status == 504
         until(lambda: running(curators) == 0)
         assert curators.ask("RETURN 1 AS one").json["rows"] == [[1]]
@@ -289,7 +289,7 @@ def test_who_may_not_send_queries_is_told_why(opened: Opened) -> None:
             assert scope in answer.json["detail"]
         assert http(curators.service, "/v1/cypher", {"query": "RETURN 1"}).status == 401
         documented = http(curators.service, "/openapi.json").json["paths"]["/v1/cypher"]["post"]["responses"]
-        kinds = {status: list(told["content"]) for status, told in documented.items()}
+        kinds = {status: list(description["content"]) for status, description in documented.items()}
         assert kinds.pop("200") == ["application/json"]
         assert set(map(tuple, kinds.values())) == {("application/problem+json",)}
     with opened(names=False) as curators:

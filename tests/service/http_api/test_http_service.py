@@ -1,4 +1,4 @@
-"""What only HTTP has: caching, problem documents, compression, streams of lines, the OpenAPI document."""
+"""Features of HTTP alone: caching, problem documents, compression, streams of lines, the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Message
 
 from cuihop_server import RunningService, running_service
-from cuihop_service.http_api.quick_distance import plain_head, plain_question
+from cuihop_service.http_api.quick_distance import plain_head, plain_query
 from cuihop_service.http_api.responder import until_gone
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Cancelled
@@ -55,18 +55,18 @@ class Caller:
 
 @pytest.fixture(scope="module")
 def call(service: RunningService) -> Iterator[Caller]:
-    made = Caller(service.http)
-    yield made
-    made.close()
+    plain_caller = Caller(service.http)
+    yield plain_caller
+    plain_caller.close()
 
 
 def problem(response: urllib3.BaseHTTPResponse) -> dict[str, Any]:
     assert response.headers["content-type"] == "application/problem+json"
     assert response.headers["cache-control"] == "no-store"
-    told: dict[str, Any] = json.loads(response.data)
-    assert told["status"] == response.status
-    assert told["type"] == f"urn:cuihop:{told['reason']}"
-    return told
+    content: dict[str, Any] = json.loads(response.data)
+    assert content["status"] == response.status
+    assert content["type"] == f"urn:cuihop:{content['reason']}"
+    return content
 
 
 def test_an_answer_can_be_kept_and_asked_again(call: Caller) -> None:
@@ -107,8 +107,8 @@ def test_the_short_way_gives_the_answers_of_the_documented_route(call: Caller, q
     ["a=C1&a=C2&b=C3", "a=C1", "a=C1&b=C2&c=3", "a=C1&b=", "a=C1&b=C2&max_hops=x", "a=C%31&b=C2", "a=C1&b=C2&release=0",
      "a=C1&b=C2&max_hops=9999999999", "a=C1&b=C2&direction=sideways", "", "&", "a=C1&b=C2&", "a=C1&b=C\u00b2"],
 )  # fmt: skip
-def test_only_plain_questions_take_the_short_way(query: str) -> None:
-    assert plain_question(query) is None
+def test_only_plain_querys_take_the_short_way(query: str) -> None:
+    assert plain_query(query) is None
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_the_short_way_and_the_documented_one_answer_alike(call: Caller) -> None
 
 def test_an_answer_of_a_named_release_never_changes(call: Caller) -> None:
     digest = example_graph().release.digest
-    kept = call.get(f"{PATH}&release={digest}")
-    assert kept.headers["cache-control"] == "private, max-age=31536000, immutable"
-    told = problem(call.get(f"{PATH}&release={'0' * 64}"))
-    assert (told["status"], told["reason"]) == (409, "RELEASE_MISMATCH")
-    assert digest in told["detail"]
+    first_answer = call.get(f"{PATH}&release={digest}")
+    assert first_answer.headers["cache-control"] == "private, max-age=31536000, immutable"
+    content = problem(call.get(f"{PATH}&release={'0' * 64}"))
+    assert (content["status"], content["reason"]) == (409, "RELEASE_MISMATCH")
+    assert digest in content["detail"]
     assert problem(call.get(f"{PATH}&release=latest"))["field"] == "release"
 
 
@@ -172,9 +172,14 @@ def test_another_release_has_other_tags(call: Caller) -> None:
     ],
 )
 def test_a_parameter_at_fault_is_named(call: Caller, path: str, field: str, found: str, expected: str) -> None:
-    told = problem(call.get(path))
-    assert (told["status"], told["reason"], told["field"], told["found"]) == (400, "INVALID_INPUT", field, found)
-    assert expected in told["expected"]
+    content = problem(call.get(path))
+    assert (content["status"], content["reason"], content["field"], content["found"]) == (
+        400,
+        "INVALID_INPUT",
+        field,
+        found,
+    )
+    assert expected in content["expected"]
 
 
 @pytest.mark.parametrize(
@@ -196,9 +201,9 @@ def test_a_parameter_at_fault_is_named(call: Caller, path: str, field: str, foun
     ],
 )
 def test_a_body_at_fault_is_told_by_its_field(call: Caller, body: bytes | object, field: str) -> None:
-    told = problem(call.post("/v1/distances", body))
-    assert (told["status"], told["reason"]) == (400, "INVALID_INPUT")
-    assert told["field"] == field
+    content = problem(call.post("/v1/distances", body))
+    assert (content["status"], content["reason"]) == (400, "INVALID_INPUT")
+    assert content["field"] == field
 
 
 def test_a_lambda_out_of_its_range(call: Caller) -> None:
@@ -208,9 +213,9 @@ def test_a_lambda_out_of_its_range(call: Caller) -> None:
 
 
 def test_each_status_has_its_problem_document(call: Caller) -> None:
-    told = problem(call.get(f"/v1/distance?a=C9000903&b={UNKNOWN}"))
-    assert (told["status"], told["title"]) == (410, "Concept retired")
-    assert told["faults"] == [
+    content = problem(call.get(f"/v1/distance?a=C9000903&b={UNKNOWN}"))
+    assert (content["status"], content["title"]) == (410, "Concept retired")
+    assert content["faults"] == [
         {"cui": "C9000903", "status": "retired", "candidates": [{"relation": "RB", "cui": "C0005847"}]}
     ]
     assert problem(call.get(f"/v1/distance?a=C0006121&b={UNKNOWN}"))["status"] == 404
@@ -224,9 +229,9 @@ def test_the_request_id_is_the_callers_where_it_is_harmless(call: Caller) -> Non
     assert call.get(PATH, x_request_id="my-request").headers["x-request-id"] == "my-request"
     assert problem(call.get("/v1/distance", x_request_id="my-request"))["request_id"] == "my-request"
     for bad in ("x" * 200, "tab\there", "ümlaut"):
-        made = call.get(PATH, x_request_id=bad).headers["x-request-id"]
-        assert made != bad
-        assert len(made) == 32
+        plain_caller = call.get(PATH, x_request_id=bad).headers["x-request-id"]
+        assert plain_caller != bad
+        assert len(plain_caller) == 32
 
 
 def test_large_answers_are_compressed_for_who_accepts_it(call: Caller) -> None:
@@ -242,7 +247,7 @@ def test_large_answers_are_compressed_for_who_accepts_it(call: Caller) -> None:
 def test_packed_bodies_are_understood_within_the_limit(call: Caller) -> None:
     body = json.dumps({"pairs": [PAIR]}).encode()
     assert json.loads(call.post("/v1/distances", gzip.compress(body), content_encoding="gzip").data)["hops"] == [3]
-    for bad, status, told in (
+    for bad, status, detail in (
         (gzip.compress(body)[:-9], 400, "its end is missing"),
         (body, 400, "the body is not gzip"),
         (gzip.compress(b" " * 50_000_000), 413, "allows 100,000 bytes"),
@@ -250,7 +255,7 @@ def test_packed_bodies_are_understood_within_the_limit(call: Caller) -> None:
     ):
         found = problem(call.post("/v1/distances", bad, content_encoding="gzip"))
         assert found["status"] == status
-        assert told in found["detail"]
+        assert detail in found["detail"]
     stream = call.post("/v1/distances/stream", gzip.compress(body), content_encoding="gzip")
     assert "expected identity" in json.loads(stream.data)["detail"]
     assert "gzip or identity" in problem(call.post("/v1/distances", body, content_encoding="br"))["detail"]
@@ -273,9 +278,9 @@ def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> 
 
         def line() -> dict[str, Any]:
             size = int(stream.readline(), 16)
-            told: dict[str, Any] = json.loads(stream.read(size))
+            content: dict[str, Any] = json.loads(stream.read(size))
             stream.readline()
-            return told
+            return content
 
         send(b'{"sequence": 1, "pairs": [["C0006121", "C0018670"]]}\n')
         assert stream.readline().startswith(b"HTTP/1.1 200")
@@ -287,13 +292,17 @@ def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> 
         send(b'18670"]], "max_hops": 2}\n\n')
         assert line()["hops"] == [None]
         send(b'{"pairs": [["C0006121", "' + UNKNOWN.encode() + b'"]]}\n')
-        told = line()
-        assert (told["reason"], told["status"], told["faults"][0]["cui"]) == ("CONCEPT_NOT_FOUND", 404, UNKNOWN)
+        content = line()
+        assert (content["reason"], content["status"], content["faults"][0]["cui"]) == (
+            "CONCEPT_NOT_FOUND",
+            404,
+            UNKNOWN,
+        )
         assert stream.readline() == b"0\r\n"  # the end
 
 
 @pytest.mark.parametrize(
-    ("lines", "answered", "told"),
+    ("lines", "answered", "detail"),
     [
         (b'{"pairs": []}', 1, None),
         (b"", 0, None),
@@ -302,17 +311,17 @@ def test_a_stream_of_lines_is_answered_line_by_line(service: RunningService) -> 
         (b"x" * 100_002, 0, "line is too long"),
     ],
 )
-def test_ends_of_streams(call: Caller, lines: bytes, answered: int, told: str | None) -> None:
+def test_ends_of_streams(call: Caller, lines: bytes, answered: int, detail: str | None) -> None:
     response = call.post("/v1/distances/stream", lines, content_type="application/x-ndjson")
     found = [json.loads(line) for line in response.data.splitlines()]
-    refused = told is not None and not answered  # what is wrong with the first line is the status of the answer
+    refused = detail is not None and not answered  # what is wrong with the first line is the status of the answer
     assert response.headers["content-type"] == ("application/problem+json" if refused else "application/x-ndjson")
     assert response.status == (found[-1]["status"] if refused else 200)
     assert [("hops" in line) for line in found[:answered]] == [True] * answered
-    assert len(found) == answered + (told is not None)
-    if told is not None:
+    assert len(found) == answered + (detail is not None)
+    if detail is not None:
         assert found[-1]["status"] in (400, 413)
-        assert told in found[-1]["detail"]
+        assert detail in found[-1]["detail"]
 
 
 def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -> None:
@@ -332,7 +341,7 @@ def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -
 
 def test_the_examples_of_the_document_are_answered(call: Caller) -> None:
     document = json.loads(call.get("/openapi.json").data)
-    asked = 0
+    receptions = 0
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             if path in ("/v1/distances/stream", "/v1/pack"):
@@ -350,8 +359,8 @@ def test_the_examples_of_the_document_are_answered(call: Caller) -> None:
                 schema = document["components"]["schemas"][name]
                 body = {field: schema["properties"][field]["examples"][0] for field in schema["required"]}
                 assert call.post(path, body).status == 200, path
-            asked += 1
-    assert asked == 12
+            receptions += 1
+    assert receptions == 12
 
 
 def test_answers_are_as_the_document_says(call: Caller) -> None:
@@ -367,8 +376,8 @@ def test_answers_are_as_the_document_says(call: Caller) -> None:
         ("/v1/release", response_models.ReleaseBody),
     ]
     for path, model in got:
-        told = json.loads(call.get(path).data)
-        assert set(model.model_validate(told).model_dump(by_alias=True)) == set(told)
+        content = json.loads(call.get(path).data)
+        assert set(model.model_validate(content).model_dump(by_alias=True)) == set(content)
     posted: list[tuple[str, object, type[BaseModel]]] = [
         ("/v1/distances", {"pairs": [PAIR]}, response_models.DistancesBody),
         ("/v1/neighbourhoods", {"cuis": PAIR}, response_models.NeighbourhoodsBody),
@@ -379,10 +388,10 @@ def test_answers_are_as_the_document_says(call: Caller) -> None:
         ("/v1/pack", {"cuis": PAIR, "hops": 3}, response_models.PackBody),
     ]
     for path, body, model in posted:
-        told = json.loads(call.post(path, body).data)
-        assert set(model.model_validate(told).model_dump(by_alias=True)) == set(told)
-    told = json.loads(call.get("/v1/distance").data)
-    assert set(told) <= set(response_models.ProblemBody.model_validate(told).model_dump())
+        content = json.loads(call.post(path, body).data)
+        assert set(model.model_validate(content).model_dump(by_alias=True)) == set(content)
+    content = json.loads(call.get("/v1/distance").data)
+    assert set(content) <= set(response_models.ProblemBody.model_validate(content).model_dump())
 
 
 def test_pages_elsewhere_cannot_ask_through_a_browser() -> None:
@@ -404,13 +413,13 @@ def test_headers_that_every_answer_has(call: Caller) -> None:
 def test_states_of_health(service: RunningService, call: Caller) -> None:
     try:
         for state, status in (("ready", 200), ("degraded", 200), ("unavailable", 503), ("starting", 503)):
-            service.holder.settle(state, "a reason")  # type: ignore[arg-type]
+            service.holder.set_state(state, "a reason")  # type: ignore[arg-type]
             response = call.get("/health/ready")
-            told = json.loads(response.data)
-            assert (response.status, told["status"], told["trouble"]) == (status, state, "a reason")
+            content = json.loads(response.data)
+            assert (response.status, content["status"], content["trouble"]) == (status, state, "a reason")
             assert call.get("/health/live").status == 200
     finally:
-        service.holder.settle("ready")
+        service.holder.set_state("ready")
 
 
 def test_a_caller_who_hangs_up_is_no_fault_of_the_service() -> None:

@@ -1,15 +1,22 @@
-"""Whatever HTTP refuses, below the application or in it, is a problem document; asked for over bare sockets."""
+"""Refusals of HTTP, below the application or in it, are problem documents; requested over bare sockets."""
 
 from __future__ import annotations
 
 import json
 import socket
 import time
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
+from packaging.requirements import Requirement
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
@@ -71,19 +78,19 @@ def check_problem(status: int, headers: dict[str, str], body: bytes) -> dict[str
     assert headers["content-type"] == "application/problem+json", (status, body)
     assert headers["cache-control"] == "no-store"
     assert headers["x-content-type-options"] == "nosniff"
-    told: dict[str, Any] = json.loads(body)
-    assert told["status"] == status
-    assert told["type"] == f"urn:cuihop:{told['reason']}"
-    assert set(told) >= {"title", "detail", "request_id"}
-    assert told["request_id"]
-    return told
+    document: dict[str, Any] = json.loads(body)
+    assert document["status"] == status
+    assert document["type"] == f"urn:cuihop:{document['reason']}"
+    assert set(document) >= {"title", "detail", "request_id"}
+    assert document["request_id"]
+    return document
 
 
 REFUSED = {
     "no request": (400, b"nonsense\r\n\r\n"),
     "TLS to a plain port": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
     "a line feed in a header": (400, b"GET " + PATH + b" HTTP/1.1\r\n" + HOST + b"X: a\nb\x00\r\n\r\n"),
-    "a path that is none": (400, b"GET http://[::1/x HTTP/1.1\r\n" + HOST + b"\r\n"),
+    "an invalid path": (400, b"GET http://[::1/x HTTP/1.1\r\n" + HOST + b"\r\n"),
     "no host": (400, b"GET " + PATH + b" HTTP/1.1\r\n\r\n"),
     "two hosts": (400, b"GET " + PATH + b" HTTP/1.1\r\n" + HOST + HOST + b"\r\n"),
     "two different hosts": (400, b"GET " + ROUTE + b" HTTP/1.1\r\n" + HOST + b"Host: elsewhere\r\n\r\n"),
@@ -100,7 +107,7 @@ REFUSED = {
         b"POST /v1/distances HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
     ),
     "two lengths": (400, b"POST /v1/distances HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n"),
-    "a chunk that is none": (
+    "an invalid chunk": (
         400,
         b"POST /v1/distances HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nnonsense\r\n",
     ),
@@ -125,12 +132,12 @@ def test_a_refusal_is_a_problem_document(service: RunningService, name: str) -> 
     assert headers["connection"] == "close"
 
 
-def test_too_many_connections_are_told(service: RunningService) -> None:
+def test_too_many_connections_get_a_problem_document(service: RunningService) -> None:
     held = [socket.create_connection(("127.0.0.1", service.http_port), timeout=20) for _ in range(9)]
     try:
-        told = held[-1].recv(65536)
-        assert told.startswith(b"HTTP/1.1 503 ")
-        head, _, body = told.partition(b"\r\n\r\n")
+        document = held[-1].recv(65536)
+        assert document.startswith(b"HTTP/1.1 503 ")
+        head, _, body = document.partition(b"\r\n\r\n")
         assert b"application/problem+json" in head
         assert json.loads(body)["reason"] == "GRAPH_UNAVAILABLE"
         assert json.loads(body)["status"] == 503
@@ -219,3 +226,19 @@ def test_an_answer_begins_within_a_second_where_no_line_comes(guarded: tuple[Run
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(line), line))
         assert b'"hops":[3]' in connection.recv(65536)
+
+
+def test_uvicorn_has_the_private_attributes_that_the_protocol_uses() -> None:
+    config = uvicorn.Config(FastAPI(), http="httptools", ws="none", lifespan="off", log_config=None)
+    protocol = HttpToolsProtocol(config=config, server_state=ServerState(), app_state={})
+    for name in ("loop", "parser", "flow", "transport", "client", "scope", "headers", "url", "cycle", "server_state"):
+        assert hasattr(protocol, name), name
+    for name in ("_unset_keepalive_if_required", "on_response_complete", "pause_writing", "resume_writing"):
+        assert callable(getattr(protocol, name)), name
+    cycle = RequestResponseCycle.__init__.__code__.co_names
+    assert {"response_complete", "response_started", "keep_alive"} <= set(cycle)
+    assert STATUS_LINE[200].startswith(b"HTTP/1.1 200")
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (bound,) = [line for line in project["optional-dependencies"]["service"] if line.startswith("uvicorn")]
+    tried = Requirement(bound).specifier.contains(version("uvicorn"))
+    assert tried, f"uvicorn {version('uvicorn')} is newer than {bound}: run these tests with it, and raise the bound"

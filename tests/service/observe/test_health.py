@@ -1,4 +1,4 @@
-"""What a load balancer is told, over real sockets."""
+"""Readiness, as a load balancer sees it over real sockets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.Health
 CUIHOP = str(Path(sys.executable).parent / "cuihop")
 
 
-def asked(address: str) -> tuple[int, dict[str, Any]]:
+def readiness(address: str) -> tuple[int, dict[str, Any]]:
     answer = urllib3.request("GET", address, retries=False, headers={"Connection": "close"})
     return answer.status, json.loads(answer.data)
 
@@ -45,25 +45,25 @@ def health(channel: grpc.Channel, service: str = "") -> int:
 def test_ready_is_who_can_answer_and_alive_is_everybody(state: State, status: int) -> None:
     graph = example_graph()
     with running_service(graph) as service:
-        service.holder.settle(state, "the reason")
-        code, told = asked(f"{service.http}/health/ready")
+        service.holder.set_state(state, "the reason")
+        code, fields = readiness(f"{service.http}/health/ready")
         assert code == status
-        assert told["status"] == state
-        assert told["trouble"] == "the reason"
-        assert told["release"] == {"name": graph.release.name, "digest": graph.release.digest}
-        assert asked(f"{service.http}/health/live") == (200, {"status": "alive"})
+        assert fields["status"] == state
+        assert fields["trouble"] == "the reason"
+        assert fields["release"] == {"name": graph.release.name, "digest": graph.release.digest}
+        assert readiness(f"{service.http}/health/live") == (200, {"status": "alive"})
 
 
 @contextmanager
 def serving(*flags: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
     """``cuihop serve`` on free ports, with its addresses."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CUIHOP_", "NEO4J_"))}
+    own_environment = {name: value for name, value in os.environ.items() if not name.startswith(("CUIHOP_", "NEO4J_"))}
     process = subprocess.Popen(
         [CUIHOP, "serve", "--http-port", "0", "--grpc-port", "0", *flags],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env={**kept, **environment},
+        env={**own_environment, **environment},
     )
     try:
         assert process.stderr is not None
@@ -86,7 +86,7 @@ def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Pat
         serving("--store", store, "--drain-delay", "5") as (process, http, target),
         grpc.insecure_channel(target) as channel,
     ):
-        assert asked(f"{http}/health/ready")[0] == 200
+        assert readiness(f"{http}/health/ready")[0] == 200
         for name in ("", "cuihop_api.v1.ConceptGraphService"):
             assert health(channel, name) == SERVING
         stub: Any = health_pb2_grpc.HealthStub(channel)
@@ -94,18 +94,18 @@ def test_both_transports_say_ready_and_then_that_the_service_stops(tmp_path: Pat
         assert next(watch).status == SERVING
         process.send_signal(signal.SIGTERM)
         assert next(watch).status == NOT_SERVING
-        status, told = asked(f"{http}/health/ready")
-        assert (status, told["status"]) == (503, "stopping")
-        assert asked(f"{http}/health/live")[0] == 200
+        status, fields = readiness(f"{http}/health/ready")
+        assert (status, fields["status"]) == (503, "stopping")
+        assert readiness(f"{http}/health/live")[0] == 200
 
 
 def test_both_transports_say_that_the_database_is_away(tmp_path: Path) -> None:
     flags = ("--store", "bolt://127.0.0.1:1", "--index-folder", str(tmp_path))
     with serving(*flags, NEO4J_PASSWORD="long-enough") as (_, http, target):  # noqa: S106
-        status, told = asked(f"{http}/health/ready")
-        assert (status, told["status"], told["release"]) == (503, "unavailable", None)
-        assert "127.0.0.1:1" in told["trouble"]
-        assert asked(f"{http}/health/live")[0] == 200
+        status, fields = readiness(f"{http}/health/ready")
+        assert (status, fields["status"], fields["release"]) == (503, "unavailable", None)
+        assert "127.0.0.1:1" in fields["trouble"]
+        assert readiness(f"{http}/health/live")[0] == 200
         with grpc.insecure_channel(target) as channel:
             assert health(channel) == NOT_SERVING
         assert states(http)["unavailable"] == 1

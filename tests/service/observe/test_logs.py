@@ -1,4 +1,4 @@
-"""What the log holds, and what it never holds."""
+"""Content of the log, and content that never enters it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cuihop.errors import ConceptNotFound, GraphUnavailable
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import running_service
-from cuihop_service.admission import Asked, Finished, OpenGuard
+from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, configure_logs
@@ -35,14 +35,14 @@ ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\r\nINFO all is well\u2028\u202e\x00\x7
 
 
 class Log(io.StringIO):
-    """What was written, line by line."""
+    """The text of the log, line by line."""
 
     @property
     def lines(self) -> list[str]:
         return self.getvalue().split("\n")[:-1]
 
     @property
-    def told(self) -> list[dict[str, Any]]:
+    def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines]
 
 
@@ -67,10 +67,10 @@ def log(root: None) -> Log:
     return log_to()
 
 
-def finished(reason: str = "OK", seconds: float = 0.002, **others: Any) -> Finished:
-    asked = Asked("distances", "grpc", CREDENTIALS, others.pop("request_id", "r-1"), size=12)
+def finished(reason: str = "OK", seconds: float = 0.002, **others: Any) -> RequestOutcome:
+    info = RequestInfo("distances", "grpc", CREDENTIALS, others.pop("request_id", "r-1"), size=12)
     caller = Caller(others.pop("caller", "ward 3"), frozenset({"read"}))
-    return Finished(asked, caller, seconds, reason, "index", "d" * 64, **others)
+    return RequestOutcome(info, caller, seconds, reason, "index", "d" * 64, **others)
 
 
 def test_by_default_only_faults_and_slow_answers_leave_a_line(log: Log) -> None:
@@ -80,7 +80,7 @@ def test_by_default_only_faults_and_slow_answers_leave_a_line(log: Log) -> None:
     assert log.lines == []
     requests.finished(finished(seconds=0.5), None)
     requests.finished(finished("TIMED_OUT", 30.0, detail="the answer took longer than allowed"), None)
-    slow, fault = log.told
+    slow, fault = log.events
     assert {key: slow[key] for key in ("level", "logger", "event", "outcome", "milliseconds")} == {
         "level": "warning",
         "logger": "cuihop.requests",
@@ -100,7 +100,7 @@ def test_every_question_leaves_a_line_where_that_is_switched_on(log: Log) -> Non
     requests.finished(finished(), None)
     requests.every = True
     requests.finished(finished(), None)
-    (line,) = log.told
+    (line,) = log.events
     line.pop("time")
     assert line == {
         "level": "info",
@@ -123,16 +123,16 @@ def test_a_flood_of_faults_is_counted_not_written(log: Log) -> None:
         requests.finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)
     assert 20 <= len(log.lines) <= 60  # a second may end while this runs, and none takes a thousand
     logging.getLogger("cuihop.service").info("and now something of its own")
-    assert log.told[-1]["event"] == "and now something of its own"
-    assert left_out_of(log, 1_000) == 1_000 - sum(line["event"] == "question" for line in log.told)
+    assert log.events[-1]["event"] == "and now something of its own"
+    assert left_out_of(log, 1_000) == 1_000 - sum(line["event"] == "question" for line in log.events)
 
 
 def left_out_of(log: Log, caused: int) -> int:
-    """How many lines were told to be left out, when there is nothing more to tell."""
+    """Number of lines reported as left out, once all are accounted for."""
     deadline = time.monotonic() + 20
     while True:
-        written = sum(line["logger"] != "cuihop.service" for line in log.told)
-        left_out: int = sum(line.get("lines_left_out", 0) for line in log.told)
+        written = sum(line["logger"] != "cuihop.service" for line in log.events)
+        left_out: int = sum(line.get("lines_left_out", 0) for line in log.events)
         if written + left_out >= caused:
             return left_out
         assert time.monotonic() < deadline, log.lines[-3:]
@@ -155,7 +155,7 @@ def test_a_flood_of_lines_that_strangers_cause_is_counted(name: str, log: Log) -
             logging.getLogger(name).exception("bad")
     assert len(log.lines) <= 60
     RequestLog().finished(finished("GRAPH_UNAVAILABLE", detail="away"), None)  # has a budget of its own
-    assert log.told[-1]["outcome"] == "GRAPH_UNAVAILABLE"
+    assert log.events[-1]["outcome"] == "GRAPH_UNAVAILABLE"
     assert left_out_of(log, 501) >= 440
 
 
@@ -165,7 +165,7 @@ def test_one_address_does_not_take_all_lines(log: Log) -> None:
         logger.warning("malformed", extra={FROM_ADDRESS: f"2001:db8::{number}"})  # one network
     for _ in range(3):
         logger.warning("malformed", extra={FROM_ADDRESS: "192.0.2.7"})
-    addresses = [line["from_address"] for line in log.told]
+    addresses = [line["from_address"] for line in log.events]
     assert addresses.count("192.0.2.7") == 3
     assert len(addresses) - 3 <= 15
 
@@ -207,10 +207,10 @@ def test_a_traceback_has_frames_and_types_and_no_messages(log: Log) -> None:
         logging.getLogger("cuihop.service").exception("a fault")
     (line,) = log.lines
     assert not any(cui in line for cui in CONCEPTS)
-    told = json.loads(line)["exception"]
-    assert "ValueError" in told
-    assert "KeyError" in told
-    assert __file__ in told
+    trace_text = json.loads(line)["exception"]
+    assert "ValueError" in trace_text
+    assert "KeyError" in trace_text
+    assert __file__ in trace_text
 
 
 def test_warnings_and_the_loggers_of_the_servers_come_through(log: Log) -> None:
@@ -219,7 +219,7 @@ def test_warnings_and_the_loggers_of_the_servers_come_through(log: Log) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("old", stacklevel=1)
-    assert [line["logger"] for line in log.told] == [
+    assert [line["logger"] for line in log.events] == [
         "uvicorn.error",
         "grpc._cython.cygrpc",
         "opentelemetry.sdk",
@@ -260,8 +260,8 @@ def test_no_log_holds_a_concept_or_a_credential(
     with running_service(served, guard=OpenGuard(), observer=RequestLog(every=True)) as service:
         headers = {"Authorization": CREDENTIALS, "X-Request-Id": "mine", "Connection": "close"}
         pool = urllib3.PoolManager(retries=False)
-        asked = f"{service.http}/v1/distance?a={CONCEPTS[0]}&b={CONCEPTS[1]}"
-        assert pool.request("GET", asked, headers=headers).status in (404, 500, 503)
+        url = f"{service.http}/v1/distance?a={CONCEPTS[0]}&b={CONCEPTS[1]}"
+        assert pool.request("GET", url, headers=headers).status in (404, 500, 503)
         pool.request("POST", f"{service.http}/v1/relevance", json={"a": CONCEPTS, "b": CONCEPTS}, headers=headers)
         pool.request("POST", f"{service.http}/v1/relevance", body=f"{{ {CONCEPTS}", headers=headers)
         with grpc.insecure_channel(f"127.0.0.1:{service.grpc_port}") as channel:
@@ -275,7 +275,7 @@ def test_no_log_holds_a_concept_or_a_credential(
     text = log.getvalue() + printed.out + printed.err
     for held in (*CONCEPTS, CREDENTIALS, CREDENTIALS.split()[1]):
         assert held not in text
-    questions = [line for line in log.told if line["event"] == "question"]
+    questions = [line for line in log.events if line["event"] == "question"]
     assert {(line["outcome"], line["transport"]) for line in questions} == {(outcome, "http"), (outcome, "grpc")}
     assert {line["request_id"] for line in questions} == {"mine"}
 

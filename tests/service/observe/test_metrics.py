@@ -1,4 +1,4 @@
-"""What Prometheus reads: right, complete, of all workers, and of few series."""
+"""Metrics as Prometheus reads them: right, complete, of all workers, and of few series."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.errors import NotAuthenticated
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished, OpenGuard
+from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
 from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
 from cuihop_service.core import ConceptService
@@ -31,7 +31,7 @@ from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
 from cuihop_service.observe.observation import Observation
-from cuihop_service.request_context import Call
+from cuihop_service.request_context import RequestContext
 from example_graph import example_graph
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
@@ -111,15 +111,17 @@ def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: R
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["a", "cui", "text"]))))
-def test_no_caller_makes_a_series(asked: list[tuple[str, str, str]]) -> None:
+def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
     metrics = Metrics()
     outcomes = [status.reason for status in STATUSES]
-    for place, (request_id, credentials, trace) in enumerate(asked):
-        question = Asked("distance", "http", credentials, request_id, size=place, trace=trace, subject=credentials)
+    for place, (request_id, credentials, trace) in enumerate(drawn):
+        question = RequestInfo(
+            "distance", "http", credentials, request_id, size=place, trace=trace, subject=credentials
+        )
         caller = Caller(credentials, frozenset({request_id}))
-        metrics.finished(Finished(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
+        metrics.finished(RequestOutcome(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
     found = {labels for name, labels in samples(metrics.text()[0].decode()) if name == "cuihop_questions_total"}
-    assert len(found) == min(3, len(asked))
+    assert len(found) == min(3, len(drawn))
 
 
 def test_what_is_asked_over_the_wire_makes_no_series(service: RunningService) -> None:
@@ -136,18 +138,18 @@ def test_what_is_asked_over_the_wire_makes_no_series(service: RunningService) ->
 
 
 class BusyGraph:
-    """Answers paths when it is told to."""
+    """Answers paths once it is released."""
 
     def __init__(self) -> None:
         self._graph = example_graph()
         self.over = threading.Event()
-        self.asked = threading.Semaphore(0)
+        self.entered = threading.Semaphore(0)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._graph, name)
 
     def path(self, *args: Any, **options: Any) -> Any:
-        self.asked.release()
+        self.entered.release()
         assert self.over.wait(20)
         return self._graph.path(*args, **options)
 
@@ -158,13 +160,13 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
     limits, routes = Limits(running=1, waiting=5), [metrics_route(metrics)]
     with running_service(served, limits=limits, observer=metrics, more_routes=routes) as service:
         with ThreadPoolExecutor(3) as threads:
-            asked = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
-            assert graph.asked.acquire(timeout=10)
+            waiting = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
+            assert graph.entered.acquire(timeout=10)
             while value(text := scraped(service), "cuihop_questions_waiting") != 2:
                 time.sleep(0.01)
             assert value(text, "cuihop_questions_running") == 1
             graph.over.set()
-            assert len({str(question.result(10)) for question in asked}) == 1
+            assert len({str(question.result(10)) for question in waiting}) == 1
         text = scraped(service)
         assert value(text, "cuihop_questions_running") == 0
         assert value(text, "cuihop_questions_waiting") == 0
@@ -174,8 +176,8 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
 class KeyGuard(OpenGuard):
     """Knows two keys."""
 
-    def caller(self, asked: Asked) -> Caller:
-        credentials = asked.credentials
+    def caller(self, info: RequestInfo) -> Caller:
+        credentials = info.credentials
         if credentials == "Bearer scraper":
             return Caller("scraper", frozenset({"metrics"}))
         if credentials == "Bearer reader":
@@ -215,7 +217,7 @@ def test_state_and_release_are_told_and_change() -> None:
     first, second = example_graph(), typed_graph()
     for graph in (first, second):
         holder.serve(ServedGraph(graph.release, index=graph))
-        holder.settle("ready")
+        holder.set_state("ready")
         text = metrics.text()[0].decode()
         of = {"digest": graph.release.digest, "name": graph.release.name}
         assert value(text, "cuihop_release_workers", **of) == 1
@@ -224,7 +226,7 @@ def test_state_and_release_are_told_and_change() -> None:
         assert value(text, "cuihop_indexed_workers") == 1
     old = {"digest": first.release.digest, "name": first.release.name}
     assert value(text, "cuihop_release_workers", **old) == 0
-    holder.settle("degraded", "the database is away")
+    holder.set_state("degraded", "the database is away")
     text = metrics.text()[0].decode()
     assert value(text, "cuihop_workers", state="degraded") == 1
     assert value(text, "cuihop_workers", state="ready") == 0
@@ -257,11 +259,11 @@ def test_the_process_tells_what_it_uses() -> None:
 
 WORKER = """
 import sys, time
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.observe.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):
-    metrics.finished(Finished(Asked("distance", "grpc"), None, 0.002, "OK", "index"), None)
+    metrics.finished(RequestOutcome(RequestInfo("distance", "grpc"), None, 0.002, "OK", "index"), None)
 metrics.waiting(int(sys.argv[2]), 1)
 metrics.refresh()
 print("counted", flush=True)
@@ -283,7 +285,7 @@ class Worker:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "counted\n"
 
-    def told(self) -> str:
+    def exposition(self) -> str:
         return self.process.communicate("\n", timeout=30)[0]
 
     def kill(self) -> None:
@@ -293,11 +295,11 @@ class Worker:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[MetricsFolder]:
-    made = MetricsFolder(tmp_path)
-    yield made
-    made.remove()
+    created = MetricsFolder(tmp_path)
+    yield created
+    created.remove()
     assert FOLDER_VARIABLE not in os.environ
-    assert not made.path.exists()
+    assert not created.path.exists()
 
 
 COUNT = {"operation": "distance", "transport": "grpc", "tier": "index"}
@@ -305,14 +307,14 @@ COUNT = {"operation": "distance", "transport": "grpc", "tier": "index"}
 
 def test_any_worker_tells_of_all_and_what_the_dead_have_counted_stays(folder: MetricsFolder) -> None:
     first, second, third = Worker(5, 1), Worker(7, 2), Worker(11, 4)
-    text = first.told()
+    text = first.exposition()
     assert value(text, "cuihop_answer_seconds_count", **COUNT) == 23
     assert value(text, "cuihop_answer_seconds_bucket", le="0.0025", **COUNT) == 23
     assert value(text, "cuihop_pairs_total", transport="grpc") == 23
     folder.forget(first.process.pid)
     second.kill()
     folder.forget(second.process.pid)
-    text = third.told()
+    text = third.exposition()
     assert value(text, "cuihop_answer_seconds_count", **COUNT) == 23
     assert value(text, "cuihop_answer_seconds_sum", **COUNT) == pytest.approx(23 * 0.002)
     assert value(text, "cuihop_questions_total", operation="distance", transport="grpc", outcome="OK") == 23
@@ -331,7 +333,7 @@ def test_workers_that_come_and_go_leave_no_more_files(folder: MetricsFolder) -> 
     assert sizes[0] == sizes[1] == sizes[2]
     folder.forget(999_999)  # never counted: nothing to close
     last = Worker(1, 0)
-    assert value(last.told(), "cuihop_answer_seconds_count", **COUNT) == 10
+    assert value(last.exposition(), "cuihop_answer_seconds_count", **COUNT) == 10
 
 
 def test_what_a_killed_service_left_is_removed_by_the_next_and_a_living_ones_folder_stays(tmp_path: Path) -> None:
@@ -366,14 +368,14 @@ def test_a_pair_answered_just_before_the_index_takes_over_is_counted() -> None:
     cached = CachedGraph(graph, counts=counts)
     holder.serve(ServedGraph(graph.release, database=graph, cached=cached))
     observation.metrics.refresh()
-    core.distance("C0006121", "C0018670", call=Call())  # no refresh between this answer and the exchange
+    core.distance("C0006121", "C0018670", context=RequestContext())  # no refresh between this answer and the exchange
     holder.serve(ServedGraph(graph.release, index=example_graph()))
     text = observation.metrics.text()[0].decode()
     assert value(text, "cuihop_cache_pairs_total", source="computed") == 1
     assert value(text, "cuihop_cache_entries") == 0
     again = CachedGraph(example_graph(), counts=counts)
     holder.serve(ServedGraph(graph.release, database=graph, cached=again))
-    core.distance("C0006121", "C0018670", call=Call())
+    core.distance("C0006121", "C0018670", context=RequestContext())
     text = observation.metrics.text()[0].decode()
     assert value(text, "cuihop_cache_pairs_total", source="computed") == 2
     observation.close()

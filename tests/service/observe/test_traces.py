@@ -27,7 +27,7 @@ from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_api.v1 import concept_graph_pb2_grpc as pb_grpc
 from cuihop_server import RunningService, running_service
-from cuihop_service.admission import Asked, Finished
+from cuihop_service.admission import RequestInfo, RequestOutcome
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.observe.traces import TracedConnection, Tracing
 from cuihop_tools.neo4j_server import LocalServer
@@ -56,9 +56,9 @@ class Traces:
 
 @pytest.fixture
 def traces() -> Iterator[Traces]:
-    made = Traces()
-    yield made
-    made.provider.shutdown()
+    recorded = Traces()
+    yield recorded
+    recorded.provider.shutdown()
 
 
 def context_of(span: ReadableSpan) -> trace.SpanContext:
@@ -118,9 +118,9 @@ def test_caller_service_and_database_are_one_trace(transport: str, traces: Trace
         assert below
         assert all(span.kind is trace.SpanKind.CLIENT for span in below)
     assert all(context_of(span).trace_id == context_of(client).trace_id for span in traces.named("neo4j read"))
-    told = " ".join(str(span.to_json()) for span in traces.exporter.get_finished_spans())
-    assert A not in told
-    assert B not in told
+    exported = " ".join(str(span.to_json()) for span in traces.exporter.get_finished_spans())
+    assert A not in exported
+    assert B not in exported
 
 
 @pytest.mark.parametrize("transport", ["http", "grpc"])
@@ -157,8 +157,8 @@ def test_questions_at_the_same_time_keep_to_their_traces(traces: Traces) -> None
 )
 def test_only_a_fault_of_the_service_is_an_error_of_the_span(reason: str, error: bool, traces: Traces) -> None:
     tracing = Tracing(traces.tracer)
-    asked = Asked("search", "http", size=3)
-    tracing.finished(Finished(asked, None, 0.1, reason, detail=A), tracing.started(asked))
+    info = RequestInfo("search", "http", size=3)
+    tracing.finished(RequestOutcome(info, None, 0.1, reason, detail=A), tracing.started(info))
     span = traces.one("cuihop search")
     assert span.status.is_ok is not error
     assert (span.attributes or {})["cuihop.outcome"] == reason
@@ -169,7 +169,7 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
     traces: Traces, neo4j_server: LocalServer
 ) -> None:
     settings = settings_of(neo4j_server)
-    tracing, asked = Tracing(traces.tracer), Asked("path", "grpc")
+    tracing, info = Tracing(traces.tracer), RequestInfo("path", "grpc")
     with TracedConnection(settings) as connection:
         connection.read(lambda tx: tx.run("RETURN 1").consume())
         assert traces.named("neo4j read") == []
@@ -177,10 +177,10 @@ def test_a_database_that_is_away_is_an_error_of_its_span_and_the_services_own_lo
         def fails(tx: object) -> None:
             raise OSError("C0006121")
 
-        token = tracing.started(asked)
+        token = tracing.started(info)
         with pytest.raises(GraphUnavailable):
             connection.read(fails)
-        tracing.finished(Finished(asked, None, 0.1, "GRAPH_UNAVAILABLE"), token)
+        tracing.finished(RequestOutcome(info, None, 0.1, "GRAPH_UNAVAILABLE"), token)
     span = traces.one("neo4j read")
     assert not span.status.is_ok
     assert "C0006121" not in str(span.to_json())

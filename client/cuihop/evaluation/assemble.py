@@ -1,0 +1,231 @@
+"""Assemble results: values, counts, parameters and versions of an evaluation."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
+from cuihop.errors import InputError
+from cuihop.evaluation.collect import Criteria
+from cuihop.evaluation.judge import JudgedSystem, depth_of
+from cuihop.evaluation.result import (
+    Details,
+    Evaluation,
+    EvaluationCounts,
+    IdentifierCount,
+    JudgedCounts,
+    RelevanceCount,
+)
+from cuihop.files.likely_causes import cause_of_strange_name
+from cuihop.files.text_lines import quoted
+from cuihop.graph import ConceptGraph
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.resources.versions import versions
+
+__all__ = ["evaluation_of_queries", "evaluations_of_images"]
+
+Float64 = npt.NDArray[np.float64]
+
+
+def evaluation_of_queries(system: JudgedSystem, data: Dataset, criteria: Criteria) -> Evaluation:
+    """The result of a ranking by judgements or labels alone."""
+    values = system.judged.values
+    if criteria.missing == "skip":
+        values[~system.ranking.listed] = np.nan
+    depth = depth_of(criteria.measures)
+    return Evaluation(
+        measures=criteria.measures,
+        queries=system.ranking.queries,
+        values=values,
+        retrieved=system.lengths if depth is None else np.minimum(system.lengths, depth),
+        release=None,
+        versions=versions("cuihop", "numpy"),
+        details=partial(_judged_details, system, data, criteria),
+    )
+
+
+def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> Details:
+    ranking, judged = system.ranking, system.judged
+    counting = ranking.listed if criteria.missing == "skip" else np.ones_like(ranking.listed)
+    relevance = {}
+    for name, counts in judged.relevance.items():
+        scored = counting & (counts[:, 1] > 0) if criteria.empty_ideal == "skip" else counting
+        relevance[name] = RelevanceCount(*counts[scored].sum(axis=0).tolist())
+    counted = JudgedCounts(
+        queries=len(ranking.queries),
+        corpus=len(ranking.corpus),
+        self_retrieved=int(ranking.self_retrieved.sum()),
+        missing=ranking.missing,
+        unasked=ranking.other_queries,
+        nothing_relevant=judged.nothing_relevant,
+        unjudged=judged.unjudged,
+        unlabelled=judged.unlabelled,
+        relevance=relevance,
+    )
+    parameters: dict[str, Any] = {
+        "measures": [str(measure) for measure in criteria.measures],
+        "missing": criteria.missing,
+        "empty_ideal": criteria.empty_ideal,
+        "qrels": _source(data.qrels),
+        "labels": _source(data.labels),
+        "ranking": ranking.source,
+        "ties": ranking.ties,
+        "digests": {"qrels": _digest(data.qrels), "labels": _digest(data.labels)},
+    }
+    return Details(counted, parameters, _inputs(data, system))
+
+
+def evaluations_of_images(
+    systems: Mapping[str, JudgedSystem],
+    values: Float64,
+    best: Mapping[str, Float64],
+    images: ImageCollection,
+    data: Dataset,
+    graph: ConceptGraph | None,
+    criteria: Criteria,
+) -> dict[str, Evaluation]:
+    """The results of several rankings of images with concepts.
+
+    Args:
+        systems: name → its judged ranking.
+        values: float64, shape (systems, queries, measures). best: name of a gain → float64, shape (queries,).
+        images, data, graph, criteria: the inputs.
+    """
+    isolated = images.resolved.isolated
+    shared = partial(
+        Evaluation,
+        measures=criteria.measures,
+        queries=images.query_names,
+        best_gains=best,
+        concepts=np.array([len(concepts) for concepts in images.query_sets], dtype=np.int64),
+        unknown_concepts=np.array([len(concepts & isolated) for concepts in images.query_sets], dtype=np.int64),
+        release=None if graph is None else graph.release,
+        versions=versions("cuihop", "numpy", "numba"),
+    )
+    counts, parameters = _counts(images, best, data.qrels), _parameters(images, data, criteria)
+    deepest = depth_of(criteria.measures)
+    looked_at = len(images.corpus) if deepest is None else deepest
+    available = np.minimum(looked_at, len(images.corpus) - (images.own_rows >= 0))
+    evaluations: dict[str, Evaluation] = {}
+    for (name, system), of_system in zip(systems.items(), values, strict=True):
+        ranking, judged = system.ranking, system.judged
+        if criteria.missing == "skip":
+            of_system[~ranking.listed] = np.nan
+        of_ranking = dataclasses.replace(
+            counts,
+            self_retrieved=int(ranking.self_retrieved.sum()),
+            missing=ranking.missing,
+            short=int(((system.lengths < available) & ranking.listed).sum()),
+            nothing_relevant=judged.nothing_relevant,
+            unjudged=judged.unjudged,
+            unlabelled=judged.unlabelled,
+        )
+        details = Details(
+            of_ranking, {**parameters, "ranking": ranking.source, "ties": ranking.ties}, _inputs(data, system)
+        )
+        evaluations[name] = shared(
+            values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details
+        )  # fmt: skip
+    return evaluations
+
+
+def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> dict[str, Any]:
+    nearness = criteria.nearness
+    return {
+        "measures": [str(measure) for measure in criteria.measures],
+        "n": nearness.n,
+        "lambda": nearness.lam,
+        "direction": nearness.direction,
+        "unknown": nearness.unknown,
+        "missing": criteria.missing,
+        "empty_ideal": criteria.empty_ideal,
+        "ideal": "the best K of the whole corpus, the query left out",
+        "qrels": _source(data.qrels),
+        "labels": _source(data.labels),
+        "queries": images.queries.source,
+        "corpus": images.corpus.source,
+        "digests": {
+            "queries": images.queries.digest,
+            "corpus": images.corpus.digest,
+            "qrels": _digest(data.qrels),
+            "labels": _digest(data.labels),
+        },
+    }
+
+
+def _source(given: Any) -> str | None:
+    return None if given is None else given.source
+
+
+def _digest(given: Any) -> str | None:
+    return None if given is None else given.digest
+
+
+def _inputs(data: Dataset, system: JudgedSystem) -> dict[str, str]:
+    parsed = {"concepts": data.queries, "corpus": data.corpus, "qrels": data.qrels, "labels": data.labels}
+    return {name: given.account for name, given in parsed.items() if given is not None} | {"ranking": system.account}
+
+
+def _counts(images: ImageCollection, best: Mapping[str, Float64], qrels: Judgements | None) -> EvaluationCounts:
+    """The counts that all rankings share, with 0 and nothing for those of each."""
+    resolved = images.resolved
+    occurrences = images.occurrences
+
+    def counted(identifiers: Iterable[str]) -> IdentifierCount:
+        found = tuple(identifiers)
+        return IdentifierCount(found, sum(occurrences[identifier] for identifier in found))
+
+    collections = [(images.queries, images.query_sets)]
+    if not images.one:
+        collections.append((images.corpus, images.corpus_sets))
+    total = occurrences.total()
+    names = images.query_names
+    return EvaluationCounts(
+        queries=len(images.queries),
+        corpus=len(images.corpus),
+        queries_in_corpus=int((images.own_rows >= 0).sum()),
+        empty_queries=sum(not concepts for concepts in images.query_sets),
+        empty_corpus=sum(not concepts for concepts in images.corpus_sets),
+        identifiers=len(occurrences),
+        occurrences=total,
+        unknown=counted(resolved.unknown),
+        retired=counted(resolved.retired),
+        merged=counted(resolved.merged),
+        successors=dict(resolved.merged),
+        repeated=sum(concepts.repeated for concepts, _ in collections),
+        fused=total - sum(len(concepts) for _, sets in collections for concepts in sets),
+        self_retrieved=0,
+        missing=(),
+        short=0,
+        empty_ideal={gain: tuple(names[q] for q in np.flatnonzero(of == 0.0).tolist()) for gain, of in best.items()},
+        judged_elsewhere=0 if qrels is None else _judged_elsewhere(qrels, images),
+    )
+
+
+def _judged_elsewhere(qrels: Judgements, images: ImageCollection) -> int:
+    """Number of judgements of other images.
+
+    Raises:
+        InputError: all of them.
+    """
+    found = qrels.elsewhere(frozenset(images.query_names), frozenset(images.corpus_names))
+    if found and found == sum(map(len, qrels.values())):
+        query = next(iter(qrels))
+        document = next(iter(qrels[query]), "")
+        cause = cause_of_strange_name(query, images.queries) if query not in images.queries else None
+        raise InputError(
+            "judgements of other images", file=None if qrels.source == "memory" else qrels.source,
+            found=f"{found:,} judgements, such as of {quoted(document)} for query {quoted(query)}",
+            expected=f"some of the {len(images.queries):,} queries and the {len(images.corpus):,} images of the corpus",
+            advice=cause
+            or cause_of_strange_name(document, images.corpus)
+            or "Are they of another collection or split?",
+        )  # fmt: skip
+    return found

@@ -1,0 +1,180 @@
+"""Collect the inputs of an evaluation: criteria, images, and each ranking in the order of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+
+from cuihop.collection.dataset import Dataset
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
+from cuihop.errors import InputError
+from cuihop.evaluation.result import EmptyIdeal, Missing, checked_choice
+from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
+from cuihop.graph import ConceptGraph
+from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.nearness import Nearness
+from cuihop.measures.registry import FAMILIES
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.document_ranking import DocumentRanking
+from cuihop.rankings.parsing import ranking_of_table
+from cuihop.rankings.ranking import Ranking
+from cuihop.relevance.image_collection import ImageCollection
+
+__all__ = [
+    "Criteria",
+    "RankingLike",
+    "collected_images",
+    "ranking_of_images",
+    "ranking_of_labelled",
+    "ranking_of_queries",
+]
+
+RankingLike: TypeAlias = Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | ArrowStream
+"""Every form of a ranking that `cuihop.evaluate` takes."""
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """Measures and parameters of an evaluation.
+
+    Attributes:
+        measures: in the order of the result.
+        nearness: n, λ, direction and the treatment of unknown identifiers.
+        missing: treatment of a query without a ranking.
+        empty_ideal: treatment of a query without anything relevant.
+    """
+
+    measures: tuple[Measure, ...]
+    nearness: Nearness
+    missing: Missing
+    empty_ideal: EmptyIdeal
+
+    @classmethod
+    def of(
+        cls,
+        measures: str | Measure | Iterable[str | Measure],
+        nearness: Nearness,
+        missing: Missing,
+        empty_ideal: EmptyIdeal,
+    ) -> Criteria:
+        """Check the parameters.
+
+        Raises:
+            InputError: no measure has such a name, or a parameter has no such value.
+        """
+        return cls(
+            measures_named(measures),
+            nearness,
+            checked_choice("missing", missing, Missing),
+            checked_choice("empty_ideal", empty_ideal, EmptyIdeal),
+        )
+
+    @property
+    def judged(self) -> tuple[Measure, ...]:
+        """The measures of labels and judgements."""
+        return tuple(measure for measure in self.measures if measure.kind == "judged")
+
+    def check_judged(self) -> None:
+        """Refuse measures that need concepts.
+
+        Raises:
+            InputError: names the first.
+        """
+        for measure in self.measures:
+            if measure.kind != "judged":
+                raise InputError(
+                    "not a measure of judged relevance", column="measures", found=str(measure),
+                    expected=", ".join(family.name for family in FAMILIES.values() if family.kind == "judged"),
+                )  # fmt: skip
+
+
+def collected_images(data: Dataset, graph: ConceptGraph | None, criteria: Criteria) -> ImageCollection:
+    """The images with their identifiers resolved.
+
+    Raises:
+        InputError: nn-CUI@K without a graph, or no usable image.
+        ConceptError: identifiers cannot be used, and ``unknown`` is ``error``.
+    """
+    if graph is None and any(measure.family == "nn-CUI" for measure in criteria.measures):
+        raise InputError("nn-CUI@K needs a graph", column="graph", found="None", expected="a ConceptGraph")
+    return ImageCollection.of(data, graph, criteria.nearness.unknown)
+
+
+def ranking_of_images(ranking: object, images: ImageCollection) -> Ranking | RankingInBlocks:
+    """The ranking of these very images, in their order.
+
+    Raises:
+        InputError: not a ranking, or one of other images.
+    """
+    queries, corpus = images.query_names, images.corpus_names
+    if is_table_object(ranking):
+        return ranking_of_table(ArrowTable.of(ranking), queries, corpus, None, "name")
+    if not isinstance(ranking, Mapping | RankingInBlocks):
+        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → images of the corpus")
+    if not isinstance(ranking, Ranking | RankingInBlocks):
+        return Ranking.of(ranking, queries, corpus)
+    if (ranking.queries, ranking.corpus) == (queries, corpus):
+        return ranking
+    raise InputError(
+        "the ranking is of other images, or of the same in another order",
+        found=f"{len(ranking.queries):,} queries, {len(ranking.corpus):,} images in the corpus",
+        expected=f"the {len(queries):,} queries and {len(corpus):,} images given, in their order",
+        advice="dict(ranking) is matched by the names of the images.",
+    )
+
+
+def ranking_of_queries(ranking: object, qrels: Judgements | None, labels: Labels | None) -> Ranking | RankingInBlocks:
+    """The ranking of the queries that judgements or labels name; its documents may be any.
+
+    Raises:
+        InputError: not a ranking, or one of other queries; neither judgements nor labels are given.
+    """
+    if not isinstance(ranking, Mapping | RankingInBlocks) and not is_table_object(ranking):
+        raise InputError("not a ranking", found=type(ranking).__name__, expected="query → documents, best first")
+    if qrels is None and labels is None:
+        raise InputError("nothing says which documents are relevant", expected="qrels or labels")
+    queries = tuple(qrels) if qrels is not None else () if labels is None else labels.images
+    if not isinstance(ranking, Mapping | RankingInBlocks):
+        return ranking_of_table(ArrowTable.of(ranking), queries, None if qrels is not None else queries, None, "name")
+    if not isinstance(ranking, Ranking | RankingInBlocks):
+        return Ranking.of(ranking, queries) if qrels is None else _document_ranking(ranking, queries)
+    if ranking.queries != queries:
+        raise InputError(
+            "the ranking is of other queries, or of the same in another order",
+            found=f"{len(ranking.queries):,} queries",
+            expected=f"the {len(queries):,} queries of {'the judgements' if qrels is not None else 'the labels'}",
+            advice="dict(ranking) is matched by the names.",
+        )
+    return ranking
+
+
+def ranking_of_labelled(ranking: Ranking, labels: Labels) -> Ranking | None:
+    """The ranking of documents as one of images, for measures with labels; ``None`` where it is one already.
+
+    All images with labels can be retrieved, the query itself cannot.
+    """
+    if type(ranking) is Ranking:
+        return None
+    corpus = tuple(dict.fromkeys((*labels.images, *ranking.corpus)))  # an image without labels is reported later
+    return Ranking.of({query: ranking[query] for query in ranking}, ranking.queries, corpus)
+
+
+def _document_ranking(lists: Mapping[str, Sequence[str]], queries: tuple[str, ...]) -> Ranking:
+    """Lists of documents that nothing else names; a query stays in its own list, as in `read_run`."""
+    listed = {query: lists[query] for query in queries if query in lists}
+    for query, documents in listed.items():
+        if isinstance(documents, str | Mapping) or len(set(documents)) < len(documents):
+            Ranking.of({query: documents}, [query], [*dict.fromkeys(documents)], keep_self=True)  # raises the error
+    names = list(chain.from_iterable(listed.values()))
+    owners = np.repeat(np.arange(len(queries)), [len(listed.get(query, ())) for query in queries])
+    present = np.array([query in listed for query in queries], dtype=np.bool_)
+    of_queries = set(queries)
+    others = tuple(query for query in lists if query not in of_queries)
+    return DocumentRanking.best_first(
+        owners, np.arange(len(names)), queries, names, listed=present, other_queries=others
+    )

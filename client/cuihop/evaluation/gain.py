@@ -1,0 +1,173 @@
+"""Gains of images by concepts, and the values of all measures whose gains have one n."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.evaluation.relevance_names import relevance_name
+from cuihop.graph import ConceptGraph
+from cuihop.measures.dcg import cumulated_gains
+from cuihop.measures.measure import Measure
+from cuihop.measures.ndcg import normalised
+from cuihop.measures.nearness import Nearness
+from cuihop.rankings.ranking import Ranking
+from cuihop.relevance.image_collection import ImageCollection
+from cuihop.relevance.relevance_index import Scores
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+from cuihop.resources.memory_budget import MemoryBudget
+from cuihop.resources.resources import Resources
+
+__all__ = ["Gain", "Gains", "gains_of"]
+
+Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The gain of a relevant image: nn-IoU with this n and λ, or IoU (λ = 0)."""
+
+    name: str
+    hops: int
+    lam: float
+
+
+def gains_of(measures: Sequence[Measure], nearness: Nearness) -> dict[Measure, Gain]:
+    """The gain of each measure. IoU, which is nn-IoU with λ = 0, shares the pass of another gain."""
+    found = {measure: _gain(measure, nearness) for measure in measures}
+    hops = min((gain.hops for measure, gain in found.items() if measure.family == "nn-CUI"), default=0)
+    return {m: Gain(gain.name, hops, 0.0) if m.family == "CUI" else gain for m, gain in found.items()}
+
+
+def _gain(measure: Measure, nearness: Nearness) -> Gain:
+    if measure.kind != "concepts":
+        raise InputError(
+            "not a measure of a ranking", column="measures", found=str(measure),
+            expected="nn-CUI@K, CUI@K, or a measure of labels or judgements",
+        )  # fmt: skip
+    if measure.family == "CUI":
+        return Gain(relevance_name(measure), 0, 0.0)
+    n, lam = measure.values.get("n", nearness.n), measure.values.get("λ", nearness.lam)
+    return Gain(relevance_name(measure), int(n), float(lam))
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Measures by concepts, and everything that their values depend on beside the rankings.
+
+    Attributes:
+        images, graph: the collection.
+        gains: the gain of each measure. nearness: the direction of the hops.
+        depth: number of images of a ranking that gain.
+        empty: the value of a query whose IDCG is 0.
+    """
+
+    images: ImageCollection
+    graph: ConceptGraph | None
+    gains: Mapping[Measure, Gain]
+    nearness: Nearness
+    depth: int
+    empty: float
+
+    def score(
+        self,
+        rankings: Sequence[Ranking],
+        values: Mapping[Measure, Float64],
+        memory: MemoryBudget,
+        resources: Resources,
+        saved: Checkpoint | None,
+    ) -> dict[str, Float64]:
+        """Score every ranking: one pass over the collection for each n.
+
+        Args:
+            rankings: of this collection.
+            values: filled in: measure → float64, shape (rankings, queries).
+            memory: the allowance of a pass. resources: threads and progress. saved: the finished blocks.
+
+        Returns:
+            Name of each gain → the best gain of each query, float64, shape (queries,).
+        """
+        best: dict[str, Float64] = {}
+        distinct = set(self.gains.values())
+        for hops in sorted({gain.hops for gain in distinct}):
+            levels = sorted({gain for gain in distinct if gain.hops == hops}, key=lambda gain: gain.name)
+            measures = {measure: gain for measure, gain in self.gains.items() if gain in levels}
+            part = _Pass(self, hops, levels, measures)
+            found, largest = part.score(rankings, memory.copy(), resources, saved)
+            for measure, column in zip(measures, np.moveaxis(found, -1, 0), strict=True):
+                values[measure][:] = column
+            best |= {gain.name: np.ascontiguousarray(of) for gain, of in zip(levels, largest.T, strict=True)}
+        return {gain.name: best[gain.name] for gain in self.gains.values()}
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A pass for one n.
+
+    Attributes:
+        of: the measures of all passes. hops: n. levels: the gains with this n. measures: those with one of these gains.
+    """
+
+    of: Gains
+    hops: int
+    levels: Sequence[Gain]
+    measures: Mapping[Measure, Gain]
+
+    def score(
+        self, rankings: Sequence[Ranking], memory: MemoryBudget, resources: Resources, saved: Checkpoint | None
+    ) -> tuple[Float64, Float64]:
+        """The values of each ranking, and the best gains, which do not depend on rankings.
+
+        Returns:
+            Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
+        """
+        images, depth = self.of.images, self.of.depth
+        index = images.index(self.of.graph, hops=self.hops, direction=self.of.nearness.direction, memory=memory)
+        of_rankings = len(rankings) * len(self.measures)
+        found = np.empty((len(images.queries), of_rankings + len(self.levels)), dtype=np.float64)
+        done = [] if saved is None else saved.of_part(self.hops)
+        for block in done:
+            found[block.queries] = block.values
+
+        def retrieved(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+            return np.concatenate([ranking.top(depth, places) for ranking in rankings], axis=1)
+
+        def receive(scores: Scores) -> None:
+            values = self._values(scores, len(rankings))
+            found[scores.queries] = values
+            if saved is not None:
+                saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
+
+        index.score(
+            [gain.lam for gain in self.levels],
+            depth + 1,
+            retrieved,
+            receive,
+            depth=depth * len(rankings),
+            threads=resources.threads,
+            progress=resources.progress,
+            done={block.number for block in done},
+        )
+        values = found[:, :of_rankings].reshape(len(found), len(rankings), len(self.measures))
+        return values.transpose(1, 0, 2), found[:, of_rankings:]
+
+    def _values(self, scores: Scores, rankings: int) -> Float64:
+        """Of each query: the measures of each ranking, one ranking after the other, then the levels."""
+        queries, depth = len(scores.queries), self.of.depth
+        values = np.empty((queries, rankings, len(self.measures)), dtype=np.float64)
+        largest = np.empty((queries, len(self.levels)), dtype=np.float64)
+        for level, gain in enumerate(self.levels):
+            best, _ = scores.best_others(level, self.of.images.own_rows[scores.queries])
+            largest[:, level] = best[:, 0]
+            ideal = cumulated_gains(best)[:, np.newaxis]
+            gained = cumulated_gains(scores.retrieved_gains[level].reshape(queries, rankings, depth))
+            for column, (measure, of) in enumerate(self.measures.items()):
+                if of == gain:
+                    last = min(measure.k or depth, depth) - 1
+                    ideals = np.broadcast_to(ideal[..., last], gained.shape[:2])
+                    values[..., column] = normalised(gained[..., last], ideals, empty=self.of.empty)
+        return np.concatenate([values.reshape(queries, -1), largest], axis=1)

@@ -1,0 +1,355 @@
+"""Judge rankings by labels and relevance judgements, at once or a block of queries at a time.
+
+Grades are counted in parts that fit a cache. A ranking that is made in blocks is never held as a whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.collection.judgements import Judgements
+from cuihop.collection.labels import Labels
+from cuihop.errors import InputError
+from cuihop.evaluation.label_grades import LabelGrades
+from cuihop.evaluation.relevance_names import relevance_name, relevant_from
+from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
+from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
+from cuihop.measures.measure import Measure
+from cuihop.measures.registry import FAMILIES
+from cuihop.rankings.blocks import RankingInBlocks, bytes_of_rank
+from cuihop.rankings.ranking import Ranking, first_of_each
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock, open_checkpoint
+from cuihop.resources.resources import Resources
+
+__all__ = ["JudgedSystem", "JudgedValues", "Truth", "depth_of", "judge", "judged_system"]
+
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32 | np.int64]
+
+_DOCUMENTS_OF_A_PART = 1 << 19  # its arrays stay in the cache, and many parts feed all threads
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The measures of labels and judgements, and the relevance that they are computed from.
+
+    Attributes:
+        measures: the measures. qrels: for those without labels. labels: for those with labels.
+        empty_ideal: treatment of a query without anything relevant.
+    """
+
+    measures: Sequence[Measure]
+    qrels: Judgements | None
+    labels: Labels | None
+    empty_ideal: EmptyIdeal
+
+    def depends(self) -> dict[str, Any]:
+        """Everything that judged values depend on beside the ranking, for a checkpoint."""
+        return {
+            "empty_ideal": self.empty_ideal,
+            "judged measures": [str(measure) for measure in self.measures],
+            "content of qrels": None if self.qrels is None else self.qrels.digest,
+            "content of labels": None if self.labels is None else self.labels.digest,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedValues:
+    """Values of a ranking under the measures of labels and judgements, and the counts behind them.
+
+    Attributes:
+        values: float64, shape (queries, measures); NaN where a query was skipped or is not judged.
+        nothing_relevant: name of a relevance → the judged queries for which nothing is relevant.
+        unjudged: name of a relevance → the queries without a label, or without a judgement.
+        unlabelled: labels → number of images of queries and corpus that lack one of them.
+        relevance: name of a relevance → int64, shape (queries, 3): number of each query's documents that were looked
+            at, that are relevant, and that are both; 0 for a query that is not judged.
+    """
+
+    values: Float64
+    nothing_relevant: Mapping[str, tuple[str, ...]]
+    unjudged: Mapping[str, tuple[str, ...]]
+    unlabelled: Mapping[str, int]
+    relevance: Mapping[str, Int64] = field(default_factory=dict)
+
+
+def judge(ranking: Ranking, truth: Truth, of_images: Ranking | None = None) -> JudgedValues:
+    """The value of every measure for every query of the ranking; a query without a list is scored as an empty one.
+
+    Args:
+        ranking: the ranking. truth: measures and relevance.
+        of_images: for measures with labels, the ranking of images, where the other is one of documents.
+
+    Raises:
+        InputError: a measure names labels that were not given, or needs judgements and there are none.
+    """
+    values = np.empty((len(ranking.queries), len(truth.measures)), dtype=np.float64)
+    nothing: dict[str, tuple[str, ...]] = {}
+    unjudged: dict[str, tuple[str, ...]] = {}
+    unlabelled: dict[str, int] = {}
+    relevance: dict[str, Int64] = {}
+    for source in dict.fromkeys(measure.labels for measure in truth.measures):
+        columns = [column for column, measure in enumerate(truth.measures) if measure.labels == source]
+        measures = [truth.measures[column] for column in columns]
+        judged = of_images if source and of_images is not None else ranking
+        grader = _grader(judged, source, truth)
+        if source:
+            unlabelled[", ".join(source)] = grader.unlabelled
+        absent = np.flatnonzero(grader.unjudged)
+        for threshold, counts in _measured(judged, measures, grader, values, columns).items():
+            name = next(relevance_name(measure) for measure in measures if relevant_from(measure) == threshold)
+            counts[absent] = 0
+            empty = np.flatnonzero((counts[:, 1] == 0) & ~grader.unjudged)
+            nothing[name], unjudged[name] = (
+                tuple(map(ranking.queries.__getitem__, some.tolist())) for some in (empty, absent)
+            )
+            relevance[name] = counts
+            for column, measure in zip(columns, measures, strict=True):
+                if relevant_from(measure) == threshold:
+                    values[empty, column] = 0.0 if truth.empty_ideal == "zero" else np.nan
+                    values[absent, column] = np.nan
+    return JudgedValues(values, nothing, unjudged, unlabelled, relevance)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSystem:
+    """A ranking after it was judged: everything that the other steps of an evaluation need of it.
+
+    Attributes:
+        ranking: its first images, as many as gain; all of them where nothing gains.
+        lengths: int64, shape (queries,): number of images of the whole ranking.
+        judged: values by labels and judgements.
+        digest: of the whole ranking; ``None`` without a checkpoint, or where nothing gains.
+        account: summary of the parsed ranking.
+    """
+
+    ranking: Ranking
+    lengths: Int64
+    judged: JudgedValues
+    digest: str | None
+    account: str
+
+
+def judged_system(
+    ranking: Ranking | RankingInBlocks,
+    truth: Truth,
+    missing: Missing,
+    *,
+    head: int | None = None,
+    file: Path | None = None,
+    resources: Resources,
+    of_images: Ranking | None = None,
+) -> JudgedSystem:
+    """Judge a ranking of either kind.
+
+    Args:
+        ranking: the ranking. truth: measures and relevance. missing: treatment of a query without a ranking.
+        head: number of images of each query that gain; ``None`` where nothing gains.
+        file: checkpoint of a ranking in blocks. It stays when the ranking is judged.
+        resources: threads and progress; and whether there is a checkpoint.
+        of_images: as in `judge`.
+
+    Raises:
+        InputError: as `judge`; queries have no ranking, and ``missing`` is ``error``.
+        LimitExceeded, OutputError: as `cuihop.evaluate`, of a ranking in blocks.
+    """
+    if isinstance(ranking, RankingInBlocks):
+        job: dict[str, Any] = {"work": "judged evaluation", **truth.depends()}
+        job |= {} if head is None else {"head": head}
+        job |= {} if file is None else ranking.depends
+        with open_checkpoint(file, job, keep=True) as saved:
+            judged, first = _judged_in_blocks(ranking, truth, head=head or 0, resources=resources, saved=saved)
+    else:
+        if ranking.missing and missing == "error":
+            raise missing_rankings(ranking.missing, ranking.source)
+        judged = judge(ranking, truth, of_images)
+        first = ranking if head is None else _shortened(ranking, head)
+    digest = None if head is None or resources.checkpoint is None else ranking.digest
+    return JudgedSystem(first, ranking.lengths, judged, digest, ranking.account)
+
+
+def _shortened(ranking: Ranking, depth: int) -> Ranking:
+    """The first images of each query."""
+    if ranking.lengths.max(initial=0) <= depth:
+        return ranking
+    rows, indptr = first_of_each(ranking.rows, ranking.lengths, depth)
+    return Ranking(
+        ranking.queries, ranking.corpus, indptr, rows, ranking.listed, ranking.self_retrieved, ranking.source,
+        ranking.other_queries, ranking.ties, ranking.form,
+    )  # fmt: skip
+
+
+def _judged_in_blocks(
+    ranking: RankingInBlocks, truth: Truth, *, head: int = 0, resources: Resources, saved: Checkpoint | None = None
+) -> tuple[JudgedValues, Ranking]:
+    """The values of every measure for every query, equal to those that `judge` gives of the whole ranking.
+
+    Args:
+        ranking: never held as a whole; the account of memory is its own.
+        truth: measures and relevance.
+        head: number of images of each query to return.
+        resources: threads and progress. saved: the finished blocks.
+
+    Returns:
+        The values, and the first images of each query.
+
+    Raises:
+        InputError: as `judge`. LimitExceeded: values and first images do not fit the memory.
+    """
+    queries = len(ranking.queries)
+    head = min(head, len(ranking.corpus))
+    each = head * bytes_of_rank(in_checkpoint=saved is not None) + 40 * len(truth.measures)
+    ranking.take_results(ranking.memory.copy(), queries * each)
+    # Counts of queries and images do not depend on what was retrieved: an empty ranking has the same.
+    no_images = np.zeros(queries, dtype=np.int64)
+    empty = Ranking.from_lists(np.empty(0, dtype=np.int32), no_images, ranking.queries, ranking.corpus, ranking.source)
+    counted = judge(empty, truth)
+    values = np.empty((queries, len(truth.measures)), dtype=np.float64)
+    first = np.empty((queries, head), dtype=np.int32)
+    relevance = {name: np.empty((queries, 3), dtype=np.int64) for name in counted.relevance}
+
+    def store(places: slice | Int64, parts: Sequence[npt.NDArray[Any]]) -> None:
+        values[places], first[places] = parts[0], parts[1]
+        for counts, part in zip(relevance.values(), parts[2:], strict=True):
+            counts[places] = part
+
+    widths = np.cumsum([len(truth.measures), head, *(3 for _ in relevance)])
+    done = set()
+    for finished in [] if saved is None else saved.finished:
+        store(finished.queries, np.split(finished.values, widths[:-1], axis=1))
+        done.add(finished.number)
+
+    def judge_block(number: int, block: slice) -> None:
+        part = ranking.ranking_of(block)
+        judged = judge(part, truth)
+        places = np.arange(block.stop - block.start)
+        parts: list[npt.NDArray[Any]] = [judged.values, part.top(head, places), *judged.relevance.values()]
+        store(block, parts)
+        if saved is not None:
+            columns = np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+            saved.add(FinishedBlock(0, number, places + block.start, columns))
+
+    for _ in ranking.in_order(judge_block, done=done, threads=resources.threads, progress=resources.progress):
+        pass
+    lengths = np.minimum(ranking.lengths, head)
+    heads = Ranking.from_lists(
+        first[first >= 0], lengths, ranking.queries, ranking.corpus, ranking.source, ranking.form
+    )
+    return dataclasses.replace(counted, values=values, relevance=relevance), heads
+
+
+@dataclass(frozen=True, eq=False)
+class _Grader:
+    """Grades of the retrieved documents, by labels or by judgements.
+
+    Attributes:
+        pools, pool: of the queries; see `JudgedRankings`.
+        places: the retrieved documents, as `grades` numbers them.
+        grades: from the first and last of some queries, their part of ``places``, one ranking after the other, and the
+            lengths of the rankings, to the grade of each.
+        unjudged: bool, shape (queries,): queries without a label or a judgement.
+        threads: number of threads that shorten the work; ``None`` for all.
+        unlabelled: number of images that lack a label.
+    """
+
+    pools: Pools
+    pool: Int64
+    places: Places
+    grades: Callable[[int, int, Places, Int64], npt.NDArray[Any]]
+    unjudged: npt.NDArray[np.bool_]
+    threads: int | None = None
+    unlabelled: int = 0
+
+
+def _grader(ranking: Ranking, source: tuple[str, ...], truth: Truth) -> _Grader:
+    if source:
+        if truth.labels is None:
+            raise InputError(
+                "no labels", column="labels", found="none", expected=f"the labels {', '.join(source)} of every image"
+            )
+        by_labels = LabelGrades.of(truth.labels, source, ranking.queries, ranking.corpus)
+        return _Grader(
+            by_labels.pools, by_labels.pool, ranking.rows, by_labels.grades, by_labels.unjudged,
+            unlabelled=by_labels.unlabelled,
+        )  # fmt: skip
+    if truth.qrels is None:
+        raise InputError(
+            "nothing says which documents are relevant",
+            column="measures",
+            found="a measure without labels",
+            expected="relevance judgements (qrels), or labels in the name of the measure, such as P@5(modality)",
+        )
+    qrels, (all_names, retrieved) = truth.qrels, ranking.retrieved
+
+    def grades(first: int, last: int, places: Places, lengths: Int64) -> Int64:
+        names = map(all_names.__getitem__, places.tolist())
+        lists = (islice(names, length) for length in lengths.tolist())
+        return qrels.found(ranking.queries[first:last], lists)
+
+    unjudged = np.fromiter((query not in qrels for query in ranking.queries), np.bool_, len(ranking.queries))
+    return _Grader(*qrels.pools(ranking.queries), retrieved, grades, unjudged, threads=1)  # Python's dictionaries
+
+
+def _measured(
+    ranking: Ranking, measures: Sequence[Measure], grader: _Grader, values: Float64, columns: Sequence[int]
+) -> dict[int, Int64]:
+    """Fill in the columns of measures that share a grader; return `JudgedValues.relevance` for each threshold."""
+    families = [FAMILIES[measure.family] for measure in measures]
+    for family, measure in zip(families, measures, strict=True):
+        if family.values is None:
+            raise InputError("not a measure of a ranking", column="measures", found=str(measure))
+    depth = depth_of(measures)
+    lengths = ranking.lengths if depth is None else np.minimum(ranking.lengths, depth)
+    counted = {
+        threshold: np.stack([lengths, grader.pools.relevant(grader.pool, threshold), np.zeros_like(lengths)], axis=1)
+        for threshold in sorted({relevant_from(measure) for measure in measures})
+    }
+    parts = list(blocks(lengths, _DOCUMENTS_OF_A_PART))
+
+    def fill(part: int) -> None:
+        first, last = parts[part]
+        of_part = lengths[first:last]
+        grades = grader.grades(first, last, _first_places(ranking.indptr, grader.places, first, last, of_part), of_part)
+        judged = JudgedRankings.of(grades, of_part, grader.pools, grader.pool[first:last])
+        for column, family, measure in zip(columns, families, measures, strict=True):
+            if family.values is not None:
+                values[first:last, column] = family.values(judged, measure.k, measure.values)
+        for threshold, counts in counted.items():
+            counts[first:last, 2] = judged.count(judged.found(threshold).owners)
+
+    if len(parts) == 1:
+        fill(0)
+    else:  # a small evaluation does not wait for the import
+        from cuihop.resources.cores import in_threads
+
+        in_threads(fill, range(len(parts)), grader.threads)
+    return counted
+
+
+def _first_places(indptr: Int64, places: Places, first: int, last: int, lengths: Int64) -> Places:
+    """The first places of each of some queries, as many as its length, one ranking after the other."""
+    starts, ends = indptr[first:last], indptr[first + 1 : last + 1]
+    if np.array_equal(ends - starts, lengths):
+        return places[indptr[first] : indptr[last]]
+    skipped = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    chosen: Places = places[np.arange(len(skipped)) + skipped]
+    return chosen
+
+
+def depth_of(measures: Iterable[Measure]) -> int | None:
+    """Number of images of a ranking that the measures look at; ``None`` for all."""
+    deepest = 0
+    for measure in measures:
+        if measure.k is None:
+            return None
+        deepest = max(deepest, measure.k)
+    return deepest

@@ -1,0 +1,278 @@
+"""Rankings in TREC runs, CSV, JSON Lines, Parquet and Arrow: the rows of each form."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.files.arrow_tables import ArrowTable
+from cuihop.files.input_file import InputFile
+from cuihop.files.likely_causes import cause_of_columns
+from cuihop.files.text_lines import (
+    DELIMITERS,
+    columns,
+    csv_records,
+    decoded,
+    json_column,
+    json_records,
+    line_blocks,
+    quoted,
+)
+from cuihop.rankings.ranking import Ranking, Ties
+from cuihop.rankings.rows import Numbers, RankedRows
+
+__all__ = ["ranking_of_file", "ranking_of_table"]
+
+_TREC_EXPECTED = "6 columns separated by white space: query Q0 document rank score run"
+_CSV_EXPECTED = "the columns query, document and either score or rank"
+_LINES_A_BLOCK = 256  # few enough that the garbage collector has little to look through
+
+Float64 = npt.NDArray[np.float64]
+
+
+def ranking_of_file(
+    file: InputFile, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
+) -> Ranking:
+    """The ranking in a file of names. Best first is: score descending (or rank ascending), then as ``ties`` says.
+
+    Without a corpus it is the documents in the file; lists of other queries are then left out.
+
+    Raises:
+        InputError: names the file, line or row, and column.
+    """
+    if file.form == "table":
+        return ranking_of_table(ArrowTable.of(file), queries, corpus, depth, ties)
+    entries = RankedRows(file.name, queries, corpus)
+    blocks = line_blocks(file)
+    before: list[tuple[int, list[bytes]]] = []
+    header = None
+    for first, lines in blocks:
+        before.append((first, lines))
+        header = next(((line, raw) for line, raw in enumerate(lines, start=first) if raw.strip()), None)
+        if header is not None:
+            break
+    if header is None:
+        raise InputError("the file is empty", file=file.name, expected="a TREC run, or CSV with a header")
+    line, raw = header
+    whole = itertools.chain(before, blocks)
+    form = _form_of(raw)
+    if form is None:
+        _read_trec(whole, entries)
+        account = "TREC run"
+    else:
+        every = ((number, text) for first, lines in whole for number, text in enumerate(lines, start=first))
+        numbered = itertools.dropwhile(lambda each: each[0] < line, every)
+        account = _read_json(numbered, entries) if form == "{" else _read_csv(numbered, line, entries, form)
+    return entries.ranking(depth, ties, ", ".join(filter(None, (file.compression, account))))
+
+
+def _form_of(raw: bytes) -> str | None:
+    """The delimiter of CSV, or the ``{`` of JSON Lines, by the first line; ``None`` for a TREC run."""
+    if raw.lstrip().startswith(b"{"):
+        return "{"
+    if len(raw.split()) == 6:
+        return None
+    names = {delimiter: {name.strip().lower() for name in raw.split(delimiter.encode())} for delimiter in DELIMITERS}
+    if b"," in raw:
+        return ","
+    return next((delimiter for delimiter in DELIMITERS if {b"query", b"document"} <= names[delimiter]), None)
+
+
+def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], entries: RankedRows) -> None:
+    """Rows of a TREC run. The second, fourth (rank) and sixth (run) column are not used."""
+    for first, lines in blocks:
+        found = _trec_columns(columns(lines, 6, (0, 2, 4)), entries)
+        if found is not None:
+            entries.add(*found, np.arange(first, first + len(lines)))
+            continue
+        # Something is wrong, or a line is empty: line by line finds where.
+        numbered = [(line, raw) for line, raw in enumerate(lines, start=first) if not raw.isspace()]
+        rows = [_trec_row(raw, line, entries) for line, raw in numbered]
+        owners, places, keys = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+        entries.add(owners, places, keys, [line for line, _ in numbered])
+
+
+def _trec_columns(table: list[list[bytes]] | None, entries: RankedRows) -> tuple[Numbers, Numbers, Float64] | None:
+    """Places of queries and documents, and keys, of many rows at once; ``None`` where one of them has a fault."""
+    if table is None:
+        return None
+    queries, documents, scores = table
+    if b"_" in b"".join(scores):
+        return None
+    try:
+        keys = -np.array(list(map(float, scores)))
+        owners, rows = entries.queries_at(queries), entries.documents_at(documents)
+    except (KeyError, ValueError):  # an unknown name; one that is not UTF-8; no number
+        return None
+    return (owners, rows, keys) if np.isfinite(keys).all() else None
+
+
+def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, float]:
+    fields = raw.split()
+    if len(fields) != 6:
+        raise InputError(
+            "wrong number of columns",
+            file=entries.path,
+            line=line,
+            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}",
+            expected=_TREC_EXPECTED,
+            advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
+        )
+    query, _, document, _, score, _ = fields
+    return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
+
+
+def _score(text: bytes, entries: RankedRows, line: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score) or b"_" in text:
+        raise entries.wrong_number("score", decoded(text, entries.path, line), "a finite number", line)
+    return score
+
+
+def _rank(text: bytes, entries: RankedRows, line: int) -> float:
+    if not text.isdigit():
+        raise entries.wrong_number("rank", decoded(text, entries.path, line), "a whole number, 0 or more", line)
+    return float(text)
+
+
+def _read_csv(numbered: Iterable[tuple[int, bytes]], first_line: int, entries: RankedRows, delimiter: str) -> str:
+    """Rows of a CSV file, its columns found by the names in its header; returns the form, for the account."""
+    lines = (decoded(raw, entries.path, line) for line, raw in numbered)
+    records = csv_records(lines, str(entries.path), _CSV_EXPECTED, delimiter, first_line)
+    line, header = next(records)
+    columns = _columns(header, entries.path, line, delimiter)
+    key = "score" if "score" in columns else "rank"
+    query_at, document_at, key_at = columns["query"], columns["document"], columns[key]
+    while block := list(itertools.islice(records, _LINES_A_BLOCK)):
+        table: list[tuple[int, int, float]] = []
+        for line, fields in block:
+            if len(fields) != len(header):
+                raise InputError(
+                    "wrong number of columns",
+                    file=entries.path,
+                    line=line,
+                    found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
+                    expected=f"{len(header)}, as in the header",
+                    advice=cause_of_columns(fields, len(header), delimiter),
+                )
+            query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
+            value = fields[key_at].strip().encode()
+            sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
+            table.append((entries.query(query, line), entries.document(document, line), sort_key))
+        owners, rows, keys = zip(*table, strict=True)
+        entries.add(owners, rows, keys, [line for line, _ in block])
+    with_delimiter = f" with {DELIMITERS[delimiter]}" if DELIMITERS[delimiter] else ""
+    return f"CSV{with_delimiter} by {key}"
+
+
+def _read_json(numbered: Iterable[tuple[int, bytes]], entries: RankedRows) -> str:
+    """Rows of JSON Lines: objects with the keys query, document, and score or rank; returns the form."""
+    keys: list[str] = []
+    key = "score"
+    records = json_records(((line, decoded(raw, entries.path, line)) for line, raw in numbered), str(entries.path))
+    while block := list(itertools.islice(records, _LINES_A_BLOCK)):
+        table: list[tuple[int, int, float, int]] = []
+        for line, record in block:
+            if not keys:
+                named = {name.strip().lower() for name in record}
+                if ("score" in named) == ("rank" in named):
+                    raise InputError(
+                        "not the columns of a ranking", file=entries.path, line=line,
+                        found=quoted(", ".join(record)), expected=_CSV_EXPECTED,
+                    )  # fmt: skip
+                key = "score" if "score" in named else "rank"
+                wanted = ("query", "document", key)
+                keys = [json_column(tuple(record), name, str(entries.path), line) for name in wanted]
+            query, document, value = (record.get(name) for name in keys)
+            for column, name in (("query", query), ("document", document)):
+                if not isinstance(name, str):
+                    raise entries.problem("not a name", line, column, quoted(repr(name)), "a text")
+            plain = isinstance(value, int | float) and not isinstance(value, bool)
+            number_text = repr(value).encode() if plain else b"no number"
+            sort_key = -_score(number_text, entries, line) if key == "score" else _rank(number_text, entries, line)
+            names = str(query).strip().encode(), str(document).strip().encode()
+            table.append((entries.query(names[0], line), entries.document(names[1], line), sort_key, line))
+        owners, rows, sort_keys, places = zip(*table, strict=True)
+        entries.add(owners, rows, sort_keys, places)
+    return f"JSON Lines by {key}"
+
+
+def _columns(header: Sequence[str], path: Path | str, line: int, delimiter: str) -> Mapping[str, int]:
+    columns = {name.strip().lower(): place for place, name in enumerate(header)}
+    complete = set(columns) in ({"query", "document", "score"}, {"query", "document", "rank"})
+    if not complete or len(columns) != len(header):
+        raise InputError(
+            "not the header of a ranking",
+            file=path,
+            line=line,
+            found=quoted(delimiter.join(header)),
+            expected=_CSV_EXPECTED,
+            advice=cause_of_columns(header, 3, delimiter) or _other_form(header),
+        )
+    return columns
+
+
+def _other_form(header: Sequence[str]) -> str | None:
+    """Advice where a TREC run has commas, or data stands in place of the header."""
+    if len(header) == 6:
+        return "The columns look separated by a comma: separate those of a TREC run by blanks."
+    try:
+        float(header[-1])
+    except ValueError:
+        return None
+    return "The header is missing: add one."
+
+
+def ranking_of_table(
+    table: ArrowTable, queries: Sequence[str], corpus: Sequence[str] | None, depth: int | None, ties: Ties
+) -> Ranking:
+    """The ranking in the columns query, document, and score or rank. Order and corpus as in `ranking_of_file`.
+
+    Raises:
+        InputError: names the row and the column.
+    """
+    ranked = "rank" in {name.strip().lower() for name in table.names}
+    by_query, by_document = table.column("query"), table.column("document")
+    by_key = table.column("rank" if ranked else "score")
+    if ranked and "score" in {name.strip().lower() for name in table.names}:
+        raise InputError(
+            "not the columns of a ranking", file=table.source, found=quoted(", ".join(table.names)),
+            expected="the columns query, document and either score or rank",
+        )  # fmt: skip
+    entries = RankedRows(table.source, queries, corpus, unit="row")
+    for first, batch in table.batches():
+        keys = table.numbers(first, batch, by_key)
+        if ranked:
+            wrong = np.flatnonzero((keys < 0) | (keys != np.floor(keys)))
+            if len(wrong):
+                row = int(wrong[0])
+                raise table.problem("not a rank", first + row, by_key, f"{keys[row]:g}", "a whole number, 0 or more")
+        else:
+            keys = -keys
+        by_row = (table.texts(first, batch, place) for place in (by_query, by_document))
+        owners, rows = (
+            _places(place_of, *names, first)
+            for place_of, names in zip((entries.query, entries.document), by_row, strict=True)
+        )
+        entries.add(owners, rows, keys, np.arange(first, first + len(keys)))
+    return entries.ranking(depth, ties, f"{table.form or 'table'} by {'rank' if ranked else 'score'}")
+
+
+def _places(
+    place_of: Callable[[bytes, int], int], names: list[str], codes: npt.NDArray[np.int64], first: int
+) -> npt.NDArray[np.int64]:
+    """The place of the name in each row; each different name is looked up once, in the row that has it first."""
+    places = np.full(len(names), -1, dtype=np.int64)
+    used, rows = np.unique(codes, return_index=True)
+    for code, row in sorted(zip(used.tolist(), rows.tolist(), strict=True), key=lambda pair: pair[1]):
+        places[code] = place_of(names[code].strip().encode(), first + row)
+    return places[codes]

