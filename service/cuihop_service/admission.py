@@ -54,7 +54,7 @@ class RequestInfo:
         subject: name in the caller's certificate.
         peer: the address of the connection; a proxy's, where one stands between.
         caller: the caller, where the guard has authenticated the request already, as before its body is read.
-        question: returns the content as plain values, for an audit that records it.
+        content: returns the content as plain values, for an audit that records it.
     """
 
     operation: str
@@ -69,7 +69,7 @@ class RequestInfo:
     subject: str | None = None
     peer: str | None = None
     caller: Caller | None = None
-    question: Callable[[], Mapping[str, Any]] | None = None
+    content: Callable[[], Mapping[str, Any]] | None = None
 
 
 @dataclass(slots=True)

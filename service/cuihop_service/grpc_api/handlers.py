@@ -106,7 +106,7 @@ class ConceptGraphHandlers:
         """The answer; an error ends the call with its status."""
         info = rpc.head
         info.seconds, info.size, info.scope, info.quick = rpc.context.time_remaining(), size, scope, quick
-        info.question = lambda: MessageToDict(request, preserving_proto_field_name=True)
+        info.content = lambda: MessageToDict(request, preserving_proto_field_name=True)
         try:
             return await self._admission.answer(info, work)
         except CuihopError as error:

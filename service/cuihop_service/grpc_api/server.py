@@ -102,12 +102,12 @@ class GrpcServer:
         concept_graph_pb2_grpc.add_ConceptGraphServiceServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
             handlers, guarded
         )
-        anybody: Any = GuardedRegistration(self._server)
+        unguarded: Any = GuardedRegistration(self._server)
         self._health = health_aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, anybody)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, unguarded)
         names = (_SERVICE, "grpc.health.v1.Health", reflection.SERVICE_NAME)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call,unused-ignore]
-            reflection.aio.ReflectionServicer(names), anybody
+            reflection.aio.ReflectionServicer(names), unguarded
         )
         self.port = 0
 

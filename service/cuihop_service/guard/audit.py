@@ -73,8 +73,8 @@ class AuditLog:
             "release": outcome.digest,
             "milliseconds": round(outcome.seconds * 1000, 3),
         }
-        if info.question is not None and (self._concepts or info.operation == _CONTENT):
-            fields["question"] = info.question()
+        if info.content is not None and (self._concepts or info.operation == _CONTENT):
+            fields["question"] = info.content()
             if outcome.detail:  # an error's message may name concepts
                 fields["detail"] = outcome.detail[:_LONGEST_DETAIL]
         try:

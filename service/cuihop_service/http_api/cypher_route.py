@@ -196,7 +196,7 @@ def cypher_routes(
             }
             return orjson.dumps(fields, default=str, option=orjson.OPT_NON_STR_KEYS)
 
-        info = responder.request_info(request, "cypher", scope="cypher", question=body.model_dump)
+        info = responder.request_info(request, "cypher", scope="cypher", content=body.model_dump)
         answer = await until_gone(request, responder.admission.answer(info, work))
         headers = {"Cache-Control": "no-store", "X-Request-Id": info.request_id}
         return Response(answer, headers=headers, media_type="application/json")

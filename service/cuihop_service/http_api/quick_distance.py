@@ -161,7 +161,7 @@ class QuickDistance:
             quick=True,
             subject=scope.get(SUBJECT),
             peer=None if client is None else client[0],
-            question=lambda: dict(parse_qsl(text)),
+            content=lambda: dict(parse_qsl(text)),
         )
         if responder.admission.guard.waits(info):
             return None

@@ -94,12 +94,12 @@ class Responder:
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, context)
 
-        question = None
+        content = None
         if request.method != "GET":
-            content = await request.json()  # parsed before
-            question = lambda: content  # noqa: E731 - half of it would be a signature
-        info = self.request_info(request, operation, size=size, scope=scope, quick=quick, question=question)
-        body, tag = await until_gone(request, self.admission.answer(info, body_and_tag), quick=quick)
+            body = await request.json()  # parsed before
+            content = lambda: body  # noqa: E731 - half of it would be a signature
+        info = self.request_info(request, operation, size=size, scope=scope, quick=quick, content=content)
+        answer, tag = await until_gone(request, self.admission.answer(info, body_and_tag), quick=quick)
         headers = {"X-Request-Id": info.request_id}
         if request.method == "GET":
             headers |= PRIVATE_HEADERS
@@ -108,9 +108,9 @@ class Responder:
                 headers["Cache-Control"] = "private, max-age=31536000, immutable"
         else:
             headers["Cache-Control"] = "no-store"
-        if body is None:
+        if answer is None:
             return Response(status_code=304, headers=headers)
-        return Response(body, headers=headers, media_type=_JSON)
+        return Response(answer, headers=headers, media_type=_JSON)
 
     def request_info(
         self,
@@ -120,9 +120,9 @@ class Responder:
         size: int = 1,
         scope: Scope = "read",
         quick: bool = False,
-        question: Callable[[], Mapping[str, Any]] | None = None,
+        content: Callable[[], Mapping[str, Any]] | None = None,
     ) -> RequestInfo:
-        """The request's description. Without ``question`` its content is that of the query string.
+        """The request's description. Without ``content`` its content is the query string.
 
         Raises:
             InputError: a time limit that is not a number.
@@ -135,7 +135,7 @@ class Responder:
             size=size,
             scope=scope,
             quick=quick,
-            question=question or (lambda: dict(request.query_params)),
+            content=content or (lambda: dict(request.query_params)),
         )
 
     def tag(self, path: str, query: str, digest: str, caller: Caller) -> str:

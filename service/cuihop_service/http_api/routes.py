@@ -391,7 +391,7 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
 
     request.scope.pop(CALLER, None)  # a key may be revoked while its stream goes on
     info = responder.request_info(
-        request, "stream_distances", size=size, quick=core.is_quick(size), question=lambda: orjson.loads(line)
+        request, "stream_distances", size=size, quick=core.is_quick(size), content=lambda: orjson.loads(line)
     )
     return await responder.admission.answer(info, work)
 

@@ -175,6 +175,25 @@ def test_replicas_count_together(counter: Counter) -> None:
     asyncio.run(ask())
 
 
+def test_the_buckets_in_redis_follow_the_same_law(counter: Counter) -> None:
+    async def ask() -> None:
+        shared, caller = SharedRates(counter.address), Caller("atlas", READ)
+        rate = Rate(requests=0.5, burst=2, pairs=600)
+        await shared.admit(caller, rate, 400)
+        with pytest.raises(RateLimited) as too_many:  # refused for its pairs: no request is counted
+            await shared.admit(caller, rate, 400)
+        assert too_many.value.retry_after == pytest.approx(20, abs=1)
+        await shared.admit(caller, rate, 1)
+        with pytest.raises(RateLimited, match=r"0\.5 requests a second") as too_many:
+            await shared.admit(caller, rate, 1)
+        assert too_many.value.retry_after == pytest.approx(2, abs=0.5)
+        await asyncio.sleep(too_many.value.retry_after + 0.01)
+        await shared.admit(caller, rate, 1)
+        await shared.close()
+
+    asyncio.run(ask())
+
+
 def test_redis_in_trouble_fails_no_question(counter: Counter, caplog: pytest.LogCaptureFixture) -> None:
     async def ask() -> None:
         rates = Rates(Rate(requests=0.01, burst=20), SharedRates(counter.address))
