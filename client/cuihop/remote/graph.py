@@ -41,6 +41,7 @@ from cuihop.remote.transport import (
     ServiceInfo,
     Transport,
 )
+from cuihop.resources.optional_packages import installed_by
 from cuihop.snapshot.string_table import folded
 
 __all__ = ["RemoteGraph"]
@@ -389,7 +390,7 @@ class _Connection:
 
 
 def _new_transport(settings: RemoteSettings) -> Transport:
-    try:
+    with installed_by("cuihop[remote]"):
         if settings.scheme.startswith("grpc"):
             from cuihop.remote.grpc_transport import GrpcTransport
 
@@ -397,9 +398,6 @@ def _new_transport(settings: RemoteSettings) -> Transport:
         from cuihop.remote.http_transport import HttpTransport
 
         return HttpTransport(settings)
-    except ModuleNotFoundError as error:
-        missing = f"this needs the package {error.name}, which is not installed: pip install 'cuihop[remote]'"
-        raise ModuleNotFoundError(missing, name=error.name) from None
 
 
 def _reopened(settings: RemoteSettings, digest: str) -> RemoteGraph:
