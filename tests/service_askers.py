@@ -173,8 +173,8 @@ class CoreAsker(Asker):
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
         return self._fields(
             lambda context: self._core.concepts(cuis, names_only=names_only, context=context),
-            lambda known: {
-                "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in known.concepts]
+            lambda records: {
+                "concepts": [(c.cui, c.name, list(c.synonyms), c.parents, c.children) for c in records.concepts]
             },
         )
 
