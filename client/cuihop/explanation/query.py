@@ -255,7 +255,7 @@ def explain_query(
         query: one of the queries.
         above, below: two images of the corpus: why does the first rank above the second? Where it does not, the answer
             says so.
-        ranking: what `cuihop.read_ranking` or `cuihop.rankings.ranking.read_ranking_in_blocks` gives for these
+        ranking: what `cuihop.read_ranking` or `cuihop.rankings.reading.read_ranking_in_blocks` gives for these
             images, or query → images, best first.
         k: the cut-off of DCG@K.
         graph, n, lam, direction, unknown: as in `cuihop.nn_iou`; hops go from a concept of the query.
