@@ -79,7 +79,7 @@ def line_of(command: str, graph: Path, folder: Path, give: Callable[[str], str])
 
 
 def numbers(text: str) -> object:
-    """What a command prints, without names of files and times."""
+    """The numbers that a command prints, without names of files and times."""
     found = json.loads(text)
     names = ("means", "differences", "numbers", "nn_iou", "counts", "above", "below", "shares")
     return {name: found[name] for name in names if name in found}

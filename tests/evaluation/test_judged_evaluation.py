@@ -145,7 +145,7 @@ def test_label_files_that_are_refused(tmp_path: Path, text: str, line: int | Non
         ([1], "not labels"),
         ({"x": {"a": "1"}, "y": {"b": "1"}}, "different images"),
         (pd.DataFrame({"image": ["a", "a"], "x": ["1", "2"]}), "each image once"),
-        (pd.DataFrame({"image": ["a"]}), "not labels"),
+        (pd.DataFrame({"image": ["a"]}), "not columns of labels"),
     ],
 )
 def test_labels_that_are_none(labels: object, message: str) -> None:
