@@ -96,8 +96,8 @@ def test_the_published_outputs(
     if output != "out.test.meas_params.gz":  # which lists no counts
         source = "judgements" if threshold == 1 else f"judgements, rel={threshold}"
         counts = result.counts.relevance[source]
-        ours = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
-        assert ours == counted(output)
+        evaluated = {"num_ret": counts.retrieved, "num_rel": counts.relevant, "num_rel_ret": counts.relevant_retrieved}
+        assert evaluated == counted(output)
 
 
 documents = st.sampled_from([f"d{i}" for i in range(12)])
