@@ -301,5 +301,6 @@ def _zstd_stream(file: BinaryIO) -> BinaryIO:
     try:
         import pyarrow
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'") from error
+        missing = "files compressed by zstd need pyarrow: pip install 'cuihop[parquet]'"
+        raise ModuleNotFoundError(missing, name=error.name) from None
     return cast(BinaryIO, io.BufferedReader(_Zstd(pyarrow.CompressedInputStream(file, "zstd")), _BUFFER))
