@@ -23,7 +23,7 @@ _MOST_QUERIES = 512
 _LISTS = 1 << 25  # bytes of the lists of a block
 _OPERATIONS = 1 << 34  # products of a block: a product cannot be interrupted, some tenths of a second
 _DIGITS = 30  # of a product, after the point
-_SHARE = 24  # where more than one image in so many is wanted, all are ordered
+_SHARE = 24  # where more than one image in this number is wanted, all are ordered
 _PAIRS = 1 << 15  # values computed at once, unless one query has more
 _BYTES_A_PAIR = 72  # of a candidate: places, value, and their sorting
 
