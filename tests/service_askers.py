@@ -181,7 +181,7 @@ class CoreAsker(Asker):
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
         return self._fields(
             lambda context: self._core.resolve(cuis, context=context),
-            lambda found: {"resolutions": [(r.asked, r.status, r.cui, list(r.candidates)) for r in found]},
+            lambda found: {"resolutions": [(r.requested, r.status, r.cui, list(r.candidates)) for r in found]},
         )
 
     def pack(self, cuis: Sequence[str], hops: int, direction: str = "any") -> dict[str, Any]:
@@ -308,7 +308,7 @@ class GrpcAsker(Asker):
         answer = self._call("Resolve", pb.ResolveRequest(cuis=cuis))
         found = [
             (
-                r.requested,
+                r.asked,
                 STATUSES[r.status],
                 r.cui if r.HasField("cui") else None,
                 [(c.relation, c.cui) for c in r.candidates],

@@ -29,8 +29,6 @@ MODULES = {
     "Evaluation": (
         "cuihop.collection.image_concepts",
         "cuihop.collection.dataset",
-        "cuihop.measures.nearness",
-        "cuihop.resources.resources",
         "cuihop.rankings.ranking",
         "cuihop.rankings.reading",
         "cuihop.rankings.in_memory",

@@ -87,14 +87,14 @@ def test_a_bad_row_is_named(tmp_path: Path) -> None:
         load([release(tmp_path, [ROWS[0], ROWS[1].removesuffix("|")[:-1] + "|"])])
 
 
-def test_the_command_tells_definitions_as_text_and_as_json(tmp_path: Path, program: Run) -> None:
+def test_the_command_prints_definitions_as_text_and_as_json(tmp_path: Path, program: Run) -> None:
     path = tmp_path / "graph.cuihop"
     load_to(path, [release(tmp_path / "release")])
     with SnapshotGraph.open(path) as graph:
         assert graph.verify() > 0
         assert len(graph.concepts([VEINS])[0].definitions) == 3
     printed = program("concept", VEINS, "--graph", path, "--json")
-    definitions = json.loads(printed.out)["concept"]["definitions"]
+    definitions = json.loads(printed.out)["definitions"]
     assert definitions[1] == {"sab": "NCI", "text": "Vessels that carry blood to the heart."}
     assert "(NCI)" in program("concept", VEINS, "--graph", path).out
 
