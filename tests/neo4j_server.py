@@ -24,7 +24,7 @@ from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, sections_of
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.neo4j_online import load_online
-from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, missing_tools
+from cuihop_tools.neo4j_server import SHORT_LIVED, LocalServer, ServerToolsMissing, missing_tools
 from loader.rrf_made import isa, retired, written
 from neo4j_plugin import with_plugin
 from real_graphs import rows
@@ -57,7 +57,7 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
     problem = missing_tools()
     if problem is None:
         try:
-            return LocalServer(factory.mktemp("neo4j"), **options)
+            return LocalServer(factory.mktemp("neo4j"), java_options=SHORT_LIVED, **options)
         except ServerToolsMissing as error:
             problem = str(error)
     if os.environ.get("CUIHOP_REQUIRE_NEO4J") == "1":

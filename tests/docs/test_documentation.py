@@ -31,6 +31,7 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
+from command_server import commands_folder
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import new_server
@@ -90,6 +91,14 @@ def environment() -> dict[str, str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP")}
     programs = str(Path(sys.executable).parent)
     return inherited | {"PATH": programs + os.pathsep + inherited["PATH"], "COLUMNS": "120", "TERM": "dumb"}
+
+
+@pytest.fixture(scope="session")
+def sooner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """An environment whose ``cuihop`` is forked from a process that has imported it."""
+    with commands_folder(tmp_path_factory.mktemp("commands")) as folder:
+        variables = environment()
+        yield variables | {"PATH": str(folder) + os.pathsep + variables["PATH"]}
 
 
 def alike(expected: str, printed: str) -> bool:
@@ -167,30 +176,34 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
     [page for page in PAGES if page not in {COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE}],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_every_command_of_a_page_runs_and_prints_what_is_shown(page: Path, prepared: Path, tmp_path: Path) -> None:
+def test_every_command_of_a_page_runs_and_prints_what_is_shown(
+    page: Path, prepared: Path, sooner: dict[str, str], tmp_path: Path
+) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
     with servers_of_a_page(folder) as servers:
-        run_page(page, folder, servers, servers.environment())
+        run_page(page, folder, servers, sooner | servers.environment())
 
 
 def test_every_command_on_the_graph_of_record_runs_too(
-    prepared: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    prepared: Path, sooner: dict[str, str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
     with new_server(tmp_path_factory) as neo4j:  # an empty one of its own: the page counts releases
         variables = {"NEO4J_PASSWORD_FILE": str(neo4j.home / "password"), "CUIHOP_NEO4J": neo4j.address}
-        run_page(NEEDS_NEO4J, folder, Servers(folder, neo4j), variables)
+        run_page(NEEDS_NEO4J, folder, Servers(folder, neo4j), sooner | variables)
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
-def test_the_page_on_remote_graphs_holds_of_a_service(scheme: str, prepared: Path, tmp_path: Path) -> None:
+def test_the_page_on_remote_graphs_holds_of_a_service(
+    scheme: str, prepared: Path, sooner: dict[str, str], tmp_path: Path
+) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
     with running_service(cuihop.SnapshotGraph.open(folder / "graph.cuihop")) as service:
         address = service.grpc if scheme == "grpc" else service.http
-        run_page(NEEDS_A_SERVICE, folder, Servers(folder), {"CUIHOP_GRAPH": address})
+        run_page(NEEDS_A_SERVICE, folder, Servers(folder), sooner | {"CUIHOP_GRAPH": address})
 
 
 def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
@@ -200,7 +213,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
             done = subprocess.run(
                 [sys.executable, "-c", block],
                 cwd=folder,
-                env=environment() | variables,
+                env=variables,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -217,7 +230,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
                 cwd=folder,
-                env=environment() | variables,
+                env=variables,
                 capture_output=True,
                 text=True,
                 check=False,

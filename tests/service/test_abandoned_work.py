@@ -135,7 +135,7 @@ def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) ->
         env={**clean, "PYTHONPATH": str(tmp_path)},
     ) as process:
         assert process.stderr is not None
-        guard = threading.Timer(60, process.kill)  # its worker follows, and the lines end
+        guard = threading.Timer(110, process.kill)  # its worker follows, and the lines end
         guard.start()
         try:
             lines = iter(process.stderr.readline, "")

@@ -28,7 +28,7 @@ from typing import Self
 
 from cuihop.errors import CuihopError, GraphUnavailable
 
-__all__ = ["VERSION", "LocalServer", "ServerToolsMissing", "missing_tools", "server_jars"]
+__all__ = ["SHORT_LIVED", "VERSION", "LocalServer", "ServerToolsMissing", "missing_tools", "server_jars"]
 
 VERSION = "5.26.20"
 """Version of the server, of the long-term line that ``docker-compose.yml`` pins."""
@@ -40,6 +40,9 @@ _CLOSED = {
     "dbms.security.procedures.allowlist": "db.*",
 }
 """Queries read no files, reach no other machine, and call no plugins: ``docker-compose.yml`` says the same."""
+
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Java options without the optimising compiler, which pays off after minutes, and without threads of a collector."""
 
 _OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
 _LOG_LINES = 20
@@ -115,6 +118,7 @@ class LocalServer:
         home: the folder of data, logs and configuration; created where it is missing.
         heap, page_cache: memory of the server, as Java writes it, e.g. ``1g``.
         settings: further lines of ``neo4j.conf``, or others in place of those written here.
+        java_options: of the virtual machine. ``SHORT_LIVED`` suits a server that runs for minutes.
 
     Attributes:
         address: ``bolt://127.0.0.1:PORT``. The port is the same after restarts.
@@ -131,9 +135,11 @@ class LocalServer:
         heap: str = "1g",
         page_cache: str = "512m",
         settings: Sequence[str] = (),
+        java_options: Sequence[str] = (),
     ) -> None:
         self.home = home
         self.heap = heap
+        self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
         self._jars = server_jars()
         self._bolt, self._http = _free_ports(2)
@@ -178,7 +184,7 @@ class LocalServer:
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
-        return ["java", f"-Xmx{heap}", *opened, "-cp", f"{self._jars}/*", main, *arguments]
+        return ["java", f"-Xmx{heap}", *self._java_options, *opened, "-cp", f"{self._jars}/*", main, *arguments]
 
     def admin(self, *arguments: str) -> str:
         """Run ``neo4j-admin`` with the arguments; return its output.

@@ -1,0 +1,106 @@
+"""The command line in processes forked from one that has imported it: a page of commands runs several times sooner.
+
+A command runs as its users run it, in a process of its own with its own folder, environment, standard streams and exit
+code; only the interpreter and its imports are shared. Servers and other long-lived programs are started anew.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["commands_folder"]
+
+_CLIENT = """
+    #!{python} -IS
+    import array, json, os, socket, sys
+    server = socket.socket(socket.AF_UNIX)
+    server.connect({address!r})
+    message = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
+    rights = array.array("i", [0, 1, 2])
+    server.sendmsg([len(message).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+    server.sendall(message)
+    code = server.recv(1)
+    os._exit(code[0] if code else 1)
+"""
+
+
+@contextmanager
+def commands_folder(folder: Path) -> Iterator[Path]:
+    """A folder with the program ``cuihop``, to stand first in ``PATH``."""
+    address = folder / "commands"
+    client = folder / "cuihop"
+    client.write_text(textwrap.dedent(_CLIENT).lstrip().format(python=sys.executable, address=str(address)))
+    client.chmod(0o755)
+    with subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE) as server:
+        deadline = time.monotonic() + 60
+        while not address.exists():
+            assert server.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield folder
+        server.kill()
+
+
+def serve(address: str) -> None:
+    """Fork for each command that connects."""
+    import matplotlib.figure  # noqa: F401 - imported before the forks
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import rich.table  # noqa: F401
+
+    from cuihop.cli import application, main  # noqa: F401
+
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(16)
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            if os.fork() == 0:  # a grandchild, which nobody has to wait for
+                listener.close()
+                _run(connection, main)
+            os._exit(0)
+        connection.close()
+        os.wait()
+
+
+def _run(connection: socket.socket, main: object) -> None:
+    head, rights, _, _ = connection.recvmsg(8, socket.CMSG_SPACE(3 * array.array("i").itemsize))
+    streams = array.array("i")
+    streams.frombytes(rights[0][2])
+    size, message = int.from_bytes(head, "big"), b""
+    while len(message) < size:
+        message += connection.recv(size - len(message))
+    arguments, folder, environment = json.loads(message)
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["cuihop", *arguments[1:]]
+    code: object = 1
+    try:
+        main()  # type: ignore[operator]
+        code = 0
+    except SystemExit as stop:
+        code = stop.code
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        connection.sendall(bytes([code if isinstance(code, int) else int(code is not None)]))
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
