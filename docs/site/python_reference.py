@@ -34,6 +34,7 @@ MODULES = {
         "cuihop.rankings.in_memory",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
+        "cuihop.evaluation.at_k",
         "cuihop.evaluation.result",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",

@@ -198,8 +198,8 @@ def test_the_reference_has_every_route_of_the_service(pages: dict[Path, Page]) -
     app: Any = application_over_http(
         core, admission, more_routes=[metrics_route(observation.metrics), *explorer_routes(), *cypher]
     )
-    document = app._app.openapi()
-    routes = {route.path for route in app._app.routes if hasattr(route, "path")}
+    document = app.openapi()
+    routes = {route.path for route in app.routes if hasattr(route, "path")}
     for close in (admission.close, database.close, observation.close, holder.close):
         close()
     documented = [

@@ -231,7 +231,7 @@ def test_embeddings_are_ranked_alike_with_little_memory(k: int) -> None:
 
 def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     program = (
-        "import numpy as np\nfrom cuihop.rankings import embedding_ranking\nfrom cuihop.resources.resources import Resources\n"
+        "import numpy as np\nfrom cuihop import Resources\nfrom cuihop.rankings import embedding_ranking\n"
         "codes = np.random.default_rng(1).integers(0, 256, (120_000, 128)).astype(np.uint8)\n"
         "images = {f'i{n}': '' for n in range(120_000)}\n"
         "tell = lambda done, total: print('ready', flush=True)\n"
