@@ -1,5 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run every test
+# make test-quick  without servers, browser and slow tests: the inner loop, about a minute
 # make check   lint, formatting, types, import rules, plain language
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
@@ -22,13 +23,16 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test check bench bench-smoke docs links tutorial stubs vendor neo4j containers clean
+.PHONY: demo test test-quick check bench bench-smoke docs links tutorial stubs vendor neo4j containers clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
 
 test: $(READY)
 	@$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
+
+test-quick: $(READY)
+	@$(BIN)/python -m pytest -n auto --dist loadgroup --quick $(PYTEST_ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check --quiet .

@@ -418,6 +418,7 @@ class ConceptGraphContract:
             found = {(code, above.cui) for code in types for above in graph.ancestors(code)}
         assert found == closure
 
+    @pytest.mark.slow
     def test_many_threads_get_the_same_answers(self, adapt: Adapt) -> None:
         published = published_distances()
         parts = [published[i::16] for i in range(16)] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +23,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fail-on-skip", action="store_true", help="A skipped test fails: where every component must run."
     )
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="No servers, no browser, nothing slow: the inner loop of `make test-quick`.",
+    )
+
+
+_SERVERS = {"browser", "killable_neo4j", "killable_redis", "neo4j_server", "redis_server"}
+_LONG_ROOMS = {"docs", "neo4j_graph", "packaging", "remote", "service", "study", "tools"}
+"""Rooms whose tests start servers, build pages and packages, or run whole studies."""
+
+
+def _is_long(item: pytest.Item) -> bool:
+    room = item.path.relative_to(Path(__file__).parent).parts[0]
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return room in _LONG_ROOMS or bool(_SERVERS & fixtures) or item.get_closest_marker("slow") is not None
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a server run in one process: each process would start a server of its own."""
+    if config.getoption("--quick"):
+        left_out = [item for item in items if _is_long(item)]
+        items[:] = [item for item in items if not _is_long(item)]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if {"neo4j_server", "killable_neo4j"} & fixtures:

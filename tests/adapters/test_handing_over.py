@@ -67,6 +67,7 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
     assert found.listed.tolist() == [bool(ranking[query]) for query in ranking.queries]
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(image_rankings(names_for_ranx))
@@ -81,6 +82,7 @@ def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
     assert alike(to_ranx.from_run(run, ranking.queries, ranking.corpus), ranking)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 @settings(deadline=None, derandomize=True, max_examples=30)
 @given(judgements)
@@ -126,6 +128,7 @@ def test_a_ranking_handed_over_is_worth_the_same_there(case: tuple[Judged, Run])
     assert {name: aggregated[measure] for name, measure in names.items()} == pytest.approx(ours.means, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
     generator = np.random.default_rng(5)
@@ -143,6 +146,7 @@ def test_a_ranking_handed_over_is_worth_the_same_in_ranx() -> None:
         assert {names[name]: value for name, value in theirs.items()} == pytest.approx(ours, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_scores_of_ranx_come_back_in_double_precision() -> None:
     run = ranx.Run({"q": {"a": 1.0, "b": 1.0 + 2**-40, "c": 1.0}})

@@ -254,6 +254,7 @@ def test_a_closed_pipe_ends_the_program_quietly(snapshot: Path, tmp_path: Path) 
     assert process.wait(60) != 0
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing_half_written(tmp_path: Path) -> None:
     ring = 200_000
     edges = [(f"C{i:07d}", f"C{(i + 1) % ring:07d}") for i in range(ring)]

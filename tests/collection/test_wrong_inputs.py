@@ -270,6 +270,7 @@ def fault(expected: str | Right | IfNamed, read: Callable[[], Answer], right: An
     return None if expected.words in found.account else f"not {expected.words!r}: {found.account}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: f"{door.kind}: {door.name}")
 def test_a_wrong_file_is_an_error_that_names_its_cause_or_gives_the_right_number(door: Door, folder: Path) -> None:
     right = answer(door, CLEAN[door.kind], folder)

@@ -399,6 +399,7 @@ def test_an_interrupt_stops_the_work(open_graph: SnapshotGraph, rocov2: ImageCon
     assert calls[0] < 3000
 
 
+@pytest.mark.slow
 def test_the_signal_of_a_user_stops_the_work_soon() -> None:
     program = textwrap.dedent("""
         import random

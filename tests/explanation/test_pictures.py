@@ -60,6 +60,7 @@ def overlap(one: Bbox, other: Bbox) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_no_label_overlaps_another_or_leaves_the_page(seed: int) -> None:
     explanation = crowded(seed)

@@ -258,6 +258,7 @@ def test_other_objects_are_refused() -> None:
     assert Ranking.of({"a": ["b"]}, ["a", "b"]).digest != Ranking.of({"a": ["b"]}, ["b", "a"]).digest
 
 
+@pytest.mark.slow
 def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
     parquet.write_table(pa.table(IMAGES), tmp_path / "images.parquet")
     program = (

@@ -133,6 +133,7 @@ def test_what_cannot_work_is_refused_at_once(
     assert [path.name for path in tmp_path.iterdir()] == ["umls"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 100, 4000])
 def test_a_full_disk_leaves_what_was_there_before(umls: Path, tmp_path: Path, room: int) -> None:
     (tmp_path / "g.cuihop").write_text("from before")
@@ -153,6 +154,7 @@ def test_a_full_disk_leaves_what_was_there_before(umls: Path, tmp_path: Path, ro
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.cuihop", "umls"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system takes root")
 def test_a_full_file_system_leaves_what_was_there_before(run: Run, tmp_path: Path) -> None:
     small = tmp_path / "small"

@@ -91,6 +91,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(release=RELEASES, options=OPTIONS, line_end=st.sampled_from(["\n", "\n", "\r\n"]), block=st.integers(1, 400))
 def test_a_random_release_is_read_as_written(

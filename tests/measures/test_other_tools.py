@@ -62,6 +62,7 @@ def ranx_evaluate():  # type: ignore[no-untyped-def]
     return ranx
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     ranx = ranx_evaluate
@@ -91,6 +92,7 @@ def test_ranx(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
             assert run.scores[theirs] == pytest.approx(by_query, abs=1e-12), theirs
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_ranx_cuts_real_gains_to_whole_numbers(ranx_evaluate) -> None:  # type: ignore[no-untyped-def]
     with warnings.catch_warnings():

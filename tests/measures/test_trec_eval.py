@@ -113,6 +113,7 @@ BY_NAME = {
 ASKED = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P.1,3,20", "recall.2,20", "map_cut.2", "ndcg_cut.1,3,20"}
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(st.lists(st.tuples(grades, scores), min_size=1, max_size=4), st.integers(1, 3))
 def test_trec_eval_itself_on_random_runs(

@@ -207,6 +207,7 @@ GO = textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [EMBEDDINGS, BM, TFIDF], ids=["embeddings", "bm", "tf-idf"])
 def test_a_killed_ranking_goes_on_where_it_was(program: str, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
@@ -314,6 +315,7 @@ def test_a_whole_ranking_that_does_not_fit_is_refused_and_judged_in_blocks_it_do
         ).whole()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 @pytest.mark.parametrize(("similarity", "k", "images", "allowed"), [
     ("cosine", 10, 12_000, "40MB"), ("cosine", None, 6_000, "80MB"), ("hamming", None, 12_000, "180MB"),

@@ -297,6 +297,7 @@ PROGRAM = MADE + textwrap.dedent("""
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_process_loses_no_finished_block(whole: Evaluation, tmp_path: Path, sent: signal.Signals) -> None:
     path = tmp_path / "blocks"
@@ -355,6 +356,7 @@ def test_every_writer_is_told_why_the_disk_took_no_more(tmp_path: Path) -> None:
         assert len(left.finished) == 1
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     rng = random.Random(5)
     cuis = [f"C{i:07d}" for i in range(3000)]

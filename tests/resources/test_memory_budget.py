@@ -131,6 +131,7 @@ small = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["lines", "rows", "nothing kept", "large counters"])
 @small
 @given(cases())
@@ -165,6 +166,7 @@ def test_counters_are_as_small_as_the_sets_allow() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest", [120, 200])
 @settings(max_examples=3, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
@@ -193,6 +195,7 @@ def test_counters_hold_sets_of_any_size(largest: int, seed: int) -> None:
     assert gain("first", "second") == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 def test_memory_stays_within_what_is_allowed() -> None:
     """The peak of a process grows by no more than it was allowed, with neighbourhoods that reach nearly everything."""

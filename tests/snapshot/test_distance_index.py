@@ -253,6 +253,7 @@ class TestCommand:
             [sys.executable, "-m", "cuihop.cli", *arguments], capture_output=True, text=True, check=False
         )
 
+    @pytest.mark.slow
     def test_it_makes_the_index_says_what_it_compared_and_leaves_it_the_next_time(self, snapshot: Path) -> None:
         done = self.run("index", str(snapshot))
         assert done.returncode == 0, done.stderr
@@ -266,6 +267,7 @@ class TestCommand:
         assert info["index"]["entries"] == anew["entries"]
         assert info["verified_bytes"] > anew["bytes"]
 
+    @pytest.mark.slow
     def test_a_stale_index_is_told_by_info_and_replaced(self, snapshot: Path) -> None:
         assert self.run("index", str(snapshot)).returncode == 0
         random_graph(2_000, 4_100, 13).save(snapshot)
@@ -278,6 +280,7 @@ class TestCommand:
         assert missing.returncode != 0
         assert "no such snapshot" in missing.stderr
 
+    @pytest.mark.slow
     def test_an_interrupt_leaves_no_index(self, tmp_path: Path) -> None:
         path = tmp_path / "tangled.cuihop"  # random edges have long labels, which take long to make
         ends = np.random.default_rng(14).integers(0, 60_000, (300_000, 2)).tolist()

@@ -133,6 +133,7 @@ def expected() -> list[object]:
     return answers(example_graph())
 
 
+@pytest.mark.slow
 def test_every_mutation_of_a_snapshots_header_is_refused_or_changes_no_answer(
     files: Path, tmp_path: Path, expected: list[object]
 ) -> None:
@@ -158,6 +159,7 @@ def test_every_mutation_of_a_snapshots_header_is_refused_or_changes_no_answer(
     assert taken < refused / 10
 
 
+@pytest.mark.slow
 def test_every_mutation_of_an_indexs_header_is_set_aside_or_changes_no_distance(
     files: Path, tmp_path: Path, expected: list[object]
 ) -> None:

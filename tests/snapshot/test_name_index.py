@@ -65,6 +65,7 @@ def typed(names: list[str], count: int) -> list[str]:
     return [text for text in texts if folded(text)]
 
 
+@pytest.mark.slow
 def test_real_names_are_found_as_by_reading_them_all() -> None:
     graph = open_release()
     sections = graph.sections
