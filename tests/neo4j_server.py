@@ -57,7 +57,7 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
     problem = missing_tools()
     if problem is None:
         try:
-            return LocalServer(factory.mktemp("neo4j"), java_options=SHORT_LIVED, **options)
+            return LocalServer(factory.mktemp("neo4j"), **{"java_options": SHORT_LIVED, **options})
         except ServerToolsMissing as error:
             problem = str(error)
     if os.environ.get("CUIHOP_REQUIRE_NEO4J") == "1":
@@ -67,8 +67,8 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """The session's server. A plugin lies in its folder, which its settings keep out."""
-    with with_plugin(new_server(tmp_path_factory)) as server:
+    """The session's server, which lasts long enough for Java's optimising compiler, with a plugin that is kept out."""
+    with with_plugin(new_server(tmp_path_factory, java_options=())) as server:
         yield server
 
 
