@@ -99,9 +99,7 @@ class HttpTransport:
     def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
         """See `Transport.concepts`."""
         fields = {"cuis": cuis, "names_only": names_only}
-        return self._post(
-            "concepts", fields, request, lambda body: json_responses.concepts(body, len(cuis), names_only)
-        )
+        return self._post("concepts", fields, request, lambda body: json_responses.concepts(body, len(cuis)))
 
     def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
         """See `Transport.resolve`."""

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.graph import (
-    Concept,
-    Definition,
-    Direction,
-    DistancePack,
-    Neighbour,
-    Path,
-    Release,
-    Resolution,
-    SearchHit,
-    Step,
-)
-from cuihop.identifiers import Identifiers
+from cuihop.answer_fields import value_of
+from cuihop.graph import Concept, Direction, DistancePack, Path, Release, Resolution, SearchHit, Step
 from cuihop.remote.failures import FaultyIdentifier, Problem
 from cuihop.remote.packs import checked_pack
 from cuihop.remote.transport import CentreNeighbours, PairDistances, Response, ServiceInfo, ServiceLimits
@@ -43,8 +32,6 @@ __all__ = [
 Body: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
-_STATUSES = ("current", "merged", "retired", "unknown", "invalid")
-
 
 def body(content: bytes) -> Body:
     """Parse a JSON object."""
@@ -64,10 +51,7 @@ def problem(content: bytes, retry_after: float | None) -> Problem | None:
     try:
         document = body(content)
         reason = _member(document, "reason", str)
-        faults = [
-            FaultyIdentifier(_member(fault, "cui", str), _candidates(fault.get("candidates") or ()))
-            for fault in document.get("faults") or ()
-        ]
+        faults = [value_of(FaultyIdentifier, fault) for fault in document.get("faults") or ()]
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
         return None
     seconds = document.get("retry_after")
@@ -86,25 +70,12 @@ def problem(content: bytes, retry_after: float | None) -> Problem | None:
 
 def service_info(document: Body) -> Response[ServiceInfo]:
     """Parse the description of a service."""
-    limits = _member(document, "limits", dict)
-    identifiers = _member(document, "identifiers", str)
-    if identifiers not in get_args(Identifiers):
-        raise ValueError(f"identifiers of the kind {identifiers!r}")
-    release = Release(
-        name=_member(document, "name", str),
-        digest=_member(document, "digest", str),
-        relations=_texts(document, "relations"),
-        sabs=_texts(document, "sabs"),
-        identifiers=identifiers,  # type: ignore[arg-type]
-        concepts=_member(document, "concepts", int),
-        edges=_member(document, "edges", int),
-        source=_member(document, "source", str),
-    )
-    sizes = ("pairs", "concepts", "neighbours", "pack_concepts")
+    limits = value_of(ServiceLimits, document["limits"])
+    release = value_of(Release, document)
     info = ServiceInfo(
         release=release,
         indexed=_member(document, "indexed", bool),
-        limits=ServiceLimits(*(_member(limits, size, int) for size in sizes)),
+        limits=limits,
         names=_member(document, "names", bool),
         service_version=_member(document, "service_version", str),
     )
@@ -113,8 +84,7 @@ def service_info(document: Body) -> Response[ServiceInfo]:
 
 def pair_distances(document: Body, pairs: int) -> Response[PairDistances]:
     """Parse the distances of a number of pairs."""
-    hops = _member(document, "hops", list)
-    _same_length(hops, pairs, "distances")
+    hops = _members(document, "hops", pairs)
     reached = np.array([found is not None for found in hops], dtype=np.bool_)
     numbers = _numbers([0 if found is None else found for found in hops], np.int32)
     return _response(PairDistances(numbers, reached), document)
@@ -125,28 +95,14 @@ def path(document: Body, direction: Direction) -> Response[Path | None]:
     places = document["path"]
     if places is None:
         return _response(None, document)
-    steps = tuple(
-        Step(_member(place, "cui", str), _relation(_member(place, "relation", str)), _texts(place, "sabs"))
-        for place in places[1:]
-    )
+    steps = tuple(value_of(Step, place) for place in places[1:])
     return _response(Path(_member(places[0], "cui", str), steps, direction, _merged(document)), document)
 
 
 def neighbourhoods(document: Body, centres: int) -> Response[list[CentreNeighbours]]:
     """Parse the neighbourhoods of a number of centres."""
-    hoods = _member(document, "neighbourhoods", list)
-    _same_length(hoods, centres, "neighbourhoods")
-    found = [
-        CentreNeighbours(
-            _member(hood, "cui", str),
-            tuple(
-                Neighbour(_member(n, "cui", str), _member(n, "hops", int)) for n in _member(hood, "neighbours", list)
-            ),
-            _member(hood, "total", int),
-        )
-        for hood in hoods
-    ]
-    return _response(found, document)
+    hoods = _members(document, "neighbourhoods", centres)
+    return _response([value_of(CentreNeighbours, hood) for hood in hoods], document)
 
 
 def pack(document: Body, cuis: Sequence[str], bound: int, direction: Direction) -> Response[DistancePack]:
@@ -161,50 +117,19 @@ def pack(document: Body, cuis: Sequence[str], bound: int, direction: Direction) 
     return Response(found, answer.digest, answer.merged)
 
 
-def concepts(document: Body, count: int, names_only: bool) -> Response[list[Concept]]:
+def concepts(document: Body, count: int) -> Response[list[Concept]]:
     """Parse the records of a number of concepts."""
-    rows = _member(document, "concepts", list)
-    _same_length(rows, count, "concepts")
-    found = []
-    for concept in rows:
-        cui, name = _member(concept, "cui", str), _text_or_none(concept, "name")
-        if names_only:
-            found.append(Concept(cui, name, (), (), 0, 0))
-            continue
-        types = tuple(
-            (_member(t, "tui", str), _member(t, "name", str)) for t in _member(concept, "semantic_types", list)
-        )
-        counts = _member(concept, "parents", int), _member(concept, "children", int)
-        defined = (
-            _member(concept, "definitions", list) if "definitions" in concept else ()
-        )  # absent from an earlier service
-        definitions = tuple(Definition(_member(d, "sab", str), _member(d, "text", str)) for d in defined)
-        sabs = _texts(concept, "sabs") if "sabs" in concept else ()  # likewise
-        found.append(Concept(cui, name, _texts(concept, "synonyms"), types, *counts, definitions, sabs))
-    return _response(found, document)
+    return _response([value_of(Concept, row) for row in _members(document, "concepts", count)], document)
 
 
 def resolutions(document: Body, count: int) -> Response[list[Resolution]]:
     """Parse the resolutions of a number of identifiers."""
-    rows = _member(document, "resolutions", list)
-    _same_length(rows, count, "resolutions")
-    found = []
-    for row in rows:
-        status = _member(row, "status", str)
-        if status not in _STATUSES:
-            raise ValueError(f"a resolution {status!r}")
-        cui, candidates = _text_or_none(row, "cui"), _candidates(row.get("candidates") or ())
-        found.append(Resolution(_member(row, "requested", str), status, cui, candidates))  # type: ignore[arg-type]
-    return _response(found, document)
+    return _response([value_of(Resolution, row) for row in _members(document, "resolutions", count)], document)
 
 
 def hits(document: Body) -> Response[list[SearchHit]]:
     """Parse the hits of a search."""
-    found = [
-        SearchHit(_member(hit, "cui", str), _text_or_none(hit, "name"), _member(hit, "matched", str))
-        for hit in _member(document, "hits", list)
-    ]
-    return _response(found, document)
+    return _response([value_of(SearchHit, hit) for hit in _member(document, "hits", list)], document)
 
 
 def _response(value: T, document: Body) -> Response[T]:
@@ -228,25 +153,19 @@ def _member(document: Any, name: str, kind: type[T]) -> T:
     return value
 
 
+def _members(document: Body, name: str, count: int) -> list[Any]:
+    """The list of this name, checked to be of this length."""
+    members = _member(document, name, list)
+    if len(members) != count:
+        raise ValueError(f"{len(members):,} {name} for {count:,}")
+    return members
+
+
 def _texts(document: Any, name: str) -> tuple[str, ...]:
     values = _member(document, name, list)
     if not all(isinstance(value, str) for value in values):
         raise ValueError(f"{name} is not as expected")
     return tuple(values)
-
-
-def _text_or_none(document: Body, name: str) -> str | None:
-    return None if document.get(name) is None else _member(document, name, str)
-
-
-def _candidates(candidates: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((_member(candidate, "relation", str), _member(candidate, "cui", str)) for candidate in candidates)
-
-
-def _relation(relation: str) -> Any:
-    if relation not in {"parent", "child"}:
-        raise ValueError(f"a relation {relation!r}")
-    return relation
 
 
 def _numbers(values: list[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
@@ -257,8 +176,3 @@ def _numbers(values: list[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
     if len(found) and (found.min() < 0 or found.max() > np.iinfo(kind).max):  # type: ignore[type-var]
         raise ValueError("a number is out of its range")
     return found.astype(kind)
-
-
-def _same_length(items: list[Any], count: int, noun: str) -> None:
-    if len(items) != count:
-        raise ValueError(f"{len(items):,} {noun} for {count:,}")
