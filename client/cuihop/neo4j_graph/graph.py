@@ -31,14 +31,14 @@ from cuihop.identifiers import is_identifier
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import first_shortest_path
-from cuihop.neo4j_graph.schema import check_schema, check_server, release_of
+from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.retired_identifiers import LONGEST_CHAIN, absent_resolution
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import folded
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
-__all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
+__all__ = ["HITS_A_PAGE", "Neo4jGraph"]
 
 HITS_A_PAGE = 100
 """Most hits that a load stores for one word."""
@@ -78,10 +78,7 @@ class Neo4jGraph(ConceptGraph):
         if number is None:
             raise SchemaMismatch("the database has no active release; load one with: cuihop load")
         self._number = number
-        row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
-        if row is None or row["release"]["state"] != "complete":
-            raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
-        self._release = release_of(row["release"])
+        self._release = complete_release(connection, number)
 
     @classmethod
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cuihop.errors import ReleaseMismatch
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.schema import release_of
+from cuihop.neo4j_graph.schema import complete_release, release_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable
@@ -37,11 +37,9 @@ def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
     Raises:
         ReleaseMismatch: no such release, not complete, or another digest after reading.
     """
-    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
-    if row is None or row["release"]["state"] != "complete":
-        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+    stored = complete_release(connection, number).digest
     sections = projected_sections(connection, number)
-    found, stored = sections.meta["release"]["digest"], row["release"]["digest"]
+    found = sections.meta["release"]["digest"]
     if found != stored:
         raise ReleaseMismatch(
             f"release {number} read from the database has digest {found[:12]}, and was loaded with {stored[:12]}: "
