@@ -107,7 +107,7 @@ def _of_type(expected: type[T], name: str, value: Any) -> T:
 
 def _one_of(expected: tuple[Any, ...], name: str, value: Any) -> Any:
     if value not in expected:
-        raise ValueError(f"{name} is {value!r}")
+        raise ValueError(f"{name} of the kind {value!r}")
     return value
 
 

@@ -21,7 +21,7 @@ from cuihop.neo4j_graph.schema import complete_release, release_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable
-from cuihop.snapshot.writer import RETIRED_RELATIONS, GraphTables, RetiredTable, sections_of
+from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
 
 __all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
 
@@ -219,10 +219,4 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
 
 def _retired(connection: Neo4jConnection, number: int) -> RetiredTable:
     row = _block(connection, cypher.ALL_RETIRED, release=number)[0]
-    triples = zip(row["cuis"], (RETIRED_RELATIONS.index(r) for r in row["relations"]), row["successors"], strict=True)
-    ordered = sorted(triples)
-    return RetiredTable(
-        identifier_array([old for old, _, _ in ordered]),
-        np.array([relation for _, relation, _ in ordered], dtype=np.uint8),
-        identifier_array([new for _, _, new in ordered]),
-    )
+    return RetiredTable.of(list(zip(row["cuis"], row["relations"], row["successors"], strict=True)))

@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.adapter_rules import absent_resolution, checked_pack_bound, with_identifier
 from cuihop.errors import DamageWarning, InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
@@ -33,7 +34,6 @@ from cuihop.graph import (
 )  # fmt: skip
 from cuihop.identifiers import Identifiers
 from cuihop.resources.interruption import check_interruption
-from cuihop.retired_identifiers import absent_resolution
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
@@ -43,15 +43,12 @@ from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
 from cuihop.snapshot.name_index import NameSearch, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
 
 __all__ = ["SnapshotGraph"]
 
 Int32 = npt.NDArray[np.int32]
-
-_LARGEST_PACK = 255
-
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -411,9 +408,7 @@ class SnapshotGraph(ConceptGraph):
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
         direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        if bound is None or bound > _LARGEST_PACK:
-            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        bound = checked_pack_bound(hops)
         places, merged = self._places(cuis)
         distinct, counts = np.unique(places, return_counts=True)
         if len(distinct) < len(places):
@@ -454,18 +449,7 @@ class SnapshotGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
-        wanted = folded(text)
-        if not wanted:
-            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        text = text.strip()
-        by_identifier = self.resolve([text])[0]
-        hits = []
-        if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text))
-        best = self._names().best(wanted, len(self._cuis) if most is None else most)
-        hits += [
-            SearchHit(cui, self._records.name(place), self._records.strings[row])
-            for place, row in best
-            if (cui := self._cuis[place]) != by_identifier.cui
-        ]
-        return hits[:most]
+        best = self._names().best(folded_query(text), len(self._cuis) if most is None else most)
+        records = self._records
+        by_name = (SearchHit(self._cuis[place], records.name(place), records.strings[row]) for place, row in best)
+        return with_identifier(self, text, by_name)[:most]

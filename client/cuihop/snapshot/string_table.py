@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["StringTable", "folded"]
+from cuihop.errors import InputError
+
+__all__ = ["StringTable", "folded", "folded_query"]
 
 _BLOCK = 1 << 26
 
@@ -74,3 +76,14 @@ def folded(text: str) -> str:
         character if character.isalnum() else " " for character in decomposed if not unicodedata.combining(character)
     )
     return " ".join(letters.split())
+
+
+def folded_query(text: str) -> str:
+    """Fold the text of a search.
+
+    Raises:
+        InputError: nothing is left of it.
+    """
+    if query := folded(text):
+        return query
+    raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
