@@ -35,7 +35,7 @@ from cuihop.neo4j_graph.layered_path import first_shortest_path
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.string_table import folded_query
+from cuihop.snapshot.string_table import bounds_of, folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
 __all__ = ["HITS_A_PAGE", "Neo4jGraph"]
@@ -334,12 +334,10 @@ class Neo4jGraph(ConceptGraph):
         for part in _parts(used, _CENTRES_A_TRANSACTION):
             for cui, near, levels in self._rows(text, cuis=part, numbers=list(column), hops=bound):
                 rows[cui] = sorted((column[number], level) for number, level in zip(near, levels, strict=True))
-        indptr = np.zeros(len(used) + 1, dtype=np.int64)
-        np.cumsum([len(rows[cui]) for cui in used], out=indptr[1:])
         entries = [entry for cui in used for entry in rows[cui]]
         return DistancePack(
             cuis=tuple(used),
-            indptr=indptr,
+            indptr=bounds_of([len(rows[cui]) for cui in used]),
             indices=np.array([place for place, _ in entries], dtype=np.int32),
             hops=np.array([level for _, level in entries], dtype=np.uint8),
             bound=bound,

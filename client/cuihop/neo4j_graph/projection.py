@@ -20,7 +20,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.schema import complete_release, release_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
 
 __all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
@@ -200,20 +200,14 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
         for sabs, meanings in zip(row["sabs"], row["definitions"], strict=True):
             definitions += [f"{sab}|{text}" for sab, text in zip(sabs, meanings, strict=True)]
             definition_counts.append(len(meanings))
-    name_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum(counts, out=name_indptr[1:])
-    type_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum([len(c) for c in codes], out=type_indptr[1:])
-    definition_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum(definition_counts, out=definition_indptr[1:])
     return {
         "names": StringTable.of(texts),
-        "name_indptr": name_indptr,
+        "name_indptr": bounds_of(counts, np.int32),
         "semantic_types": types,
-        "type_indptr": type_indptr,
+        "type_indptr": bounds_of([len(of_concept) for of_concept in codes], np.int32),
         "type_indices": np.array([place[code] for code in chain.from_iterable(codes)], dtype=np.int32),
         "definitions": StringTable.of(definitions),
-        "definition_indptr": definition_indptr,
+        "definition_indptr": bounds_of(definition_counts, np.int32),
     }
 
 

@@ -26,7 +26,7 @@ from cuihop.errors import SnapshotError
 from cuihop.resources.cores import in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 
 __all__ = [
     "NAME_INDEX",
@@ -138,8 +138,7 @@ def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) 
 def _taken(strings: StringTable, rows: Int64) -> StringTable:
     """The strings of these rows, as a table."""
     lengths = np.diff(strings.offsets)[rows]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = bounds_of(lengths)
     places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
     return StringTable(offsets, strings.blob[places])
 
