@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.adapter_rules import absent_resolution, checked_pack_bound, with_identifier
-from cuihop.errors import DamageWarning, InputError, ReleaseMismatch, SnapshotError
+from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
     Concept,
@@ -27,7 +27,6 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
-    Step,
     checked_direction,
     checked_hops,
     resolved,
@@ -65,10 +64,6 @@ def _steady(method: Callable[Concatenate[SnapshotGraph, P], Answer]) -> Callable
         return answer
 
     return checked
-
-
-def _name_index_set_aside(error: SnapshotError) -> None:
-    warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
 
 
 class SnapshotGraph(ConceptGraph):
@@ -229,7 +224,7 @@ class SnapshotGraph(ConceptGraph):
                 self._sections[name]
         check_digest(self._sections)
         self._engines.labels("any", None)
-        self._name_search = name_search(self._sections, _name_index_set_aside, thoroughly=True)
+        self._name_search = name_search(self._sections, thoroughly=True)
 
     def warm_up(self) -> None:
         """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
@@ -351,19 +346,8 @@ class SnapshotGraph(ConceptGraph):
             )  # fmt: skip
         if not len(nodes):
             return None
-        cuis = self._cuis.at(nodes)
-        steps = tuple(
-            self._step(int(here), int(there), cui, direction)
-            for here, there, cui in zip(nodes[:-1], nodes[1:], cuis[1:], strict=True)
-        )
-        return Path(cuis[0], steps, direction, merged)
-
-    def _step(self, here: int, there: int, cui: str, direction: Direction) -> Step:
-        records = self._records
-        if direction != "down" and (edge := records.edge(here, there)) is not None:
-            return Step(cui, "parent", records.edge_sabs(edge))
-        edge = records.edge(there, here)
-        return Step(cui, "child", () if edge is None else records.edge_sabs(edge))
+        steps = tuple(self._records.step(here, there, direction) for here, there in pairwise(nodes.tolist()))
+        return Path(self._cuis[nodes[0]], steps, direction, merged)
 
     @_steady
     def neighbours(
@@ -442,7 +426,7 @@ class SnapshotGraph(ConceptGraph):
 
     def _names(self) -> NameSearch:
         if self._name_search is None:
-            self._name_search = name_search(self._sections, _name_index_set_aside)
+            self._name_search = name_search(self._sections)
         return self._name_search
 
     @_steady

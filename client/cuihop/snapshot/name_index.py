@@ -15,6 +15,7 @@ Sections, all absent from snapshots written before cuihop had an index of names:
 from __future__ import annotations
 
 import sys
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -22,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import SnapshotError
+from cuihop.errors import DamageWarning, SnapshotError
 from cuihop.resources.cores import in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
@@ -315,14 +316,13 @@ class NameSearch(Protocol):
         """Compile before the first search."""
 
 
-def name_search(
-    sections: Sections, set_aside: Callable[[SnapshotError], None], *, thoroughly: bool = False
-) -> NameSearch:
+def name_search(sections: Sections, *, thoroughly: bool = False) -> NameSearch:
     """The search of a snapshot; one of an early cuihop has no index of names.
+
+    Where the index is damaged, a warning says so, and all names are scanned, with the same answers.
 
     Args:
         sections: of the snapshot.
-        set_aside: called with the reason where the index is damaged. All names are scanned then, with the same answers.
         thoroughly: check more of the index than its checksums.
     """
     if not any(name in sections for name in NAME_INDEX):
@@ -333,7 +333,7 @@ def name_search(
         if thoroughly:
             check_name_index(sections)
     except SnapshotError as error:
-        set_aside(error)
+        warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
         return EveryName(sections)
     return NameIndex(sections)
 
