@@ -64,8 +64,13 @@ def value_of(kind: Callable[..., T], document: Any) -> T:
     """
     if type(document) is not dict:
         raise ValueError("no JSON object")
-    given = {name: read for name, (read, optional) in _readers(kind).items() if not optional or name in document}
-    return kind(**{name: read(document[name]) for name, read in given.items()})
+    members = {}
+    for name, (expected, read, optional) in _readers(kind).items():
+        if optional and name not in document:
+            continue
+        value = document[name]
+        members[name] = value if type(value) is expected else read(value)
+    return kind(**members)
 
 
 def _written(name: str, value: Any) -> Any:
@@ -77,10 +82,10 @@ def _written(name: str, value: Any) -> Any:
 
 
 @cache
-def _readers(kind: Any) -> dict[str, tuple[Callable[[Any], Any], bool]]:
-    """Attribute of a dataclass → the function that reads its field, and true if it has a default."""
+def _readers(kind: Any) -> dict[str, tuple[Any, Callable[[Any], Any], bool]]:
+    """Attribute of a dataclass → its type, the function that reads its field, and true if it has a default."""
     types = get_type_hints(kind)
-    return {f.name: (_reader(f.name, types[f.name]), f.default is not MISSING) for f in fields(kind)}
+    return {f.name: (types[f.name], _reader(f.name, types[f.name]), f.default is not MISSING) for f in fields(kind)}
 
 
 def _reader(name: str, expected: Any) -> Callable[[Any], Any]:
