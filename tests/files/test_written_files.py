@@ -270,7 +270,6 @@ _WRITES = re.compile(
 _ALLOWED = {
     "client/cuihop/files/written_files.py": "the function itself",
     "client/cuihop/cli/study.py": "into the folder that becomes the study's as a whole",
-    "client/cuihop/study/long_table.py": "the same",
     "client/cuihop/study/writing.py": "the same",
     "client/cuihop/resources/checkpoint.py": "appended to, and checked before",
     "client/cuihop/neo4j_graph/login.py": "the record of refused passwords, in the folder of the metrics",

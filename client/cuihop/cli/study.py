@@ -180,7 +180,7 @@ def study(
     if found.costs:
         tables.append(cost_table(found.costs))
     for each in tables:
-        print_table(each.header, each.lines, title=each.caption)
+        print_table(each, each.caption)
     screen = console()
     for line in account:
         screen.print(line)

@@ -22,7 +22,7 @@ from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.text_lines import quoted
-from cuihop.files.written_files import replaced_file
+from cuihop.files.written_files import write_whole
 
 __all__ = ["ScoreCard"]
 
@@ -120,9 +120,7 @@ class ScoreCard:
         Raises:
             OutputError: the disk is full, or the folder cannot be written.
         """
-        raw = self.to_json().encode()
-        with replaced_file(Path(path), expected_bytes=len(raw)) as file:
-            file.write(raw)
+        write_whole(path, self.to_json())
 
     @classmethod
     def read(cls, path: Readable) -> ScoreCard:

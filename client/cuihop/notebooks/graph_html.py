@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.files.text_lines import counted
 from cuihop.notebooks.box_svg import boxes_svg
-from cuihop.notebooks.table import html_table
+from cuihop.notebooks.table import Table
 
 __all__ = ["concept_html", "distances_html", "neighbourhood_html", "path_edges", "path_html", "path_places"]
 
@@ -81,7 +81,7 @@ def neighbourhood_html(
     for distance, neighbour in neighbours:
         at.setdefault(distance, []).append(neighbour)
     rows = [(str(distance), f"{len(cuis):,}", _first(cuis)) for distance, cuis in at.items()]
-    table = html_table(("hops", "concepts", ""), rows) if rows else ""
+    table = Table(("hops", "concepts", ""), rows).html() if rows else ""
     return f"<p>{escape(title)}</p>{table}{_merged(merged)}"
 
 
@@ -100,7 +100,7 @@ def concept_html(
         ("synonyms", _first(synonyms)),
         ("parents, children", f"{parents:,}, {children:,}"),
     ]
-    return html_table((), [row for row in rows if row[1]])
+    return Table((), [row for row in rows if row[1]]).html()
 
 
 def distances_html(
@@ -117,7 +117,7 @@ def distances_html(
     rows = [(str(distance), f"{count:,}") for distance, count in sorted(counts.items())]
     if without := int((~reached).sum()):
         rows.append(("no path", f"{without:,}"))
-    table = html_table(("hops", "pairs"), rows) if rows else ""
+    table = Table(("hops", "pairs"), rows).html() if rows else ""
     return f"<p>{escape(title)}</p>{table}{_merged(merged)}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuihop.errors import InputError
-from cuihop.files.written_files import replaced_file
+from cuihop.files.written_files import write_whole
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> 
         raise InputError(
             "no such form of picture", column="path", found=repr(path.name), expected="a name in .svg, .png or .pdf"
         )
-    raw = picture_bytes(figure(), form)
-    with replaced_file(path, expected_bytes=len(raw)) as file:
-        file.write(raw)
+    write_whole(path, picture_bytes(figure(), form))
 
 
 def picture_bytes(figure: Figure, form: str) -> bytes:

@@ -181,15 +181,13 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
 
 def cost_table(costs: Sequence[Cost]) -> Table:
     """Seconds per query, each way."""
-    return Table(
-        "cost", f"Time per query image, ranking of {DEPTH}", "measure, way", [("", 3)],
-        ["time", "queries timed", "largest difference"],
-        [
-            (f"{cost.measure}, {cost.way}",
-             [time_text(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}" if cost.difference else "0"])
-            for cost in costs
-        ],
-    )  # fmt: skip
+    rows = [
+        (f"{cost.measure}, {cost.way}", time_text(cost.seconds), f"{cost.queries:,}",
+         f"{cost.difference:.1e}" if cost.difference else "0")
+        for cost in costs
+    ]  # fmt: skip
+    columns = ("measure, way", "time", "queries timed", "largest difference")
+    return Table(columns, rows, "cost", f"Time per query image, ranking of {DEPTH}")
 
 
 def cost_report(costs: Sequence[Cost], inputs: StudyInputs, machine: str, *, figure: bool) -> Iterator[str]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.files.csv_text import csv_text
 from cuihop.notebooks.table import Table
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
 from cuihop.study.inputs import StudyInputs
-from cuihop.study.long_table import LongRow, write_long_table
+from cuihop.study.long_table import LongRow, long_table
 from cuihop.study.published import comparable
 from cuihop.study.report import cost_report, cost_table, report
 from cuihop.study.tables import (
@@ -25,9 +25,9 @@ from cuihop.study.tables import (
     published_table,
 )
 
-__all__ = ["DIFFERENCE_COLUMNS", "StudyResults", "tables_of", "write_study"]
+__all__ = ["StudyResults", "tables_of", "write_study"]
 
-DIFFERENCE_COLUMNS = (
+_DIFFERENCE_COLUMNS = (
     "measure", "iou", "nn_iou", "difference", "low", "high", "p", "p_holm", "better", "worse", "same", "queries",
 )  # fmt: skip
 
@@ -95,16 +95,16 @@ def write_study(
     figures = _drawn(folder, found, inputs) if plots else []
     for table in tables:
         _write(folder / f"{table.name}.tex", table.latex())
-    write_long_table(folder / "numbers.csv", found.long_rows(inputs))
+    _write(folder / "numbers.csv", long_table(found.long_rows(inputs)).csv())
     if found.differences:
-        _write_differences(folder / "difference.csv", found.differences)
+        _write(folder / "difference.csv", _difference_numbers(found.differences).csv())
     published = any(table.name == "published" for table in tables)
     lines = report(inputs, found.tables, found.near, account, tables, figures, comparable=published)
     _write_lines(folder / "report.md", lines)
     if found.costs:
         table = cost_table(found.costs)
         _write(folder / "cost.tex", table.latex())
-        _write_costs(folder / "cost.csv", found.costs)
+        _write(folder / "cost.csv", _cost_numbers(found.costs).csv())
         _write_lines(folder / "cost.md", cost_report(found.costs, inputs, machine, figure=plots))
     if cards and found.tables is not None:
         (folder / "cards").mkdir()
@@ -136,20 +136,20 @@ def _drawn(folder: Path, found: StudyResults, inputs: StudyInputs) -> list[str]:
     return names
 
 
-def _write_costs(path: Path, costs: Sequence[Cost]) -> None:
+def _cost_numbers(costs: Sequence[Cost]) -> Table:
     header = ("measure", "way", "seconds_per_query", "queries", "largest_difference")
-    _write(path, csv_text(header, ((c.measure, c.way, c.seconds, c.queries, c.difference) for c in costs)))
+    return Table(header, [dataclasses.astuple(cost) for cost in costs])
 
 
-def _write_differences(path: Path, differences: Sequence[PrecisionDifference]) -> None:
-    rows = (
+def _difference_numbers(differences: Sequence[PrecisionDifference]) -> Table:
+    rows = [
         (
             d.measure, d.iou, d.nn_iou, d.difference, *d.interval, d.p, d.p_holm, d.better, d.worse, d.same,
             d.better + d.worse + d.same,
         )
         for d in differences
-    )  # fmt: skip
-    _write(path, csv_text(DIFFERENCE_COLUMNS, rows))
+    ]  # fmt: skip
+    return Table(_DIFFERENCE_COLUMNS, rows)
 
 
 def _write(path: Path, text: str) -> None:
