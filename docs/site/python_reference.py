@@ -34,7 +34,6 @@ MODULES = {
         "cuihop.rankings.in_memory",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
-        "cuihop.evaluation.at_k",
         "cuihop.evaluation.result",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",

@@ -62,7 +62,7 @@ def test_a_symbolic_link_stays_and_its_target_is_written_there(tmp_path: Path) -
 
 
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
-    from cuihop.study.folder import whole_folder
+    from cuihop.study.writing import whole_folder
 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

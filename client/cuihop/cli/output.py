@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, direction_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -146,8 +146,3 @@ def hops_text(hops: int | None, max_hops: int | None = None) -> str:
     if hops is None:
         return "no path" if max_hops is None else f"no path within {counted(max_hops, 'hop')}"
     return counted(hops, "hop")
-
-
-def direction_text(direction: str) -> str:
-    """A direction in words."""
-    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.relevance_names import relevance_name
+from cuihop.evaluation.means import relevance_name
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure

@@ -19,7 +19,7 @@ from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
-from cuihop.evaluation.relevance_names import relevance_name, relevant_from
+from cuihop.evaluation.means import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure

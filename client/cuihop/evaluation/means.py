@@ -1,4 +1,4 @@
-"""Means over queries, and the queries behind each."""
+"""Means over queries, the queries behind each, and the relevance that these are judged by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["MeanQueries", "mean_columns", "mean_of", "mean_text"]
+from cuihop.measures.family import RELEVANT_FROM
+from cuihop.measures.measure import Measure
+
+__all__ = ["MeanQueries", "mean_columns", "mean_of", "mean_text", "relevance_name", "relevant_from"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +69,25 @@ def mean_text(behind: MeanQueries, empty_ideal: str | None) -> str:
 def _span(counts: Collection[int]) -> str:
     least, most = min(counts), max(counts)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def relevance_name(measure: Measure) -> str:
+    """The name of a measure's relevance, as the counts of an evaluation use it.
+
+    >>> from cuihop.measures import measures_named
+    >>> [relevance_name(m) for m in measures_named(["CUI@5", "nn-CUI@5(n=2)", "AP", "P@5(a+b, rel=2)"])]
+    ['IoU', 'nn-IoU(n=2)', 'judgements', 'a+b, rel=2']
+    """
+    if measure.family == "CUI":
+        return "IoU"
+    if measure.kind == "concepts":
+        options = ", ".join(f"{name}={value}" for name, value in measure.options)
+        return f"nn-IoU({options})" if options else "nn-IoU"
+    name = ", ".join(measure.labels) if measure.labels else "judgements"
+    threshold = relevant_from(measure)
+    return name if threshold == 1 else f"{name}, rel={threshold}"
+
+
+def relevant_from(measure: Measure) -> int:
+    """The smallest grade of a relevant document."""
+    return int(measure.values.get(RELEVANT_FROM.name, 1))

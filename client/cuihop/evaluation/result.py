@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of
-from cuihop.evaluation.relevance_names import relevance_name
+from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, relevance_name
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
@@ -40,6 +39,7 @@ __all__ = [
     "checked_choice",
     "missing_rankings",
 ]
+
 
 EmptyIdeal: TypeAlias = Literal["zero", "skip"]
 """A judged query for which no other image gains anything: scored 0, or left out of table and mean."""

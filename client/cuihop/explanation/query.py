@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
-from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
-from cuihop.explanation.query_images import QueryImages
+from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus
 from cuihop.explanation.values import ExplainedConcept
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains

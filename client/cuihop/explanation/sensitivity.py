@@ -10,8 +10,7 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import dcg_of_query, rank_of
-from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
-from cuihop.explanation.query_images import QueryImages
+from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
