@@ -130,9 +130,7 @@ def evaluations_of_images(
         details = Details(
             of_ranking, {**parameters, "ranking": ranking.source, "ties": ranking.ties}, _inputs(data, system)
         )
-        evaluations[name] = shared(
-            values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details
-        )  # fmt: skip
+        evaluations[name] = shared(values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details)
     return evaluations
 
 

@@ -32,12 +32,7 @@ from cuihop.relevance.image_collection import ImageCollection
 from cuihop.resources.checkpoint import open_checkpoint
 from cuihop.resources.resources import Resources
 
-__all__ = [
-    "cui_at_k",
-    "evaluate",
-    "evaluate_each",
-    "nn_cui_at_k",
-]
+__all__ = ["cui_at_k", "evaluate", "evaluate_each", "nn_cui_at_k"]
 
 
 NamedRankings: TypeAlias = Mapping[str, RankingLike] | Iterable[tuple[str, RankingLike]]

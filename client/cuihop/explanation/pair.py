@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cuihop.errors import InputError
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
 from cuihop.graph import ConceptGraph, Direction, checked_hops
-from cuihop.measures.nn_iou import (
-    ConceptOverlap,
-    RelatedConcept,
-    checked_lam,
-    checked_n,
-    concept_overlap,
-)
+from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, checked_lam, checked_n, concept_overlap
 from cuihop.measures.resolution import Unknown
 
 if TYPE_CHECKING:
@@ -143,11 +137,7 @@ def _ends(related: RelatedConcept) -> _Ends:
 
 
 def _concepts(
-    overlap: ConceptOverlap,
-    n: int,
-    lam: float,
-    paths: Mapping[_Ends, _Steps],
-    names: Mapping[str, str | None],
+    overlap: ConceptOverlap, n: int, lam: float, paths: Mapping[_Ends, _Steps], names: Mapping[str, str | None]
 ) -> tuple[ExplainedConcept, ...]:
     """Every concept of the union, in the order of `ExplainedPair.concepts`. ``overlap`` has distances beyond n."""
     resolved = overlap.resolved

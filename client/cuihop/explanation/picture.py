@@ -235,10 +235,7 @@ def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
     return lines
 
 
-_OUTSIDE = {
-    "unknown": "not in the graph",
-    "retired": "retired, no successor",
-}
+_OUTSIDE = {"unknown": "not in the graph", "retired": "retired, no successor"}
 
 
 def _path_lines(path: Sequence[PathStep]) -> list[str]:

@@ -296,11 +296,7 @@ def explain_query(
 
 
 def _standing(row: int, gains: Float64, ideal: Int64) -> Standing:
-    return Standing(
-        gain=float(gains[row]),
-        rank=rank_of(row, ideal),
-        tied=int((gains[ideal] == gains[row]).sum()) - 1,
-    )
+    return Standing(gain=float(gains[row]), rank=rank_of(row, ideal), tied=int((gains[ideal] == gains[row]).sum()) - 1)
 
 
 def rank_of(row: int, ranked: Int64) -> int:

@@ -19,12 +19,7 @@ from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 from cuihop.relevance.image_collection import ImageCollection
 
-__all__ = [
-    "Hops",
-    "QueryGains",
-    "QueryImages",
-    "hops_to_corpus",
-]
+__all__ = ["Hops", "QueryGains", "QueryImages", "hops_to_corpus"]
 
 
 @dataclass(frozen=True, eq=False)

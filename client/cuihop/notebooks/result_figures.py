@@ -76,10 +76,7 @@ def comparison_figure(differences: Sequence[DifferenceRow], confidence: float) -
         for place, one in enumerate(differences):
             sure = one.p_holm < 1.0 - confidence
             axes.plot([one.low, one.high], [place, place], color=_BLUE, linewidth=1.6)
-            axes.plot(
-                one.difference, place, "o", markersize=7, color=_BLUE,
-                markerfacecolor=_BLUE if sure else "white",
-            )  # fmt: skip
+            axes.plot(one.difference, place, "o", markersize=7, color=_BLUE, markerfacecolor=_BLUE if sure else "white")
         axes.set_yticks(
             range(len(differences)), [f"{d.measure}\n{d.system} − {d.baseline}" for d in differences], fontsize=8
         )

@@ -21,13 +21,7 @@ from cuihop.resources.resources import Resources
 from cuihop.study.inputs import DEPTH, ProgressOf, StudyInputs
 from cuihop.study.rankings import ranked_by
 
-__all__ = [
-    "Cost",
-    "costs",
-    "gain",
-    "ndcg",
-    "rel",
-]
+__all__ = ["Cost", "costs", "gain", "ndcg", "rel"]
 
 
 Near = Callable[[str, str], bool]

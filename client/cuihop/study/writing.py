@@ -29,13 +29,7 @@ from cuihop.study.tables import (
     published_table,
 )
 
-__all__ = [
-    "MARK",
-    "StudyResults",
-    "tables_of",
-    "whole_folder",
-    "write_study",
-]
+__all__ = ["MARK", "StudyResults", "tables_of", "whole_folder", "write_study"]
 
 
 _DIFFERENCE_COLUMNS = (
