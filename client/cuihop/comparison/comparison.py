@@ -22,7 +22,7 @@ from cuihop.comparison.paired_tests import (
 )
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.means import mean_columns
+from cuihop.evaluation.means import mean_columns, number_text, span_text
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import Measure, measures_named
@@ -108,7 +108,7 @@ class Comparison:
         """
         cards = self.cards.values()
         columns: list[tuple[str, Sequence[str]]]
-        columns = [(name, [_fraction(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
+        columns = [(name, [number_text(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
         behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
         columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
         header, *rows = [("system", *self.measures), *((title, *cells) for title, cells in columns)]
@@ -133,10 +133,10 @@ class Comparison:
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
-        queries = sorted({row.queries for row in self.differences})
+        queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [
-            f"{_span(queries)} queries that both systems were scored on",
+            f"{span_text(queries)} queries that both systems were scored on",
             "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
             f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
             f"seed {self.seed}",
@@ -172,13 +172,11 @@ class Comparison:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import saved_figure
-        from cuihop.notebooks.result_figures import DifferenceRow, comparison_figure
+        from cuihop.notebooks.figures import comparison_figure, saved_figure
 
-        rows = [
-            DifferenceRow(str(d.measure), d.system, d.baseline, d.low, d.difference, d.high, d.p_holm)
-            for d in self.differences
-        ]
+        rows = {
+            f"{d.measure}\n{d.system} − {d.baseline}": (d.low, d.difference, d.high, d.p_holm) for d in self.differences
+        }
         return saved_figure(comparison_figure(rows, self.confidence), path)
 
     def summary(self) -> dict[str, Any]:
@@ -338,11 +336,3 @@ def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
 def _is_error(measure: str) -> bool:
     """True where smaller values are the better ones."""
     return FAMILIES[measures_named(measure)[0].family].error
-
-
-def _fraction(mean: float | None) -> str:
-    return "none" if mean is None else f"{mean:.4f}"
-
-
-def _span(counts: Sequence[int]) -> str:
-    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"

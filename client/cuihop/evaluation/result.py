@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, relevance_name
+from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
@@ -237,13 +237,13 @@ class MeasuredQueries:
 
     def table(self) -> Table:
         """The mean of each measure, and the queries behind it."""
-        means = ["none" if mean is None else f"{mean:.4f}" for mean in self.means.values()]
+        means = list(map(number_text, self.means.values()))
         beside = mean_columns([[each] for each in self.mean_queries.values()], self.parameters.get("empty_ideal"))
         titles, columns = zip(("measure", list(self.means)), ("mean", means), *beside, strict=True)
         return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
     def __repr__(self) -> str:
-        means = ", ".join(f"{name} {'none' if mean is None else f'{mean:.4f}'}" for name, mean in self.means.items())
+        means = ", ".join(f"{name} {number_text(mean)}" for name, mean in self.means.items())
         return f"<{type(self).__name__} of {len(self.queries):,} queries: {means}>"
 
     def _repr_html_(self) -> str:
@@ -286,8 +286,7 @@ class MeasuredQueries:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import saved_figure
-        from cuihop.notebooks.result_figures import evaluation_figure
+        from cuihop.notebooks.figures import evaluation_figure, saved_figure
 
         return saved_figure(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 

@@ -52,7 +52,7 @@ class Drawing:
         Raises:
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.notebooks.picture_file import drawing
+        from cuihop.notebooks.figures import drawing
 
         with drawing():
             return self._drawn()
@@ -94,7 +94,7 @@ class Drawing:
             InputError: another suffix.
             OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import save_picture
+        from cuihop.notebooks.figures import save_picture
 
         save_picture(self.figure, path)
 

@@ -48,13 +48,13 @@ class Explanation(ExplainedPair):
             OutputError: the file cannot be written.
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.notebooks.picture_file import save_picture
+        from cuihop.notebooks.figures import save_picture
 
         save_picture(self.figure, path)
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.notebooks.picture_file import notebook_svg
+        from cuihop.notebooks.figures import notebook_svg
 
         return notebook_svg(self.figure)
 

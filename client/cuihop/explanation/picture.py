@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.notebooks.picture_file import drawing
+from cuihop.notebooks.figures import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus
-from cuihop.explanation.values import ExplainedConcept
+from cuihop.explanation.values import ExplainedConcept, plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
@@ -194,9 +194,7 @@ class QueryExplanation:
             "above": self._side(self.above, self.nn_iou_above, self.iou_above, self.pair_above),
             "below": self._side(self.below, self.nn_iou_below, self.iou_below, self.pair_below),
             "concepts": [asdict(concept) for concept in self.concepts],
-            "ranking": None
-            if self.ranked is None
-            else {**asdict(self.ranked), "ranks": [asdict(rank) for rank in self.ranked.ranks]},
+            "ranking": None if self.ranked is None else plain(asdict(self.ranked)),
             "inputs": dict(self.inputs),
         }
 
@@ -219,7 +217,7 @@ class QueryExplanation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
-        from cuihop.notebooks.picture_file import save_picture
+        from cuihop.notebooks.figures import save_picture
 
         save_picture(self.figure, path)
 

@@ -40,20 +40,6 @@ LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HUBS = (50,)
 
 
-def _ns(ns: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted({checked_n(n) for n in ns}))
-    if not found:
-        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
-    return found
-
-
-def _lams(lams: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(sorted({checked_lam(lam) for lam in lams}))
-    if not found:
-        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The settings to vary over: every n with every λ, in the whole graph and without hubs.
@@ -71,8 +57,11 @@ class Grid:
     hubs: Sequence[int] = HUBS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ns", _ns(self.ns))
-        object.__setattr__(self, "lams", _lams(self.lams))
+        for field, name, checked in (("ns", "n", checked_n), ("lams", "λ", checked_lam)):
+            values = tuple(sorted(set(map(checked, getattr(self, field)))))
+            if not values:
+                raise InputError("nothing to vary", column=field, found=f"no {name}", expected="at least one")
+            object.__setattr__(self, field, values)
         object.__setattr__(self, "hubs", checked_hubs(self.hubs))
 
 
