@@ -135,13 +135,9 @@ def evaluations_of_images(
 
 
 def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> dict[str, Any]:
-    nearness = criteria.nearness
     return {
         "measures": [str(measure) for measure in criteria.measures],
-        "n": nearness.n,
-        "lambda": nearness.lam,
-        "direction": nearness.direction,
-        "unknown": nearness.unknown,
+        **criteria.nearness.fields(),
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
         "ideal": "the best K of the whole corpus, the query left out",

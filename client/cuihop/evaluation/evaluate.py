@@ -276,16 +276,12 @@ def _depends(
     systems: Iterable[JudgedSystem],
 ) -> dict[str, Any]:
     """Everything that values by concepts depend on, for a checkpoint."""
-    nearness = criteria.nearness
     return {
         "work": "evaluation",
         **images.depends(graph),
         "content of ranking": [system.digest for system in systems],
         "measures": measures,
-        "n": nearness.n,
-        "lambda": nearness.lam,
-        "direction": nearness.direction,
-        "unknown": nearness.unknown,
+        **criteria.nearness.fields(),
         "empty_ideal": criteria.empty_ideal,
     }
 

@@ -111,10 +111,7 @@ def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
         **images.depends(inputs.graph),
         "content of labels": None if inputs.labels is None else inputs.labels.digest,
         **{f"embeddings {name}": digest for name, (_, digest) in inputs.embedding_files.items()},
-        "n": inputs.nearness.n,
-        "lambda": inputs.nearness.lam,
-        "direction": inputs.nearness.direction,
-        "unknown": inputs.nearness.unknown,
+        **inputs.nearness.fields(),
         "empty_ideal": inputs.empty_ideal,
         "seed": inputs.seed,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -105,18 +106,17 @@ def _coverage(evaluation: Evaluation) -> str:
 
 def _alike(found: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
     """Label sets that give every query the same values."""
-    measures = {labels: [m for m in inputs.measures if m.labels == labels] for labels in inputs.label_sets}
-    for place, labels in enumerate(inputs.label_sets):
-        for others in inputs.label_sets[place + 1 :]:
-            columns = [[inputs.measures.index(m) for m in measures[each]] for each in (labels, others)]
-            values = [(each.values[:, columns[0]], each.values[:, columns[1]]) for each in found.evaluations.values()]
-            if all(
-                np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values
-            ):
-                yield (
-                    f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
-                    "value under every ranking: on these images they are one result, not two."
-                )
+    columns = {
+        labels: [place for place, measure in enumerate(inputs.measures) if measure.labels == labels]
+        for labels in inputs.label_sets
+    }
+    for labels, others in combinations(inputs.label_sets, 2):
+        values = [(e.values[:, columns[labels]], e.values[:, columns[others]]) for e in found.evaluations.values()]
+        if all(np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values):
+            yield (
+                f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
+                "value under every ranking: on these images they are one result, not two."
+            )
 
 
 def _linked(near: NearConcepts, inputs: StudyInputs) -> str:
