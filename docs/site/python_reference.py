@@ -40,6 +40,7 @@ MODULES = {
         "cuihop.collection.labels",
         "cuihop.comparison.comparison",
         "cuihop.comparison.paired_tests",
+        "cuihop.notebooks.table",
         "cuihop.imageclef.concept_detection",
         "cuihop.imageclef.irma_codes",
     ),

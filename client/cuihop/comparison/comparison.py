@@ -27,6 +27,7 @@ from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
+from cuihop.notebooks.figures import comparison_figure, saved_figure
 from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import installed_by
 
@@ -172,8 +173,6 @@ class Comparison:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.figures import comparison_figure, saved_figure
-
         rows = {
             f"{d.measure}\n{d.system} − {d.baseline}": (d.low, d.difference, d.high, d.p_holm) for d in self.differences
         }

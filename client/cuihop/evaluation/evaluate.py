@@ -24,7 +24,7 @@ from cuihop.evaluation.judge import JudgedSystem, Truth, depth_of, judged_system
 from cuihop.evaluation.result import EmptyIdeal, Evaluation, Missing
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.measures.measure import Measure
+from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.blocks import RankingInBlocks
@@ -89,7 +89,7 @@ def evaluate(
     >>> evaluate(judged, {"q": ["b", "a", "c"]}, measures=["AP", "P@2"]).means  # AP: (1/2) / 2
     {'AP': 0.25, 'P@2': 0.5}
     """
-    criteria = Criteria.of(measures, nearness, missing, empty_ideal)
+    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal)
     (found,) = _evaluations(Dataset.of(data), [("", ranking)], graph, criteria, resources).values()
     return found
 
@@ -130,7 +130,7 @@ def evaluate_each(
     >>> {name: evaluation.means for name, evaluation in found.items()}
     {'good': {'CUI@1': 1.0}, 'bad': {'CUI@1': 0.0}}
     """
-    criteria = Criteria.of(measures, nearness, missing, empty_ideal)
+    criteria = Criteria(measures_named(measures), nearness, missing, empty_ideal)
     return _evaluations(Dataset.of(data), rankings, graph, criteria, resources)
 
 

@@ -19,6 +19,7 @@ from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_t
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
+from cuihop.notebooks.figures import evaluation_figure, saved_figure
 from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import installed_by
 
@@ -286,8 +287,6 @@ class MeasuredQueries:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.figures import evaluation_figure, saved_figure
-
         return saved_figure(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 
     def summary(self) -> dict[str, Any]:

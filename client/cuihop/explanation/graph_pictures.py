@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, Neighbourhood, Path
+from cuihop.notebooks.figures import drawing, save_picture
 from cuihop.notebooks.graph_html import LETTERS, LINES, boxes_svg, path_edges, path_places
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ class Drawing:
         Raises:
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.notebooks.figures import drawing
-
         with drawing():
             return self._drawn()
 
@@ -94,8 +93,6 @@ class Drawing:
             InputError: another suffix.
             OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.figures import save_picture
-
         save_picture(self.figure, path)
 
     def _repr_svg_(self) -> str:

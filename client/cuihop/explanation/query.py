@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
+from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus
 from cuihop.explanation.values import ExplainedConcept, plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nearness import Nearness
+from cuihop.notebooks.figures import save_picture
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 
@@ -208,8 +210,6 @@ class QueryExplanation:
 
     def figure(self) -> Figure:
         """The pictures of the query with either image, the one with the larger gain first: see `Explanation.figure`."""
-        from cuihop.explanation.picture import figure_of_pairs
-
         pairs = [self.pair_above, self.pair_below]
         if self.nn_iou_below.rank < self.nn_iou_above.rank:
             pairs.reverse()
@@ -217,8 +217,6 @@ class QueryExplanation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
-        from cuihop.notebooks.figures import save_picture
-
         save_picture(self.figure, path)
 
 

@@ -18,6 +18,7 @@ from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
 from cuihop.study.inputs import StudyInputs
 from cuihop.study.long_table import LongRow, long_table
+from cuihop.study.plots import plot_ablation, plot_costs, plot_differences, plot_gains, plot_precision, subset_files
 from cuihop.study.report import cost_report, cost_table, report
 from cuihop.study.tables import (
     ablation_tables,
@@ -120,24 +121,22 @@ def write_study(
 
 def _drawn(folder: Path, found: StudyResults, inputs: StudyInputs) -> list[str]:
     """Draw the figures; the names of those in the report."""
-    from cuihop.study import plots
-
     names = []
     if found.tables is not None:
         if inputs.label_sets:
-            plots.plot_precision(folder / "precision", found.tables.evaluations, inputs)
+            plot_precision(folder / "precision", found.tables.evaluations, inputs)
             names.append("precision")
         if found.differences:
-            plots.plot_differences(folder / "difference", found.differences, inputs)
+            plot_differences(folder / "difference", found.differences, inputs)
             names.append("difference")
-        plots.plot_gains(folder / "gain", found.tables.evaluations, inputs)
+        plot_gains(folder / "gain", found.tables.evaluations, inputs)
         names.append("gain")
     if found.ablation:
-        for subset, name in plots.subset_files().items():
-            plots.plot_ablation(folder / name, found.ablation, subset, inputs)
+        for subset, name in subset_files().items():
+            plot_ablation(folder / name, found.ablation, subset, inputs)
             names.append(name)
     if found.costs:
-        plots.plot_costs(folder / "cost", found.costs)
+        plot_costs(folder / "cost", found.costs)
     return names
 
 
