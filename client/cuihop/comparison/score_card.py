@@ -29,7 +29,6 @@ from cuihop.measures.measure import measures_named
 
 __all__ = ["ScoreCard", "is_score_card"]
 
-
 _RELEASE = ("digest", "sabs", "relations")
 _TIES = "ties"
 _PARAMETERS = (

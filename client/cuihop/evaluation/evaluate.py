@@ -34,7 +34,6 @@ from cuihop.resources.resources import Resources
 
 __all__ = ["cui_at_k", "evaluate", "evaluate_each", "nn_cui_at_k"]
 
-
 NamedRankings: TypeAlias = Mapping[str, RankingLike] | Iterable[tuple[str, RankingLike]]
 
 

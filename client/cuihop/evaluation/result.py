@@ -41,7 +41,6 @@ __all__ = [
     "missing_rankings",
 ]
 
-
 EmptyIdeal: TypeAlias = Literal["zero", "skip"]
 """A judged query for which no other image gains anything: scored 0, or left out of table and mean."""
 

@@ -31,7 +31,6 @@ __all__ = [
     "saved_figure",
 ]
 
-
 FORMATS = ("svg", "png", "pdf")
 _SETTINGS: Any = {
     "font.family": "sans-serif",

@@ -26,7 +26,6 @@ __all__ = [
     "path_places",
 ]
 
-
 _DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
 _LETTERS = 26  # beside an arrow

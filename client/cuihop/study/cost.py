@@ -23,7 +23,6 @@ from cuihop.study.rankings import ranked_by
 
 __all__ = ["Cost", "costs", "gain", "ndcg", "rel"]
 
-
 Near = Callable[[str, str], bool]
 Gain = Callable[[AbstractSet[str], AbstractSet[str]], float]
 

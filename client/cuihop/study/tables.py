@@ -26,7 +26,6 @@ __all__ = [
     "published_table",
 ]
 
-
 SOURCE = "Wei, Kurtz and Cloppet 2025, arXiv:2506.13509"
 
 PRECISION: dict[str, dict[tuple[str, ...], tuple[float, float, float]]] = {
