@@ -1,23 +1,25 @@
-"""Fields of answers in JSON: one table for the command line (``--json``) and for HTTP, read by the remote client.
+"""Fields of answers in JSON: one table for the command line (``--json``), for HTTP, and for the remote client.
 
-Each function gives the plain dictionary of one value. Release, retired identifiers and names that only one of the two
-adds stand beside these fields, never instead of them.
+The attributes of a value are its fields: `fields_of` writes them, and `value_of` reads them. The other functions give
+the plain dictionary of one answer. Release, retired identifiers and names that only one of the two adds stand beside
+these fields, never instead of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, partial
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from cuihop.graph import (
     CommonAncestor,
-    Concept,
     Direction,
     Distances,
     Neighbourhood,
     Path,
     Release,
-    Resolution,
     SearchHit,
 )
 
@@ -26,17 +28,92 @@ if TYPE_CHECKING:
 
 __all__ = [
     "common_ancestors_fields",
-    "concept_fields",
     "distance_fields",
     "distances_fields",
+    "fields_of",
     "neighbourhood_fields",
     "path_fields",
-    "release_fields",
     "relevance_fields",
-    "resolution_fields",
     "search_fields",
+    "value_of",
     "with_release",
 ]
+
+T = TypeVar("T")
+
+_PAIRS = {"semantic_types": ("tui", "name"), "candidates": ("relation", "cui")}
+"""Attributes that hold pairs, and the fields of a pair."""
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Fields of a dataclass: its attributes, with an object for each pair and each dataclass in a tuple.
+
+    >>> from cuihop.graph import Resolution
+    >>> fields_of(Resolution("C0000011", "retired", candidates=(("RB", "C0000012"),)))["candidates"]
+    [{'relation': 'RB', 'cui': 'C0000012'}]
+    """
+    return {name: _written(name, getattr(value, name)) for name in _readers(value.__class__)}
+
+
+def value_of(kind: Callable[..., T], document: Any) -> T:
+    """A dataclass from its fields, each checked against the type of the attribute.
+
+    Raises:
+        KeyError: a field is missing that has no default.
+        ValueError: a field is not of its type.
+    """
+    if type(document) is not dict:
+        raise ValueError("no JSON object")
+    members = {}
+    for name, (expected, read, optional) in _readers(kind).items():
+        if optional and name not in document:
+            continue
+        value = document[name]
+        members[name] = value if type(value) is expected else read(value)
+    return kind(**members)
+
+
+def _written(name: str, value: Any) -> Any:
+    if name in _PAIRS:
+        return [dict(zip(_PAIRS[name], pair, strict=True)) for pair in value]
+    if type(value) is tuple and value and is_dataclass(value[0]):
+        return [fields_of(item) for item in value]
+    return value
+
+
+@cache
+def _readers(kind: Any) -> dict[str, tuple[Any, Callable[[Any], Any], bool]]:
+    """Attribute of a dataclass → its type, the function that reads its field, and true if it has a default."""
+    types = get_type_hints(kind)
+    return {f.name: (types[f.name], _reader(f.name, types[f.name]), f.default is not MISSING) for f in fields(kind)}
+
+
+def _reader(name: str, expected: Any) -> Callable[[Any], Any]:
+    """The function of a field that checks it against the type of its attribute."""
+    origin, arguments = get_origin(expected), get_args(expected)
+    if origin is UnionType:
+        read = _reader(name, arguments[0])
+        return lambda value: None if value is None else read(value)
+    if origin is tuple and arguments[-1] is ...:
+        read = _reader(name, arguments[0])
+        return lambda value: tuple(map(read, _of_type(list, name, value)))
+    if origin is tuple:
+        return lambda value: tuple(_of_type(str, part, value[part]) for part in _PAIRS[name])
+    if origin is Literal:
+        return lambda value: _one_of(arguments, name, value)
+    return partial(_of_type, expected, name) if expected in {str, int} else partial(value_of, expected)
+
+
+def _of_type(expected: type[T], name: str, value: Any) -> T:
+    if type(value) is not expected:
+        raise ValueError(f"{name} is not as expected")
+    return value
+
+
+def _one_of(expected: tuple[Any, ...], name: str, value: Any) -> Any:
+    if value not in expected:
+        raise ValueError(f"{name} of the kind {value!r}")
+    return value
 
 
 def with_release(
@@ -47,20 +124,6 @@ def with_release(
     ``release`` is the digest, as over HTTP.
     """
     return {**fields, "merged": dict(merged or {}), "release": release.digest, "release_name": release.name}
-
-
-def release_fields(release: Release) -> dict[str, Any]:
-    """A release."""
-    return {
-        "name": release.name,
-        "digest": release.digest,
-        "relations": release.relations,
-        "sabs": release.sabs,
-        "identifiers": release.identifiers,
-        "concepts": release.concepts,
-        "edges": release.edges,
-        "source": release.source,
-    }
 
 
 def distance_fields(hops: int | None, a: str, b: str, direction: Direction, max_hops: int | None) -> dict[str, Any]:
@@ -119,31 +182,7 @@ def common_ancestors_fields(
 
 def search_fields(hits: Sequence[SearchHit]) -> dict[str, Any]:
     """Concepts found by name, best first."""
-    return {"hits": [{"cui": hit.cui, "name": hit.name, "matched": hit.matched} for hit in hits]}
-
-
-def concept_fields(concept: Concept) -> dict[str, Any]:
-    """One concept; ``parents`` and ``children`` are counts."""
-    return {
-        "cui": concept.cui,
-        "name": concept.name,
-        "synonyms": concept.synonyms,
-        "semantic_types": [{"tui": tui, "name": name} for tui, name in concept.semantic_types],
-        "parents": concept.parents,
-        "children": concept.children,
-        "definitions": [{"sab": definition.sab, "text": definition.text} for definition in concept.definitions],
-        "sabs": concept.sabs,
-    }
-
-
-def resolution_fields(resolution: Resolution) -> dict[str, Any]:
-    """The resolution of one identifier."""
-    return {
-        "requested": resolution.requested,
-        "status": resolution.status,
-        "cui": resolution.cui,
-        "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],
-    }
+    return {"hits": [fields_of(hit) for hit in hits]}
 
 
 def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cuihop.answer_fields import concept_fields, search_fields, with_release
+from cuihop.answer_fields import fields_of, search_fields, with_release
 from cuihop.cli.graph_option import GraphOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.notebooks.table import Table
@@ -44,7 +44,7 @@ def concept(
         parents = opened.ancestors(cui, hops=1)
         children = opened.descendants(cui, hops=1, limit=20)
         if json:
-            fields = {**concept_fields(found), "parent_cuis": [n.cui for n in parents]}
+            fields = {**fields_of(found), "parent_cuis": [n.cui for n in parents]}
             print_json(with_release(opened.release, fields, parents.merged))
             return
         note_merged(parents.merged)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.answer_fields import release_fields
+from cuihop.answer_fields import fields_of
 from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.graph import ConceptGraph, Release
@@ -39,7 +39,7 @@ def info(
             facts, rest = _of_server(opened, graph)
         release = opened.release
     if json:
-        print_json({**release_fields(release), **facts})
+        print_json({**fields_of(release), **facts})
         return
     print_table(Table((), [*_release_rows(release), *rest]))
 

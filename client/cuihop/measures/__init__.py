@@ -12,7 +12,7 @@ from cuihop.measures.graded_ndcg import graded_ndcg
 from cuihop.measures.hashing_average_precision import hashing_average_precision
 from cuihop.measures.iou import iou
 from cuihop.measures.irma_error import irma_error
-from cuihop.measures.judged_ranking import JudgedRanking
+from cuihop.measures.judged_rankings import JudgedRanking
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.ndcg import ndcg_at_k
 from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, concept_overlap, nn_iou, related

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, JudgedRankings, RelevantRetrieved, share
+from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, RelevantRetrieved, share
 
 __all__ = ["FAMILY", "average_precision", "precision_sums"]
 

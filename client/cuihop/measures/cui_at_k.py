@@ -1,10 +1,13 @@
-"""CUI@K: mean NDCG@K with the gain IoU."""
+"""CUI@K and nn-CUI@K: mean NDCG@K with the gain IoU or nn-IoU (Wei, Kurtz, Cloppet 2025, Algorithm 2)."""
 
 from __future__ import annotations
 
 from cuihop.measures.family import Family
+from cuihop.measures.nn_iou import HOPS, LAMBDA
 
-__all__ = ["FAMILY"]
+__all__ = ["CUI", "NN_CUI"]
 
-
-FAMILY = Family("CUI", "mean NDCG@K with the gain IoU", "concepts", "needed")
+CUI = Family("CUI", "mean NDCG@K with the gain IoU", "concepts", "needed")
+NN_CUI = Family(
+    "nn-CUI", "mean NDCG@K with the gain nn-IoU", "concepts", "needed", (HOPS, LAMBDA), spellings=("nnCUI",)
+)

@@ -7,8 +7,7 @@ from typing import get_args
 from cuihop.errors import InputError
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import Family, Option
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, Gain, JudgedRankings, discounted, share
+from cuihop.measures.judged_rankings import Float64, Gain, JudgedRanking, JudgedRankings, discounted, share
 
 __all__ = ["FAMILY", "Gain", "graded_ndcg"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from cuihop.measures.average_precision import precision_sums
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
+from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 from cuihop.measures.precision import relevant_at_k
 
 __all__ = ["FAMILY", "hashing_average_precision"]

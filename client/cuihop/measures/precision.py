@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, Int64, JudgedRankings
+from cuihop.measures.judged_rankings import Float64, Int64, JudgedRanking, JudgedRankings
 
 __all__ = ["FAMILY", "precision_at_k", "relevant_at_k"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, JudgedRankings, share
+from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings, share
 from cuihop.measures.precision import relevant_at_k
 
 __all__ = ["FAMILY", "recall_at_k"]

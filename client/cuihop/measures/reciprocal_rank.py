@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuihop.measures.family import RELEVANT_FROM, Family, relevant_from
-from cuihop.measures.judged_ranking import JudgedRanking
-from cuihop.measures.judged_rankings import Float64, JudgedRankings
+from cuihop.measures.judged_rankings import Float64, JudgedRanking, JudgedRankings
 
 __all__ = ["FAMILY", "reciprocal_rank"]
 

@@ -9,13 +9,12 @@ from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
 from cuihop.measures.bipartite_matching import FAMILY as BM
 from cuihop.measures.bpref import FAMILY as BPREF
 from cuihop.measures.concept_f1 import FAMILY as F1
-from cuihop.measures.cui_at_k import FAMILY as CUI
+from cuihop.measures.cui_at_k import CUI, NN_CUI
 from cuihop.measures.family import Family
 from cuihop.measures.graded_ndcg import FAMILY as GRADED_NDCG
 from cuihop.measures.hashing_average_precision import FAMILY as MAP_AT_P
 from cuihop.measures.iou import FAMILY as IOU
 from cuihop.measures.irma_error import FAMILY as IRMA
-from cuihop.measures.nn_cui_at_k import FAMILY as NN_CUI
 from cuihop.measures.nn_iou import FAMILY as NN_IOU
 from cuihop.measures.precision import FAMILY as PRECISION
 from cuihop.measures.r_precision import FAMILY as R_PRECISION

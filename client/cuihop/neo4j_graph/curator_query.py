@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import re
+import secrets
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import neo4j
+from neo4j import exceptions
 from neo4j.graph import Node, Relationship
 from neo4j.graph import Path as GraphPath
 
-from cuihop.errors import InputError, LimitExceeded, ReleaseMismatch
+from cuihop.errors import GraphUnavailable, InputError, LimitExceeded, QueryTimedOut, ReleaseMismatch
 from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.query_text import ALLOWED_PROCEDURES, check_text
 from cuihop.neo4j_graph.schema import DatabaseState, database_state
-from cuihop.neo4j_graph.timed_read import TimedRead, timed_read
 
 __all__ = ["LARGEST_RESULT", "Notification", "QueryResult", "check_plan", "curator_query"]
 
 LARGEST_RESULT = 64 << 20
 """Bytes of a result's rows: characters of text, and 16 for each value."""
 
+Result = TypeVar("Result")
+
 _HIDDEN = {"folded"}  # normalised names, for the search only
 _ROWS_AT_A_TIME = 100
 _EXPLAIN = "EXPLAIN "
 _PLACE = re.compile(r"\(line 1, column (\d+) \(offset: \d+\)\).*")
+
+_READS_ONLY = "a query that only reads the graph"
+
+# The end of a query in the database
+_POLL_SECONDS = 0.1
+_END_WAIT_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 5.0
+_GIVE_UP_SECONDS = 60.0
 
 # The plan
 _OF_THE_SERVER = ("Show", "Terminate")
@@ -109,7 +123,7 @@ def curator_query(
         released()
         raise
 
-    def work(timed: TimedRead) -> QueryResult:
+    def work(timed: _TimedRead) -> QueryResult:
         try:
             summary = timed.read(
                 lambda tx: tx.run(_EXPLAIN + text, values).consume(), notifications_min_severity="INFORMATION"
@@ -120,7 +134,7 @@ def curator_query(
         columns, rows, truncated = timed.read(lambda tx: _rows(tx.run(text, values), limit), fetch_size=_ROWS_AT_A_TIME)
         return QueryResult(columns, rows, truncated, _notifications(summary))
 
-    result = timed_read(connection, work, seconds=timeout, abandoned=abandoned, released=released)
+    result = _timed_read(connection, work, timeout, abandoned, released)
     if _stable_state(connection) != before:
         raise ReleaseMismatch("readers got another release while the query ran; run it again")
     return result
@@ -157,14 +171,10 @@ def check_plan(summary: neo4j.ResultSummary) -> None:
             raise InputError(
                 "the query loads a file",
                 found="LOAD CSV",
-                expected="a query that only reads the graph; a column with this text gets another name with AS",
+                expected=f"{_READS_ONLY}; a column with this text gets another name with AS",
             )
         if operator.startswith(_OF_THE_SERVER):
-            raise InputError(
-                "the query shows or ends work of the server",
-                found=operator,
-                expected="a query that only reads the graph",
-            )
+            raise InputError("the query shows or ends work of the server", found=operator, expected=_READS_ONLY)
         called = [match[1] for match in _NESTED_CALL.finditer(details)]
         if operator.startswith("ProcedureCall"):
             called.append(details.partition("(")[0].strip())
@@ -176,7 +186,7 @@ def check_plan(summary: neo4j.ResultSummary) -> None:
                     expected=" or ".join(sorted(ALLOWED_PROCEDURES)),
                 )
     if summary.query_type != "r":
-        raise InputError("the query would write", expected="a query that only reads the graph")
+        raise InputError("the query would write", expected=_READS_ONLY)
 
 
 def _operators(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -254,3 +264,105 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
+
+
+# The deadline, for the caller and in the database
+
+
+class _TimedRead:
+    """The read transactions of one piece of work, with one name, by which they can be ended.
+
+    Args:
+        connection: to the server.
+        seconds: for all of them together.
+    """
+
+    def __init__(self, connection: Neo4jConnection, seconds: float) -> None:
+        self.name = f"query-{secrets.token_hex(8)}"
+        self._connection = connection
+        self._ends = time.monotonic() + seconds
+        self._stopped = threading.Event()
+        self.begun = False
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline; not below 0."""
+        return max(0.0, self._ends - time.monotonic())
+
+    def read(self, work: Callable[[neo4j.ManagedTransaction], Result], **session: Any) -> Result:
+        """The result of ``work`` from `Neo4jConnection.read_named`; nothing begins after the end."""
+
+        def in_time(tx: neo4j.ManagedTransaction) -> Result:
+            if self._stopped.is_set():
+                raise QueryTimedOut("the time was over before the query began")
+            self.begun = True
+            try:
+                return work(tx)
+            except exceptions.TransientError as error:
+                if "OutOfMemory" in (error.code or ""):  # the driver would repeat it
+                    raise LimitExceeded("the query needs more memory than the server allows it") from error
+                raise
+
+        return self._connection.read_named(self.name, in_time, timeout=max(0.001, self.remaining), **session)
+
+    def end(self, done: Future[Any]) -> None:
+        """End the transactions, and return when the database has stopped work on them.
+
+        A server marks a transaction as ended at once; the thread at work on it checks the mark between rows, but not
+        within one expression.
+        """
+        self._stopped.set()
+        pause, given_up = _POLL_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
+        while True:
+            try:
+                if self._connection.end(self.name) == 0 and done.done():
+                    return
+                given_up = time.monotonic() + _GIVE_UP_SECONDS
+            except GraphUnavailable:
+                if time.monotonic() > given_up:  # the server is gone, and its work with it
+                    return
+            wait([done], pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+def _timed_read(
+    connection: Neo4jConnection,
+    work: Callable[[_TimedRead], Result],
+    seconds: float,
+    abandoned: Callable[[], bool],
+    released: Callable[[], None],
+) -> Result:
+    """The result of ``work``, within a time: see `curator_query`.
+
+    ``work`` runs in a thread of its own, which may outlive the call.
+    """
+    timed = _TimedRead(connection, seconds)
+    outcome: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(timed))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    def end() -> None:
+        try:
+            timed.end(outcome)
+        finally:
+            released()
+
+    threading.Thread(target=run, name=timed.name, daemon=True).start()
+    try:
+        while not outcome.done() and timed.remaining and not abandoned():
+            wait([outcome], min(_POLL_SECONDS, timed.remaining))
+    finally:
+        lost = outcome.done() and isinstance(outcome.exception(), GraphUnavailable) and timed.begun
+        if lost or not outcome.done():
+            ending = threading.Thread(target=end, name=f"{timed.name}-end", daemon=True)
+            ending.start()
+            ending.join(_END_WAIT_SECONDS)
+        else:
+            released()
+    if outcome.done() and not isinstance(outcome.exception(), QueryTimedOut):
+        return outcome.result()
+    raise QueryTimedOut(f"the query was ended after {seconds - timed.remaining:.1f} s; its time is {seconds:g} s")

@@ -8,6 +8,7 @@ from typing import Any, LiteralString, TypeVar
 import neo4j
 import numpy as np
 
+from cuihop.adapter_rules import BACKWARDS, LONGEST_CHAIN, absent_resolution, checked_pack_bound, with_identifier
 from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
     Concept,
@@ -31,14 +32,13 @@ from cuihop.identifiers import is_identifier
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import first_shortest_path
-from cuihop.neo4j_graph.schema import check_schema, check_server, release_of
+from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
-from cuihop.retired_identifiers import LONGEST_CHAIN, absent_resolution
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.string_table import bounds_of, folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
-__all__ = ["HITS_A_PAGE", "Neo4jGraph", "release_of"]
+__all__ = ["HITS_A_PAGE", "Neo4jGraph"]
 
 HITS_A_PAGE = 100
 """Most hits that a load stores for one word."""
@@ -49,9 +49,7 @@ _PAIRS_A_TRANSACTION = 500
 _CENTRES_A_TRANSACTION = 100
 _CONCEPTS_A_TRANSACTION = 10_000
 _LISTED_PATHS = 1_000
-_LARGEST_PACK = 255
 _LONGEST_WORD = 255  # the full-text index cuts longer words
-_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 
 
 class Neo4jGraph(ConceptGraph):
@@ -78,10 +76,7 @@ class Neo4jGraph(ConceptGraph):
         if number is None:
             raise SchemaMismatch("the database has no active release; load one with: cuihop load")
         self._number = number
-        row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
-        if row is None or row["release"]["state"] != "complete":
-            raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
-        self._release = release_of(row["release"])
+        self._release = complete_release(connection, number)
 
     @classmethod
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
@@ -269,7 +264,7 @@ class Neo4jGraph(ConceptGraph):
             start,
             end,
             lambda cuis: self._next_level(cuis, direction),
-            lambda cuis: self._next_level(cuis, _BACKWARDS[direction]),
+            lambda cuis: self._next_level(cuis, BACKWARDS[direction]),
         )
 
     def _next_level(self, cuis: Iterable[str], direction: Direction) -> set[str]:
@@ -325,9 +320,7 @@ class Neo4jGraph(ConceptGraph):
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
         direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        if bound is None or bound > _LARGEST_PACK:
-            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        bound = checked_pack_bound(hops)
         used, _ = self._usable(cuis)
         seen: set[str] = set()
         for given, cui in zip(cuis, used, strict=True):
@@ -341,12 +334,10 @@ class Neo4jGraph(ConceptGraph):
         for part in _parts(used, _CENTRES_A_TRANSACTION):
             for cui, near, levels in self._rows(text, cuis=part, numbers=list(column), hops=bound):
                 rows[cui] = sorted((column[number], level) for number, level in zip(near, levels, strict=True))
-        indptr = np.zeros(len(used) + 1, dtype=np.int64)
-        np.cumsum([len(rows[cui]) for cui in used], out=indptr[1:])
         entries = [entry for cui in used for entry in rows[cui]]
         return DistancePack(
             cuis=tuple(used),
-            indptr=indptr,
+            indptr=bounds_of([len(rows[cui]) for cui in used]),
             indices=np.array([place for place, _ in entries], dtype=np.int32),
             hops=np.array([level for _, level in entries], dtype=np.uint8),
             bound=bound,
@@ -382,21 +373,12 @@ class Neo4jGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
-        wanted = folded(text)
-        if not wanted:
-            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        words = wanted.split(" ")
-        identifier = text.strip()
-        by_identifier = self.resolve([identifier])[0]
-        hits = []
-        if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], identifier))
-        rows = self._hits(words, wanted, most)
-        hits += [SearchHit(cui, name, matched) for cui, name, matched in rows if cui != by_identifier.cui]
-        return hits[:most]
+        rows = self._hits(folded_query(text), most)
+        return with_identifier(self, text, (SearchHit(*row) for row in rows))[:most]
 
-    def _hits(self, words: Sequence[str], text: str, most: int | None) -> list[list[Any]]:
+    def _hits(self, text: str, most: int | None) -> list[list[Any]]:
         """Identifier, preferred name and matching name of each hit, best first."""
+        words = text.split(" ")
         at_most = self._release.concepts if most is None else most
         if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
             return rows

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from cuihop.errors import ReleaseMismatch
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.schema import release_of
+from cuihop.neo4j_graph.schema import complete_release, release_of
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
-from cuihop.snapshot.writer import RETIRED_RELATIONS, GraphTables, RetiredTable, sections_of
+from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.writer import GraphTables, RetiredTable, sections_of
 
 __all__ = ["StoredConcepts", "projected_sections", "snapshot_sections", "stored_concepts"]
 
@@ -37,11 +37,9 @@ def snapshot_sections(connection: Neo4jConnection, number: int) -> Sections:
     Raises:
         ReleaseMismatch: no such release, not complete, or another digest after reading.
     """
-    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
-    if row is None or row["release"]["state"] != "complete":
-        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+    stored = complete_release(connection, number).digest
     sections = projected_sections(connection, number)
-    found, stored = sections.meta["release"]["digest"], row["release"]["digest"]
+    found = sections.meta["release"]["digest"]
     if found != stored:
         raise ReleaseMismatch(
             f"release {number} read from the database has digest {found[:12]}, and was loaded with {stored[:12]}: "
@@ -202,29 +200,17 @@ def _names(connection: Neo4jConnection, number: int, cuis: list[str]) -> dict[st
         for sabs, meanings in zip(row["sabs"], row["definitions"], strict=True):
             definitions += [f"{sab}|{text}" for sab, text in zip(sabs, meanings, strict=True)]
             definition_counts.append(len(meanings))
-    name_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum(counts, out=name_indptr[1:])
-    type_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum([len(c) for c in codes], out=type_indptr[1:])
-    definition_indptr = np.zeros(len(cuis) + 1, dtype=np.int32)
-    np.cumsum(definition_counts, out=definition_indptr[1:])
     return {
         "names": StringTable.of(texts),
-        "name_indptr": name_indptr,
+        "name_indptr": bounds_of(counts, np.int32),
         "semantic_types": types,
-        "type_indptr": type_indptr,
+        "type_indptr": bounds_of([len(of_concept) for of_concept in codes], np.int32),
         "type_indices": np.array([place[code] for code in chain.from_iterable(codes)], dtype=np.int32),
         "definitions": StringTable.of(definitions),
-        "definition_indptr": definition_indptr,
+        "definition_indptr": bounds_of(definition_counts, np.int32),
     }
 
 
 def _retired(connection: Neo4jConnection, number: int) -> RetiredTable:
     row = _block(connection, cypher.ALL_RETIRED, release=number)[0]
-    triples = zip(row["cuis"], (RETIRED_RELATIONS.index(r) for r in row["relations"]), row["successors"], strict=True)
-    ordered = sorted(triples)
-    return RetiredTable(
-        identifier_array([old for old, _, _ in ordered]),
-        np.array([relation for _, relation, _ in ordered], dtype=np.uint8),
-        identifier_array([new for _, _, new in ordered]),
-    )
+    return RetiredTable.of(list(zip(row["cuis"], row["relations"], row["successors"], strict=True)))

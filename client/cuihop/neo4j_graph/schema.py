@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 
 import neo4j
 
-from cuihop.errors import SchemaMismatch
+from cuihop.errors import ReleaseMismatch, SchemaMismatch
 from cuihop.graph import Release
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
@@ -20,6 +20,7 @@ __all__ = [
     "DatabaseState",
     "check_schema",
     "check_server",
+    "complete_release",
     "database_state",
     "install_schema",
     "release_of",
@@ -130,6 +131,18 @@ def _missing(connection: Neo4jConnection) -> list[str]:
         lambda tx: {row["name"] for row in tx.run(cypher.SCHEMA_OBJECTS) if row["state"] == "ONLINE"}
     )
     return [name for name in _NAME.findall(schema_text()) if name not in online]
+
+
+def complete_release(connection: Neo4jConnection, number: int) -> Release:
+    """A stored release.
+
+    Raises:
+        ReleaseMismatch: no such release, or it is not complete.
+    """
+    row = connection.read(lambda tx: tx.run(cypher.RELEASE, release=number).single())
+    if row is None or row["release"]["state"] != "complete":
+        raise ReleaseMismatch(f"the database holds no complete release {number}; see: cuihop releases list")
+    return release_of(row["release"])
 
 
 def release_of(properties: Mapping[str, Any]) -> Release:

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from cuihop.errors import ConceptError, GraphUnavailable, InputError, InvalidCui, LimitExceeded, ReleaseMismatch
+from cuihop.adapter_rules import checked_pack_bound
+from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, ReleaseMismatch
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -42,13 +43,12 @@ from cuihop.remote.transport import (
     Transport,
 )
 from cuihop.resources.optional_packages import installed_by
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.string_table import folded_query
 
 __all__ = ["RemoteGraph"]
 
 T = TypeVar("T")
 
-_LARGEST_PACK = 255
 _MOST_HOPS = 2**31 - 2  # longer than any path
 _ALWAYS_COMPLETE = 2  # identifiers: any error names both
 # Small enough that a lost block is soon repeated, and that several threads of the service share a batch.
@@ -310,9 +310,7 @@ class RemoteGraph(ConceptGraph):
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`. One request, or one for each part where the service packs fewer concepts at once."""
         direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        if bound is None or bound > _LARGEST_PACK:
-            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        bound = checked_pack_bound(hops)
         service = self._service
         self._check(service, cuis)
         if not cuis:
@@ -357,8 +355,7 @@ class RemoteGraph(ConceptGraph):
             NotAllowed: the key may not see names.
         """
         most = checked_hops(limit, "limit")
-        if not folded(text):
-            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
+        folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
         return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
 

@@ -1,4 +1,4 @@
-"""The HTTP transport: connection pool, requests and failures."""
+"""The HTTP transport: connection pool, requests, parsers of the service's JSON, and failures."""
 
 from __future__ import annotations
 
@@ -12,21 +12,41 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
+import numpy as np
+import numpy.typing as npt
 import urllib3
 from urllib3 import exceptions
 
+from cuihop.answer_fields import value_of
 from cuihop.errors import InputError, QueryTimedOut
 from cuihop.files.text_lines import quoted
-from cuihop.graph import Concept, Direction, DistancePack, Path, Resolution, SearchHit
-from cuihop.remote import json_responses
-from cuihop.remote.failures import TLS_ADVICE, AttemptFailed, failure_of, refusal, unavailable
+from cuihop.graph import Concept, Direction, DistancePack, Path, Release, Resolution, SearchHit, Step
+from cuihop.remote.failures import (
+    TLS_ADVICE,
+    AttemptFailed,
+    FaultyIdentifier,
+    Problem,
+    failure_of,
+    refusal,
+    unavailable,
+)
+from cuihop.remote.packs import checked_pack
 from cuihop.remote.settings import RemoteSettings
-from cuihop.remote.transport import CentreNeighbours, PairBlock, PairDistances, Request, Response, ServiceInfo
+from cuihop.remote.transport import (
+    CentreNeighbours,
+    PairBlock,
+    PairDistances,
+    Request,
+    Response,
+    ServiceInfo,
+    ServiceLimits,
+)
 
 __all__ = ["HttpTransport"]
 
 T = TypeVar("T")
-_Parser: TypeAlias = Callable[[json_responses.Body], Response[T]]
+Body: TypeAlias = dict[str, Any]
+_Parser: TypeAlias = Callable[[Body], Response[T]]
 
 _LARGEST_RESPONSE = 1 << 30  # bytes, decompressed
 _PART = 1 << 18
@@ -65,7 +85,7 @@ class HttpTransport:
 
     def service_info(self, request: Request) -> Response[ServiceInfo]:
         """See `Transport.service_info`."""
-        return self._get("release", {}, request, json_responses.service_info)
+        return self._get("release", {}, request, _service_info)
 
     def distances(
         self, block: PairBlock, direction: Direction, max_hops: int | None, request: Request
@@ -73,45 +93,39 @@ class HttpTransport:
         """See `Transport.distances`."""
         pairs = list(zip(block.cuis[::2], block.cuis[1::2], strict=True))
         fields = {"pairs": pairs, "direction": direction, "max_hops": max_hops}
-        return self._post("distances", fields, request, lambda body: json_responses.pair_distances(body, len(pairs)))
+        return self._post("distances", fields, request, lambda body: _pair_distances(body, len(pairs)))
 
     def path(
         self, a: str, b: str, direction: Direction, max_hops: int | None, request: Request
     ) -> Response[Path | None]:
         """See `Transport.path`."""
         fields = {"a": a, "b": b, "direction": direction, "max_hops": max_hops}
-        return self._get("path", fields, request, lambda body: json_responses.path(body, direction))
+        return self._get("path", fields, request, lambda body: _path(body, direction))
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None, direction: Direction, limit: int | None, request: Request
     ) -> Response[list[CentreNeighbours]]:
         """See `Transport.neighbourhoods`."""
         fields = {"cuis": cuis, "hops": hops, "direction": direction, "limit": limit}
-        return self._post(
-            "neighbourhoods", fields, request, lambda body: json_responses.neighbourhoods(body, len(cuis))
-        )
+        return self._post("neighbourhoods", fields, request, _rows(CentreNeighbours, "neighbourhoods", len(cuis)))
 
     def pack(self, cuis: Sequence[str], hops: int, direction: Direction, request: Request) -> Response[DistancePack]:
         """See `Transport.pack`."""
         fields = {"cuis": cuis, "hops": hops, "direction": direction}
-        return self._post("pack", fields, request, lambda body: json_responses.pack(body, cuis, hops, direction))
+        return self._post("pack", fields, request, lambda body: _pack(body, cuis, hops, direction))
 
     def concepts(self, cuis: Sequence[str], request: Request, *, names_only: bool) -> Response[list[Concept]]:
         """See `Transport.concepts`."""
         fields = {"cuis": cuis, "names_only": names_only}
-        return self._post(
-            "concepts", fields, request, lambda body: json_responses.concepts(body, len(cuis), names_only)
-        )
+        return self._post("concepts", fields, request, _rows(Concept, "concepts", len(cuis)))
 
     def resolve(self, cuis: Sequence[str], request: Request) -> Response[list[Resolution]]:
         """See `Transport.resolve`."""
-        return self._post(
-            "resolutions", {"cuis": cuis}, request, lambda body: json_responses.resolutions(body, len(cuis))
-        )
+        return self._post("resolutions", {"cuis": cuis}, request, _rows(Resolution, "resolutions", len(cuis)))
 
     def search(self, text: str, limit: int, request: Request) -> Response[list[SearchHit]]:
         """See `Transport.search`."""
-        return self._get("search", {"text": text, "limit": limit}, request, json_responses.hits)
+        return self._get("search", {"text": text, "limit": limit}, request, _rows(SearchHit, "hits"))
 
     # Calls
 
@@ -141,11 +155,11 @@ class HttpTransport:
             try:
                 if kind != "application/json":
                     raise ValueError(f"of the type {kind!r}: {_excerpt(content)}")
-                return parse(json_responses.body(content))
+                return parse(_body(content))
             except (KeyError, ValueError, TypeError, IndexError, RecursionError) as error:
                 raise unavailable(address, f"not the answer of a cuihop service: {error} {suffix}") from error
         if kind == "application/problem+json":
-            problem = json_responses.problem(content, _seconds(response.headers.get("retry-after")))
+            problem = _problem(content, _seconds(response.headers.get("retry-after")))
             if problem is not None and problem.reason == _NO_SUCH_ROUTE:
                 found = f"a cuihop service, but {url.partition('?')[0]} is not there"
                 raise unavailable(address, f"{found}; is the path right, and the version? {suffix}")
@@ -256,3 +270,134 @@ def _seconds(retry_after: str | None) -> float | None:
 def _excerpt(content: bytes) -> str:
     """The beginning of a body, for a message."""
     return quoted(" ".join(content[:500].decode("utf-8", "replace").split()))
+
+
+# Parsers: another shape than the contract's is a `ValueError` or a `KeyError`
+
+
+def _body(content: bytes) -> Body:
+    """Parse a JSON object."""
+    parsed = json.loads(content.decode("utf-8"))
+    if not isinstance(parsed, dict):
+        raise ValueError("no JSON object")
+    return parsed
+
+
+def _problem(content: bytes, retry_after: float | None) -> Problem | None:
+    """Parse a problem that a cuihop service reports; ``None`` for the document of another server.
+
+    Args:
+        content: a problem document of RFC 9457.
+        retry_after: seconds, from the header.
+    """
+    try:
+        document = _body(content)
+        reason = _member(document, "reason", str)
+        faults = [value_of(FaultyIdentifier, fault) for fault in document.get("faults") or ()]
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    seconds = document.get("retry_after")
+    return Problem(
+        reason=reason,
+        message=str(document.get("detail") or document.get("title") or reason),
+        faults=faults,
+        parts={
+            name: str(document[name])
+            for name in ("problem", "field", "found", "expected", "advice", "file", "line")
+            if document.get(name) is not None
+        },
+        retry_after=float(seconds) if isinstance(seconds, int | float) else retry_after,
+    )
+
+
+def _service_info(document: Body) -> Response[ServiceInfo]:
+    """Parse the description of a service."""
+    limits = value_of(ServiceLimits, document["limits"])
+    release = value_of(Release, document)
+    indexed, names = _member(document, "indexed", bool), _member(document, "names", bool)
+    version = _member(document, "service_version", str)
+    return Response(ServiceInfo(release, indexed, limits, names, version), release.digest)
+
+
+def _pair_distances(document: Body, pairs: int) -> Response[PairDistances]:
+    """Parse the distances of a number of pairs."""
+    hops = _members(document, "hops", pairs)
+    reached = np.array([found is not None for found in hops], dtype=np.bool_)
+    numbers = _numbers([0 if found is None else found for found in hops], np.int32)
+    return _response(PairDistances(numbers, reached), document)
+
+
+def _path(document: Body, direction: Direction) -> Response[Path | None]:
+    """Parse a path, or its absence."""
+    places = document["path"]
+    if places is None:
+        return _response(None, document)
+    steps = tuple(value_of(Step, place) for place in places[1:])
+    return _response(Path(_member(places[0], "cui", str), steps, direction, _merged(document)), document)
+
+
+def _rows(kind: type[T], name: str, count: int | None = None) -> _Parser[list[T]]:
+    """The parser of a list of values, of this length."""
+
+    def parse(document: Body) -> Response[list[T]]:
+        return _response([value_of(kind, row) for row in _members(document, name, count)], document)
+
+    return parse
+
+
+def _pack(document: Body, cuis: Sequence[str], bound: int, direction: Direction) -> Response[DistancePack]:
+    """Parse the distance pack of the requested concepts."""
+    used = _texts(document, "cuis")
+    indptr = _numbers(_member(document, "indptr", list), np.int64)
+    indices = _numbers(_member(document, "indices", list), np.int32)
+    hops = _numbers(_member(document, "hops", list), np.uint8)
+    answer = _response(None, document)
+    found = DistancePack(used, indptr, indices, hops, bound=bound, direction=direction, digest=answer.digest)
+    checked_pack(found, len(cuis))
+    return Response(found, answer.digest, answer.merged)
+
+
+def _response(value: T, document: Body) -> Response[T]:
+    return Response(value, _member(document, "release", str), _merged(document))
+
+
+def _merged(document: Body) -> dict[str, str]:
+    merged = document.get("merged") or {}
+    if not isinstance(merged, dict) or not all(isinstance(new, str) for new in merged.values()):
+        raise ValueError("merged is not as expected")
+    return merged
+
+
+def _member(document: Any, name: str, kind: type[T]) -> T:
+    """The member of this name, checked to be of this type."""
+    if not isinstance(document, dict):
+        raise ValueError("no JSON object")
+    value = document[name]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is not as expected")
+    return value
+
+
+def _members(document: Body, name: str, count: int | None) -> list[Any]:
+    """The list of this name, checked to be of this length."""
+    members = _member(document, name, list)
+    if count is not None and len(members) != count:
+        raise ValueError(f"{len(members):,} {name} for {count:,}")
+    return members
+
+
+def _texts(document: Any, name: str) -> tuple[str, ...]:
+    values = _member(document, name, list)
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{name} is not as expected")
+    return tuple(values)
+
+
+def _numbers(values: list[Any], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Whole numbers, 0 or more, checked against the range of the type."""
+    found = np.array(values, dtype=None if values else np.int64)
+    if found.ndim != 1 or found.dtype.kind != "i":
+        raise ValueError("numbers are not as expected")
+    if len(found) and (found.min() < 0 or found.max() > np.iinfo(kind).max):  # type: ignore[type-var]
+        raise ValueError("a number is out of its range")
+    return found.astype(kind)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import DistancePack
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["checked_pack", "cui_numbers", "joined_pack", "pack_parts"]
 
@@ -95,11 +96,9 @@ def joined_pack(parts: Sequence[Places], packs: Sequence[DistancePack], concepts
     # Two concepts of one block stand in several parts, each time with the same distance.
     where, first = np.unique(np.concatenate([keys for keys, _ in entries]), return_index=True)
     rows, columns = np.divmod(where, concepts)
-    indptr = np.zeros(concepts + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=concepts), out=indptr[1:])
     return DistancePack(
         cuis=tuple(cuis),
-        indptr=indptr,
+        indptr=bounds_of(np.bincount(rows, minlength=concepts)),
         indices=columns.astype(np.int32),
         hops=np.concatenate([hops for _, hops in entries])[first],
         bound=packs[0].bound,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuihop.graph import Concept, Definition
+from cuihop.graph import Concept, Definition, Direction, Step
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.string_table import StringTable
@@ -62,15 +62,22 @@ class ConceptRecords:
             sabs=self._sabs(place),
         )
 
-    def edge(self, child: int, parent: int) -> int | None:
+    def step(self, here: int, there: int, direction: Direction) -> Step:
+        """The hop of a path from one concept to the next."""
+        cui = self._cuis[there]
+        if direction != "down" and (edge := self._edge(here, there)) is not None:
+            return Step(cui, "parent", self._edge_sabs(edge))
+        edge = self._edge(there, here)
+        return Step(cui, "child", () if edge is None else self._edge_sabs(edge))
+
+    def _edge(self, child: int, parent: int) -> int | None:
         """The number of the edge from child to parent; ``None`` where there is none."""
         indptr, indices = self._sections["up_indptr"], self._sections["up_indices"]
         low, high = int(indptr[child]), int(indptr[child + 1])
         place = low + int(np.searchsorted(indices[low:high], parent))
         return place if place < high and indices[place] == parent else None
 
-    def edge_sabs(self, edge: int) -> tuple[str, ...]:
-        """The vocabularies that assert an edge."""
+    def _edge_sabs(self, edge: int) -> tuple[str, ...]:
         return self._sab_sets[int(self._sections["up_sab_sets"][edge])]
 
     def retired_statements(self, cui: str) -> tuple[tuple[str, str], ...]:
@@ -102,7 +109,7 @@ class ConceptRecords:
         if len(below) > _MANY_CHILDREN:
             edges = np.flatnonzero(parents == place)
         else:
-            edges = np.array([self.edge(child, place) for child in below.tolist()], dtype=np.int64)
+            edges = np.array([self._edge(child, place) for child in below.tolist()], dtype=np.int64)
         asserting = self._sections["up_sab_sets"]
         above = asserting[int(up_indptr[place]) : int(up_indptr[place + 1])]
         sets = set(above.tolist()).union(asserting[edges].tolist())

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.adapter_rules import BACKWARDS
 from cuihop.errors import DamageWarning, ReleaseMismatch, SnapshotError
 from cuihop.graph import Direction
 from cuihop.resources.cores import in_threads
@@ -42,7 +43,6 @@ Rows = tuple[Int32, Int32]
 LANDMARKS = 16
 """Number of landmarks: more shorten searches little, and take longer to build."""
 
-_BACKWARDS: dict[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 _PAIRS_A_CALL = 4096  # a compiled call cannot be interrupted: some tenths of a second at the most
 _NO_BOUND = 2**31 - 2  # longer than any path
 _PLAIN_DISTANCES = 16  # beyond these, loading compiled code pays
@@ -86,7 +86,7 @@ class DistanceEngines:
         """Rows for the forward search and for the backward search."""
         rows = self._searched_rows.get(direction)
         if rows is None:
-            rows = self._searched_rows[direction] = (*self.rows(direction), *self.rows(_BACKWARDS[direction]))
+            rows = self._searched_rows[direction] = (*self.rows(direction), *self.rows(BACKWARDS[direction]))
         return rows
 
     def use_index(self, index: DistanceIndex, digest: str) -> None:

@@ -13,6 +13,7 @@ from cuihop.resources.cores import in_threads
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.distance_index import Tables
 from cuihop.snapshot.scratch import ScratchPool
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["NEAR", "TOGETHER", "packed"]
 
@@ -133,8 +134,7 @@ def packed(
         local[places] = np.arange(len(places), dtype=np.int32)
         in_threads(partial(far if together else near, local), firsts)
     found = [part for first in firsts for part in parts[first]]
-    ends = np.zeros(len(places) + 1, dtype=np.int64)
     if not found:
-        return ends, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
-    np.cumsum(np.concatenate([counts for counts, _, _ in found]), out=ends[1:])
-    return ends, np.concatenate([columns for _, columns, _ in found]), np.concatenate([hops for _, _, hops in found])
+        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8)
+    counts, columns, hops = (np.concatenate(part) for part in zip(*found, strict=True))
+    return bounds_of(counts), columns, hops

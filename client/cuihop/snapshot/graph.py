@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import DamageWarning, InputError, ReleaseMismatch, SnapshotError
+from cuihop.adapter_rules import absent_resolution, checked_pack_bound, with_identifier
+from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
     Concept,
@@ -26,14 +27,12 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
-    Step,
     checked_direction,
     checked_hops,
     resolved,
 )  # fmt: skip
 from cuihop.identifiers import Identifiers
 from cuihop.resources.interruption import check_interruption
-from cuihop.retired_identifiers import absent_resolution
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
@@ -43,15 +42,12 @@ from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
 from cuihop.snapshot.name_index import NameSearch, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
 
 __all__ = ["SnapshotGraph"]
 
 Int32 = npt.NDArray[np.int32]
-
-_LARGEST_PACK = 255
-
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -68,10 +64,6 @@ def _steady(method: Callable[Concatenate[SnapshotGraph, P], Answer]) -> Callable
         return answer
 
     return checked
-
-
-def _name_index_set_aside(error: SnapshotError) -> None:
-    warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
 
 
 class SnapshotGraph(ConceptGraph):
@@ -232,7 +224,7 @@ class SnapshotGraph(ConceptGraph):
                 self._sections[name]
         check_digest(self._sections)
         self._engines.labels("any", None)
-        self._name_search = name_search(self._sections, _name_index_set_aside, thoroughly=True)
+        self._name_search = name_search(self._sections, thoroughly=True)
 
     def warm_up(self) -> None:
         """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
@@ -354,19 +346,8 @@ class SnapshotGraph(ConceptGraph):
             )  # fmt: skip
         if not len(nodes):
             return None
-        cuis = self._cuis.at(nodes)
-        steps = tuple(
-            self._step(int(here), int(there), cui, direction)
-            for here, there, cui in zip(nodes[:-1], nodes[1:], cuis[1:], strict=True)
-        )
-        return Path(cuis[0], steps, direction, merged)
-
-    def _step(self, here: int, there: int, cui: str, direction: Direction) -> Step:
-        records = self._records
-        if direction != "down" and (edge := records.edge(here, there)) is not None:
-            return Step(cui, "parent", records.edge_sabs(edge))
-        edge = records.edge(there, here)
-        return Step(cui, "child", () if edge is None else records.edge_sabs(edge))
+        steps = tuple(self._records.step(here, there, direction) for here, there in pairwise(nodes.tolist()))
+        return Path(self._cuis[nodes[0]], steps, direction, merged)
 
     @_steady
     def neighbours(
@@ -411,9 +392,7 @@ class SnapshotGraph(ConceptGraph):
     def pack(self, cuis: Sequence[str], *, hops: int, direction: Direction = "any") -> DistancePack:
         """See `ConceptGraph.pack`."""
         direction = checked_direction(direction)
-        bound = checked_hops(hops, "hops")
-        if bound is None or bound > _LARGEST_PACK:
-            raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+        bound = checked_pack_bound(hops)
         places, merged = self._places(cuis)
         distinct, counts = np.unique(places, return_counts=True)
         if len(distinct) < len(places):
@@ -447,25 +426,14 @@ class SnapshotGraph(ConceptGraph):
 
     def _names(self) -> NameSearch:
         if self._name_search is None:
-            self._name_search = name_search(self._sections, _name_index_set_aside)
+            self._name_search = name_search(self._sections)
         return self._name_search
 
     @_steady
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
-        wanted = folded(text)
-        if not wanted:
-            raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")
-        text = text.strip()
-        by_identifier = self.resolve([text])[0]
-        hits = []
-        if by_identifier.cui is not None:
-            hits.append(SearchHit(by_identifier.cui, self.names([by_identifier.cui])[0], text))
-        best = self._names().best(wanted, len(self._cuis) if most is None else most)
-        hits += [
-            SearchHit(cui, self._records.name(place), self._records.strings[row])
-            for place, row in best
-            if (cui := self._cuis[place]) != by_identifier.cui
-        ]
-        return hits[:most]
+        best = self._names().best(folded_query(text), len(self._cuis) if most is None else most)
+        records = self._records
+        by_name = (SearchHit(self._cuis[place], records.name(place), records.strings[row]) for place, row in best)
+        return with_identifier(self, text, by_name)[:most]

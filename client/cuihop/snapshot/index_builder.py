@@ -18,6 +18,7 @@ from cuihop.snapshot.distance_index import INDEX_VERSION, DistanceIndex, Tables
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.layout import UNFINISHED_INDEX
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["LevelProgress", "build_index", "check_index"]
 
@@ -205,10 +206,8 @@ def _too_deep() -> InputError:
 
 def _level_zero(is_root: npt.NDArray[np.bool_]) -> _Growing:
     """Labels of level zero: every rank its own hub, except the roots."""
-    indptr = np.zeros(len(is_root) + 1, dtype=np.int64)
-    np.cumsum(~is_root, out=indptr[1:])
     label = (np.flatnonzero(~is_root) << 8).astype(np.uint32)
-    return _Growing(0, indptr, label, (~is_root).astype(np.int32))
+    return _Growing(0, bounds_of(~is_root), label, (~is_root).astype(np.int32))
 
 
 def _grow(

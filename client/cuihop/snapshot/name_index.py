@@ -15,6 +15,7 @@ Sections, all absent from snapshots written before cuihop had an index of names:
 from __future__ import annotations
 
 import sys
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -22,11 +23,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import SnapshotError
+from cuihop.errors import DamageWarning, SnapshotError
 from cuihop.resources.cores import in_threads
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 
 __all__ = [
     "NAME_INDEX",
@@ -138,8 +139,7 @@ def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) 
 def _taken(strings: StringTable, rows: Int64) -> StringTable:
     """The strings of these rows, as a table."""
     lengths = np.diff(strings.offsets)[rows]
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = bounds_of(lengths)
     places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
     return StringTable(offsets, strings.blob[places])
 
@@ -316,14 +316,13 @@ class NameSearch(Protocol):
         """Compile before the first search."""
 
 
-def name_search(
-    sections: Sections, set_aside: Callable[[SnapshotError], None], *, thoroughly: bool = False
-) -> NameSearch:
+def name_search(sections: Sections, *, thoroughly: bool = False) -> NameSearch:
     """The search of a snapshot; one of an early cuihop has no index of names.
+
+    Where the index is damaged, a warning says so, and all names are scanned, with the same answers.
 
     Args:
         sections: of the snapshot.
-        set_aside: called with the reason where the index is damaged. All names are scanned then, with the same answers.
         thoroughly: check more of the index than its checksums.
     """
     if not any(name in sections for name in NAME_INDEX):
@@ -334,7 +333,7 @@ def name_search(
         if thoroughly:
             check_name_index(sections)
     except SnapshotError as error:
-        set_aside(error)
+        warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
         return EveryName(sections)
     return NameIndex(sections)
 

@@ -1,16 +1,31 @@
-"""Many strings in two arrays: one blob of UTF-8 bytes, and the offsets of the strings in it."""
+"""Rows of different lengths in two arrays; above all strings: one blob of UTF-8 bytes, and their offsets in it."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["StringTable", "folded"]
+from cuihop.errors import InputError
+
+__all__ = ["StringTable", "bounds_of", "folded", "folded_query"]
 
 _BLOCK = 1 << 26
+
+
+def bounds_of(lengths: npt.ArrayLike, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
+    """Bounds of rows in compressed form, shape (rows + 1,): row i lies from ``bounds[i]`` up to ``bounds[i + 1]``.
+
+    >>> bounds_of([2, 0, 1]).tolist()
+    [0, 2, 2, 3]
+    """
+    lengths = np.asarray(lengths)
+    bounds = np.zeros(len(lengths) + 1, dtype=dtype)
+    np.cumsum(lengths, out=bounds[1:])
+    return bounds
 
 
 class StringTable:
@@ -33,9 +48,7 @@ class StringTable:
     @classmethod
     def of_bytes(cls, encoded: Sequence[bytes]) -> StringTable:
         """The table of strings given as UTF-8."""
-        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(e) for e in encoded], out=offsets[1:])
-        return cls(offsets, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+        return cls(bounds_of([len(e) for e in encoded]), np.frombuffer(b"".join(encoded), dtype=np.uint8))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -74,3 +87,14 @@ def folded(text: str) -> str:
         character if character.isalnum() else " " for character in decomposed if not unicodedata.combining(character)
     )
     return " ".join(letters.split())
+
+
+def folded_query(text: str) -> str:
+    """Fold the text of a search.
+
+    Raises:
+        InputError: nothing is left of it.
+    """
+    if query := folded(text):
+        return query
+    raise InputError("nothing to search for", column="text", found=repr(text), expected="a letter or a digit")

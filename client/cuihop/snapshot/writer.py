@@ -18,7 +18,7 @@ from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.name_index import name_index_sections
-from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 
 __all__ = [
     "RETIRED_RELATIONS",
@@ -122,14 +122,12 @@ def tables_of_edges(
     distinct = sorted({(place[child], place[parent]) for child, parent in pairs if child != parent})
     ends = np.array(distinct, dtype=np.int32).reshape(-1, 2)
     texts = [[given] if isinstance(given, str) else list(given) for given in (names.get(cui, ()) for cui in nodes)]
-    name_indptr = np.zeros(len(nodes) + 1, dtype=np.int32)
-    np.cumsum([len(group) for group in texts], out=name_indptr[1:])
     return GraphTables(
         cuis=identifier_array(nodes),
         children=np.ascontiguousarray(ends[:, 0]),
         parents=np.ascontiguousarray(ends[:, 1]),
         names=StringTable.of([text for group in texts for text in group]),
-        name_indptr=name_indptr,
+        name_indptr=bounds_of([len(group) for group in texts], np.int32),
         retired=RetiredTable.of(retired),
     )
 
@@ -208,8 +206,7 @@ def sections_of(
         raise ValueError("more than 2^30 edges")
     sab_sets = tables.sab_sets if len(tables.sab_sets) else np.zeros(len(children), dtype=np.uint16)
     members = list(tables.sab_set_members) or [()]
-    up_indptr = np.zeros(concepts + 1, dtype=np.int32)
-    np.cumsum(np.bincount(children, minlength=concepts), out=up_indptr[1:])
+    up_indptr = bounds_of(np.bincount(children, minlength=concepts), np.int32)
     down_indptr, down_indices = csr.transposed(up_indptr, parents)
     any_indptr, any_indices = csr.union(up_indptr, parents, down_indptr, down_indices)
     none = np.zeros(concepts + 1, dtype=np.int32)

@@ -89,7 +89,7 @@ def _in_parts(numbers: npt.NDArray[np.integer]) -> orjson.Fragment:
 def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[str, Any]:
     """The release that is served, its source, and the limits of the service."""
     return {
-        **answer_fields.release_fields(served.release),
+        **answer_fields.fields_of(served.release),
         "indexed": served.index is not None,
         "names": names,
         "limits": {

@@ -252,7 +252,7 @@ def routes(responder: Responder) -> APIRouter:
             "get_concept",
             lambda context: core.concepts([cui], context=context),
             lambda answer: {
-                **answer_fields.concept_fields(answer.value.concepts[0]),
+                **answer_fields.fields_of(answer.value.concepts[0]),
                 "names_hidden": answer.value.names_hidden,
             },
             release=release,
@@ -266,7 +266,7 @@ def routes(responder: Responder) -> APIRouter:
             "get_concept",
             lambda context: core.concepts(body.cuis, names_only=body.names_only, context=context),
             lambda answer: {
-                "concepts": [answer_fields.concept_fields(found) for found in answer.value.concepts],
+                "concepts": [answer_fields.fields_of(found) for found in answer.value.concepts],
                 "names_hidden": answer.value.names_hidden,
             },
             size=len(body.cuis),
@@ -279,7 +279,7 @@ def routes(responder: Responder) -> APIRouter:
             request,
             "resolve",
             lambda context: core.resolve(body.cuis, context=context),
-            lambda answer: {"resolutions": [answer_fields.resolution_fields(found) for found in answer.value]},
+            lambda answer: {"resolutions": [answer_fields.fields_of(found) for found in answer.value]},
             size=len(body.cuis),
         )
 

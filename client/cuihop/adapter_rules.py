@@ -1,13 +1,19 @@
-"""Resolution of identifiers that a graph does not hold: the same rule for every adapter."""
+"""Rules that hold for every adapter of the port."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
-from cuihop.graph import Resolution
+from cuihop.errors import InputError
+from cuihop.graph import ConceptGraph, Direction, Resolution, SearchHit, checked_hops
 from cuihop.identifiers import Identifiers, is_identifier
 
-__all__ = ["LONGEST_CHAIN", "absent_resolution"]
+__all__ = ["BACKWARDS", "LONGEST_CHAIN", "absent_resolution", "checked_pack_bound", "with_identifier"]
+
+BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
+"""Direction of the same hops, seen from their end."""
+
+_LARGEST_PACK = 255
 
 LONGEST_CHAIN = 32
 """The most mergers followed; a longer chain is a cycle."""
@@ -43,3 +49,23 @@ def absent_resolution(
     if [relation for relation, _ in statements] == ["SY"]:
         return Resolution(requested, "unknown", candidates=statements)
     return Resolution(requested, "retired", candidates=tuple(s for s in statements if s[0] != "DEL"))
+
+
+def checked_pack_bound(hops: int) -> int:
+    """The bound of a distance pack, checked.
+
+    Raises:
+        InputError: not a number from 0 to 255.
+    """
+    bound = checked_hops(hops, "hops")
+    if bound is None or bound > _LARGEST_PACK:
+        raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
+    return bound
+
+
+def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:
+    """Hits of a search: the concept whose identifier is the text, then those by name."""
+    identifier = text.strip()
+    cui = graph.resolve([identifier])[0].cui
+    hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], identifier)]
+    return hits + [hit for hit in by_name if hit.cui != cui]
