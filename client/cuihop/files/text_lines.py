@@ -23,6 +23,7 @@ __all__ = [
     "decoded_lines",
     "delimiter_of",
     "first_line",
+    "json_object",
     "json_rows",
     "line_blocks",
     "quoted",
@@ -193,18 +194,27 @@ def json_rows(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[
     """
     keys: list[str] = []
     for line, text in numbered:
-        if not text.strip():
-            continue
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
-        if not isinstance(found, dict):
-            raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
-        if not keys:
-            keys = list(found)
-            yield line, keys
-        yield line, [found.get(key, _ABSENT) for key in keys]
+        if text.strip():
+            found = json_object(text, file, line)
+            if not keys:
+                keys = list(found)
+                yield line, keys
+            yield line, [found.get(key, _ABSENT) for key in keys]
+
+
+def json_object(text: str, file: str, line: int) -> dict[str, Any]:
+    """The object in a line of JSON Lines.
+
+    Raises:
+        InputError: the line holds none.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
+    if not isinstance(found, dict):
+        raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
+    return found
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:
