@@ -1,4 +1,4 @@
-"""The command line. `main` is the program; each other module holds one command, or what several commands share."""
+"""The command line. `main` is the program; each other module holds commands of one kind, or what several share."""
 
 from __future__ import annotations
 

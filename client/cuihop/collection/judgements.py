@@ -308,8 +308,6 @@ def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
             whole = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
             if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
-                    "not a grade",
-                    column=f"document {quoted(document)} of query {quoted(query)}",
-                    found=repr(grade),
+                    "not a grade", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
-                )
+                )  # fmt: skip

@@ -210,12 +210,11 @@ class Labels:
             absent = list(dict.fromkeys(images[place] for place in np.flatnonzero(rows < 0).tolist()))
             more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
             raise InputError(
-                "images without a row of labels",
-                file=self.source,
+                "images without a row of labels", file=self.source,
                 found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
                 expected="a row for every query and every image of the corpus",
                 advice=cause_of_strange_name(absent[0], places),
-            )
+            )  # fmt: skip
         self._last_rows[:] = [*self._last_rows[-1:], (images, rows)]
         return rows
 
@@ -239,12 +238,7 @@ class Labels:
     def _column(self, name: str) -> Int32:
         """The codes of one label."""
         if name not in self.columns:
-            raise InputError(
-                "no such label",
-                file=self.source,
-                found=quoted(name),
-                expected=" or ".join(self.columns),
-            )
+            raise InputError("no such label", file=self.source, found=quoted(name), expected=" or ".join(self.columns))
         if (name,) not in self._codes:
             column = self.columns[name]
             numbers = {"": UNLABELLED}

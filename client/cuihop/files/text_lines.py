@@ -228,14 +228,9 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
         )  # fmt: skip
     except UnicodeDecodeError as error:
         raise InputError(
-            "not UTF-8",
-            file=path,
-            line=line,
-            column=f"byte {error.start + 1}",
-            found=f"0x{raw[error.start]:02X}",
-            expected="UTF-8 text",
-            advice="A spreadsheet saves it as “CSV UTF-8”.",
-        ) from None
+            "not UTF-8", file=path, line=line, column=f"byte {error.start + 1}", found=f"0x{raw[error.start]:02X}",
+            expected="UTF-8 text", advice="A spreadsheet saves it as “CSV UTF-8”.",
+        ) from None  # fmt: skip
 
 
 def counted(number: int, thing: str) -> str:

@@ -124,13 +124,10 @@ def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, flo
     fields = raw.split()
     if len(fields) != 6:
         raise InputError(
-            "wrong number of columns",
-            file=entries.path,
-            line=line,
-            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}",
-            expected=_TREC_EXPECTED,
+            "wrong number of columns", file=entries.path, line=line,
+            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}", expected=_TREC_EXPECTED,
             advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
-        )
+        )  # fmt: skip
     query, _, document, _, score, _ = fields
     return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
 
@@ -162,13 +159,11 @@ def _read_records(records: Iterator[tuple[int, list[Any]]], entries: RankedRows,
         for line, fields in block:
             if len(fields) != len(header):
                 raise InputError(
-                    "wrong number of columns",
-                    file=entries.path,
-                    line=line,
+                    "wrong number of columns", file=entries.path, line=line,
                     found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
                     expected=f"{len(header)}, as in the header",
                     advice=cause_of_columns(fields, len(header), delimiter),
-                )
+                )  # fmt: skip
             try:
                 query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
                 value = fields[key_at].strip().encode()
@@ -196,13 +191,9 @@ def _columns(header: Sequence[str], path: Path | str, line: int, delimiter: str)
     complete = set(columns) in ({"query", "document", "score"}, {"query", "document", "rank"})
     if not complete or len(columns) != len(header):
         raise InputError(
-            "not the header of a ranking",
-            file=path,
-            line=line,
-            found=quoted(delimiter.join(header)),
-            expected=_CSV_EXPECTED,
-            advice=cause_of_columns(header, 3, delimiter) or _other_form(header),
-        )
+            "not the header of a ranking", file=path, line=line, found=quoted(delimiter.join(header)),
+            expected=_CSV_EXPECTED, advice=cause_of_columns(header, 3, delimiter) or _other_form(header),
+        )  # fmt: skip
     return columns
 
 
