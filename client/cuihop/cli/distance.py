@@ -47,9 +47,7 @@ def distance(
         OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
     ] = "error",
     rejects: Annotated[
-        Path | None,
-        typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."),
-        FileUse.WRITES,
+        Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), FileUse.WRITES
     ] = None,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,

@@ -47,8 +47,7 @@ ImagesArgument = Annotated[
     Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
 ]
 CorpusOption = Annotated[
-    Path | None,
-    typer.Option("--corpus", help="Concepts of the images of the corpus; IMAGES itself by default."),
+    Path | None, typer.Option("--corpus", help="Concepts of the images of the corpus; IMAGES itself by default.")
 ]
 LookOption = Annotated[
     int, typer.Option("--look", min=0, help="Hops beyond -n in which to show the nearest concept where none is near.")
@@ -253,10 +252,7 @@ def _explain_sets(
 
 def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
     """Fields that the command adds to the JSON of an explanation."""
-    return {
-        "sensitivity": None if varied is None else varied.as_dict(),
-        "picture": None if save is None else str(save),
-    }
+    return {"sensitivity": None if varied is None else varied.as_dict(), "picture": None if save is None else str(save)}
 
 
 @contextmanager

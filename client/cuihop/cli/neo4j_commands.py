@@ -102,9 +102,7 @@ def releases(
         list[int] | None, typer.Argument(help="Number of the release; two numbers for compare.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="With compare: file for every single change."),
-        FileUse.WRITES,
+        Path | None, typer.Option("--output", "-o", help="With compare: file for every single change."), FileUse.WRITES
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -45,10 +45,7 @@ def summary_lines(evaluation: Evaluation) -> Iterator[str]:
         yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
     if evaluation.release is not None:
         yield f"release {evaluation.release.name}, digest {evaluation.release.digest[:12]}"
-    for kind, meaning in (
-        (counts.unknown, "unknown"),
-        (counts.retired, "retired without an exact successor"),
-    ):
+    for kind, meaning in ((counts.unknown, "unknown"), (counts.retired, "retired without an exact successor")):
         if kind.distinct:
             yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
     if counts.merged.distinct:

@@ -187,10 +187,7 @@ def evaluate_detection(
         "truth": true.source,
         "manual_truth": None if manual is None else manual.source,
         "predictions": predicted.source,
-        "digests": {
-            "truth": true.digest,
-            "manual_truth": None if manual is None else manual.digest,
-        },
+        "digests": {"truth": true.digest, "manual_truth": None if manual is None else manual.digest},
     }
     counts = DetectionCounts(
         images=len(true.listed),

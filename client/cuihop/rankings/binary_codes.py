@@ -70,14 +70,7 @@ class NearestCodes:
     """
 
     def __init__(
-        self,
-        queries: Words,
-        corpus: Words,
-        own: Int32,
-        by_name: Int32,
-        wanted: int,
-        threads: int,
-        memory: MemoryBudget,
+        self, queries: Words, corpus: Words, own: Int32, by_name: Int32, wanted: int, threads: int, memory: MemoryBudget
     ) -> None:
         self._queries, self._own, self._by_name, self._wanted = queries, own, by_name, wanted
         memory.take("codes in the order of their names", corpus.nbytes + by_name.nbytes)
