@@ -20,7 +20,7 @@ from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, quoted
+from cuihop.files.text_lines import counted, first_few, quoted
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "Labels"]
 
@@ -28,7 +28,6 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 UNLABELLED = -1
-_SHOWN = 5
 _EXPECTED = "a header, then in each row the image and its labels, separated by commas or tabs"
 
 MANUAL_LABELS: Mapping[str, frozenset[str]] = {
@@ -208,10 +207,9 @@ class Labels:
         rows = np.fromiter((places.get(image, -1) for image in images), dtype=np.int64, count=len(images))
         if (rows < 0).any():
             absent = list(dict.fromkeys(images[place] for place in np.flatnonzero(rows < 0).tolist()))
-            more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
             raise InputError(
                 "images without a row of labels", file=self.source,
-                found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
+                found=f"{len(absent):,}: {first_few(absent)}",
                 expected="a row for every query and every image of the corpus",
                 advice=cause_of_strange_name(absent[0], places),
             )  # fmt: skip

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from cuihop.errors import InputError
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.records import RowFault
-from cuihop.files.text_lines import quoted
+from cuihop.files.text_lines import first_few, quoted
 
 __all__ = ["check_every_image", "check_image_of_truth"]
-
-_SHOWN = 5
 
 
 def check_image_of_truth(image: str, truth: Mapping[str, object], source: str, rows: Mapping[str, int],
@@ -40,10 +38,9 @@ def check_every_image(truth: Mapping[str, object], rows: Mapping[str, int], faul
         InputError: names the first few.
     """
     if absent := [image for image in truth if image not in rows]:
-        more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
         raise InputError(
             "images of the ground truth are missing", file=fault.source,
             line=max(rows.values()) if fault.unit == "line" else None,
-            found=f"{len(absent):,} missing when the file ends: {', '.join(absent[:_SHOWN])}{more}",
+            found=f"{len(absent):,} missing when the file ends: {first_few(absent)}",
             expected="every image of the ground truth",
         )  # fmt: skip
