@@ -108,8 +108,8 @@ def distances_of_file(
                 faults.append((row, raw, error))
         resolved = graph.resolve(list({cui for _, _, pair in read for cui in pair}))
         unusable = {r.requested: r.status for r in resolved if r.cui is None}
-        usable = []
-        for row, raw, pair in read:
+        usable = [] if unusable else [pair for _, _, pair in read]
+        for row, raw, pair in read if unusable else ():
             column = next((column for column, cui in enumerate(pair) if cui in unusable), None)
             if column is None:
                 usable.append(pair)
@@ -164,6 +164,7 @@ class _Pairs:
         self.by_name, self.form, self.fault = False, file.compression, RowFault(file.name)
         self._width, self._places, self._delimiter = 2, (0, 1), "\t"
         self._keys: Sequence[str] = ()
+        self._source = file.name
         if file.form == "table":
             records = Records.of(file, _EXPECTED)
             self._choose(records)
@@ -219,21 +220,21 @@ class _Pairs:
                 advice=cause_of_columns(fields, self._width, self._delimiter)
                 or (_CALL_THEM if len(fields) > self._width == 2 else None),
             )  # fmt: skip
-        a, b = (fields[place] for place in self._places)
-        for column, value in enumerate((a, b)):
-            if not isinstance(value, str):
-                raise self.fault("not a text", row, column, quoted(repr(value)), "an identifier")
+        a, b = fields[self._places[0]], fields[self._places[1]]
+        if self._keys:
+            for column, value in enumerate((a, b)):
+                if not isinstance(value, str):
+                    raise self.fault("not a text", row, column, quoted(repr(value)), "an identifier")
         return a.strip(), b.strip()
 
     def _fields(self, row: int, raw: bytes) -> list[Any]:
-        source = self.fault.source or ""
-        text = decoded(raw, source, row)
+        text = decoded(raw, self._source, row)
         if self._keys:
-            found = json_object(text, source, row)
+            found = json_object(text, self._source, row)
             return [found.get(key) for key in self._keys]
         if '"' not in text:
             return text.split(self._delimiter)
-        return next(csv_records([text], source, _EXPECTED, self._delimiter, row))[1]
+        return next(csv_records([text], self._source, _EXPECTED, self._delimiter, row))[1]
 
 
 def _is_header(fields: Sequence[str], graph: ConceptGraph) -> bool:

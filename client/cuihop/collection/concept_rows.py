@@ -223,9 +223,7 @@ def concept_records(
         return ConceptRecords(_table_rows(records.table, chosen), fault, records.source, form)
     if records.in_json:
         return ConceptRecords(_json_rows(records.rows(), chosen, fault), fault, records.source, form)
-    lines = records.rows(EXPECTED_CONCEPTS if len(records.names) == 2 else None, padded=parts is not None)
-    split = parts or separated
-    rows = ((line, fields[chosen.first].strip(), split(fields[chosen.second])) for line, fields in lines)
+    rows = _csv_rows(records, chosen, parts)
     name = records.names[chosen.second].strip()
     found = ConceptRecords(rows, fault, records.source, form, header, name, records.line)
     if is_header is None and (not name or ";" in name or looks_like_identifier(name)):
@@ -244,6 +242,18 @@ def read_concepts(given: object, columns: Columns) -> ConceptRows:
     if found.concept_name and any(found.concept_name in concepts for concepts in rows.sets.values()):
         raise found.no_header()
     return rows
+
+
+def _csv_rows(
+    records: Records, chosen: ChosenColumns, parts: Callable[[str | None], Sequence[str]] | None
+) -> Iterator[tuple[int, str, Sequence[str]]]:
+    width, first, second, split = len(records.names), chosen.first, chosen.second, parts or separated
+    for line, fields in records.rest:
+        if parts is not None and len(fields) < width:
+            fields = [*fields, *[None] * (width - len(fields))]
+        if len(fields) != width:
+            raise records.wrong_width(line, fields, EXPECTED_CONCEPTS if width == 2 else None)
+        yield line, fields[first].strip(), split(fields[second])
 
 
 def _table_rows(table: ArrowTable, chosen: ChosenColumns) -> Iterator[tuple[int, str, Sequence[str]]]:

@@ -156,19 +156,19 @@ class Labels:
             )  # fmt: skip
         image_at = 0 if image_column is None else place_of_column(records, image_column)
         fault, at = records.row_fault([image_at]), dict[str, int]()
-        columns: dict[str, dict[str, str]] = {name: {} for name in names}
+        columns: dict[str, dict[str, str]] = {name: {} for place, name in enumerate(names) if place != image_at}
+        stores = [(place, columns[name]) for place, name in enumerate(names) if place != image_at]
         for row, fields in records.texts(range(len(names)), "not a label", needed=(image_at,)):
             image = fields[image_at]
-            if not any(fields):
-                continue
             if not image or image in at:
+                if not any(fields):
+                    continue
                 check_image(image, row, at.get(image), fault)
             at[image] = row
-            for column, value in zip(columns.values(), fields, strict=True):
-                column[image] = value
+            for place, column in stores:
+                column[image] = fields[place]
         if not at:
             raise fault.empty("image", _EXPECTED)
-        del columns[names[image_at]]
         form = ", ".join(filter(None, (records.form, f"images in {names[image_at]}" if image_at else "")))
         return cls(columns, records.source, form=form)
 

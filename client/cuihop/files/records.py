@@ -115,27 +115,26 @@ class Records:
         """CSV whose first record holds data, with other names for its columns."""
         return dataclasses.replace(self, names=names, rest=chain([(self.line or 1, self.names)], self.rest))
 
-    def rows(self, expected: str | None = None, *, padded: bool = False) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Line and fields of each record of a text; of JSON Lines the values.
+    def wrong_width(self, line: int, fields: Sequence[str], expected: str | None = None) -> InputError:
+        """The error about a record with more or fewer fields than the header; ``expected`` describes the columns."""
+        width = len(self.names)
+        return InputError(
+            "wrong number of columns", file=self.source, line=line,
+            found=f"{len(fields)} in {quoted(self.delimiter.join(fields))}",
+            expected=expected or f"{width}, as in the header",
+            advice=cause_of_columns(fields, width, self.delimiter),
+        )  # fmt: skip
 
-        Args:
-            expected: columns, for the error; as many as the header has, without it.
-            padded: fill up a shorter record with ``None``.
+    def rows(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Line and fields of each record of a text; of JSON Lines the values.
 
         Raises:
             InputError: a record has more fields than the header, or fewer.
         """
         width = len(self.names)
         for line, fields in self.rest:
-            if len(fields) < width and padded:
-                fields = [*fields, *[None] * (width - len(fields))]
             if len(fields) != width:
-                raise InputError(
-                    "wrong number of columns", file=self.source, line=line,
-                    found=f"{len(fields)} in {quoted(self.delimiter.join(fields))}",
-                    expected=expected or f"{width}, as in the header",
-                    advice=cause_of_columns(fields, width, self.delimiter),
-                )  # fmt: skip
+                raise self.wrong_width(line, fields)
             yield line, fields
 
     def texts(
@@ -153,10 +152,12 @@ class Records:
             fault = self.row_fault(places)
             for line, fields in self.rows():
                 values = [fields[place] for place in places]
-                for column, value in enumerate(values):
-                    if not isinstance(value, str | None):
-                        raise fault(problem, line, column, quoted(repr(value)), "a text or null")
-                yield line, [(value or "").strip() for value in values]
+                if self.in_json:
+                    for column, value in enumerate(values):
+                        if not isinstance(value, str | None):
+                            raise fault(problem, line, column, quoted(repr(value)), "a text or null")
+                    values = [value or "" for value in values]
+                yield line, [value.strip() for value in values]
             return
         for first, batch in self.table.batches():
             columns = [self.table.texts(first, batch, n, null=None if n in needed else "") for n in places]
