@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json as json_text
 import sys
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.errors import InputError
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection
@@ -57,12 +57,12 @@ def query(
         }
         json_text.dump(result, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
-        writer.writerows([_cell(value) for value in row] for row in answer.rows)
     else:
-        print_table(answer.columns, ([_cell(value) for value in row] for row in answer.rows))
+        table = Table(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
+        if form == "csv":
+            sys.stdout.write(table.csv())
+        else:
+            print_table(table)
     for remark in answer.notifications:
         place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
         note(f"{remark.severity}: {place}{remark.message}")
@@ -153,7 +153,7 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
             str(stored.number), stored.release.name, f"{state}, active" if stored.active else state,
             f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
         ))  # fmt: skip
-    print_table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows)
+    print_table(Table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows))
 
 
 def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | None, json: bool) -> None:
@@ -166,8 +166,8 @@ def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | Non
     if json:
         print_json({"old": difference.old, "new": difference.new, **difference.counts()})
         return
-    counts = ((change, f"{count:,}") for change, count in difference.counts().items())
-    print_table(("change", "count"), counts, title=f"From {difference.old} to {difference.new}")
+    counts = [(change, f"{count:,}") for change, count in difference.counts().items()]
+    print_table(Table(("change", "count"), counts), title=f"From {difference.old} to {difference.new}")
     if output is not None:
         note(f"every change is in {output}")
 

@@ -19,8 +19,7 @@ def print_evaluation(evaluation: Evaluation, output: Path | None) -> None:
         evaluation: its result.
         output: file with the values of each query, if any.
     """
-    header, *rows = evaluation.table()
-    print_table(header, rows)
+    print_table(evaluation.table())
     screen = console()
     for line in summary_lines(evaluation):
         screen.print(line)

@@ -22,6 +22,7 @@ __all__ = [
     "decoded",
     "decoded_lines",
     "delimiter_of",
+    "direction_text",
     "first_few",
     "first_line",
     "json_object",
@@ -247,6 +248,11 @@ def first_few(items: Sequence[str], most: int = 5) -> str:
     """
     more = f" and {len(items) - most:,} more" if len(items) > most else ""
     return f"{', '.join(items[:most])}{more}"
+
+
+def direction_text(direction: str) -> str:
+    """A direction of hops in words."""
+    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]
 
 
 def quoted(text: str) -> str:
