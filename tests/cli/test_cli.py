@@ -191,10 +191,32 @@ def test_line_ends_and_compression(run: Run, tmp_path: Path, ending: str, last: 
     assert run("distance", "--pairs", zipped).out == expected
 
 
+@pytest.mark.parametrize(("text", "expected"), [
+    ("a,b\nC0006121,C0018670\n", "a\tb\thops\nC0006121\tC0018670\t3\n"),
+    ('"C0006121";"C0018670"\r\n', "C0006121\tC0018670\t3\n"),
+    ("n,cui1,name,CUI2\n1,C0006121,\"a, b\",C0018670\n", "cui1\tCUI2\thops\nC0006121\tC0018670\t3\n"),
+    ('{"b": "C0018670", "a": "C0006121"}\n', "a\tb\thops\nC0006121\tC0018670\t3\n"),
+])  # fmt: skip
+def test_pairs_in_other_forms_come_out_with_tabs(run: Run, tmp_path: Path, text: str, expected: str) -> None:
+    done = run("distance", "--pairs", pairs_file(tmp_path, text))
+    assert done.out == expected
+    assert ("taken for a header" in done.err) == text.startswith("a,b")
+
+
+def test_a_faulty_row_of_any_form_can_be_set_aside(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "out.tsv"
+    source = pairs_file(tmp_path, '{"a": "C0006121", "b": "C0018670"}\nbad\n{"a": "C0006121"}\n')
+    assert run("distance", "--pairs", source, "--output", target, "--on-bad-row", "skip").code == 0
+    assert target.read_text() == "a\tb\thops\nC0006121\tC0018670\t3\n"
+    assert [line.split(":")[0] for line in (tmp_path / "out.tsv.rejects").read_text().splitlines()] == [
+        "2\tnot JSON", "3\tnot a text"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("text", "said"), [
     ("C0006121\tC0018670\nC0006121\n", "line 2: wrong number of columns; found 1 in 'C0006121'; expected 2"),
     ("C0006121\tC0018670\t3\n", "line 1: wrong number of columns; found 3"),
-    ("C0006121,C0018670\n", "line 1: wrong number of columns; found 1 in 'C0006121,C0018670'"),
+    ("C0006121|C0018670\n", "line 1: wrong number of columns; found 1 in 'C0006121|C0018670'"),
     ("C0006121\tC0018670\n\n", "line 2: wrong number of columns; found 1 in ''"),
     ("C0006121\tC0018670\nC0006121\tC9999999\n", "line 2, column 2: unknown concept; found 'C9999999'"),
     ("C0006121\tC0018670\nC9000902\tC0006121\n", "line 2, column 1: retired concept without an exact successor"),

@@ -39,6 +39,7 @@ COMMANDS = [
     "--no-plots --overwrite --out {out}",
     "concept-detection {detected} {detected} --manual-truth {detected}",
     "irma-error {codes} {codes} --codes {code_book}",
+    "distance --pairs {pairs} --graph {graph} --output {out}",
     "explain pair {concepts} img1 img2 --corpus {concepts} --graph {graph} --unknown isolated",
     "explain query {concepts} img1 --above img2 --below img3 --ranking {run} --graph {graph} --unknown isolated",
 ]
@@ -81,7 +82,7 @@ def line_of(command: str, graph: Path, folder: Path, give: Callable[[str], str])
 def numbers(text: str) -> object:
     """The numbers that a command prints, without names of files and times."""
     found = json.loads(text)
-    names = ("means", "differences", "numbers", "nn_iou", "counts", "above", "below", "shares")
+    names = ("means", "differences", "numbers", "nn_iou", "counts", "above", "below", "shares", "pairs", "reached")
     return {name: found[name] for name in names if name in found}
 
 
@@ -128,6 +129,7 @@ def test_a_shell_gives_the_pipes(graph: Path, tmp_path: Path) -> None:
         "explain pair - a b --corpus - --graph graph",
         "concept-detection - -",
         "irma-error - codes --codes -",
+        "concept-detection truth - --manual-truth -",
     ],
 )
 def test_standard_input_is_read_once(line: str, program: Run) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
 __all__ = ["CLEAN", "FORMS", "IMAGES", "IN_MEMORY", "SETS", "Form", "IfNamed", "Right"]
 
@@ -80,6 +81,24 @@ def json_lines(text: str, delimiter: str | None = ",") -> bytes:
         for row in rows
     )
     return "".join(f"{json.dumps(row)}\n" for row in whole).encode()
+
+
+def parquet(text: str, delimiter: str = ",") -> bytes:
+    """The rows of CSV as a Parquet file of texts."""
+    header, *rows = (line.split(delimiter) for line in text.splitlines())
+    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    raw = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), raw)
+    return raw.getvalue()
+
+
+def arrow(text: str, delimiter: str = ",") -> bytes:
+    """The same as a stream of Arrow."""
+    table = pyarrow.parquet.read_table(io.BytesIO(parquet(text, delimiter)))
+    raw = io.BytesIO()
+    with pa.ipc.new_stream(raw, table.schema) as writer:
+        writer.write_table(table)
+    return raw.getvalue()
 
 
 def any_text(clean: str, *, account: bool = True) -> dict[str, Form]:
@@ -232,8 +251,10 @@ QRELS = "".join(f"{q} 0 {d} {(n + m) % 3}\n" for n, q in enumerate(IMAGES) for m
 QRELS_IN_JSON = json_lines("query x document grade\n" + QRELS, " ")
 LABELS = "image,modality\n" + "".join(f"{image},{'CT' if n % 2 else 'MR'}\n" for n, image in enumerate(IMAGES))
 CODES = "".join(f"{image} 1121-120-{n}00-700\n" for n, image in enumerate(IMAGES, start=1))
+CODES_BY_NAME = "view,image_id,code\n" + "".join(f"axial,{line}\n" for line in CODES.replace(" ", ",").splitlines())
 BOOK = "".join(f"1121-120-{n}00-700\n" for n in range(1, 8))
 PAIRS = "C0042449\tC0005847\nC0006121\tC0018670\nC0003842\tC0005847\n"
+PAIRS_BY_NAME = "cui1,rel,cui2\n" + PAIRS.replace("\t", ",x,")
 
 
 def renamed(clean: str, new: str) -> bytes:
@@ -403,7 +424,21 @@ FORMS: dict[str, dict[str, Form]] = {
         **IDENTIFIERS_IN_CSV,
         "no header": Form(CONCEPTS.partition("\n")[2].encode(), Right("no header")),
         "header with a digit": Form(csv_of(IMAGES, "ID,CUIs_2025").encode(), "neither a header nor concepts"),
-        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), "columns look separated by a tab"),
+        "tab between columns": Form(CONCEPTS.replace(",", "\t").encode(), Right("tabs")),
+        **chosen_columns(IMAGES),
+        "Parquet": Form(parquet(CONCEPTS), Right("0 malformed, Parquet")),
+        "Parquet, image twice": Form(
+            parquet(CONCEPTS + "img1,C0018670\n"), "ID, row 7: an image stands twice.*in row 1"
+        ),
+        "Parquet, some images missing": Form(
+            parquet(csv_of(dict(list(IMAGES.items())[:3]))),
+            "missing when the file ends|not an image of the ground truth",
+        ),
+        "Arrow": Form(arrow(CONCEPTS), Right("0 malformed, Arrow")),
+        "JSON Lines, a concept twice": Form(
+            json_lines(CONCEPTS.replace("C0003842", "C0003842;c0003842")), "line 3, column CUIs: a concept stands twice"
+        ),
+        "a concept twice": Form(CONCEPTS.replace("C0003842", "C0003842;c0003842").encode(), "line 4.*stands twice for"),
         "blank between columns": Form(CONCEPTS.replace(",", " ").encode(), "wrong number of columns"),
         "a line without a comma": Form((CONCEPTS + "img7\n").encode(), "wrong number of columns"),
         ".jpg on one side": Form(csv_of(RENAMED).encode(), "differ by an ending"),
@@ -416,6 +451,24 @@ FORMS: dict[str, dict[str, Form]] = {
     "codes": {
         **any_text(CODES),
         "comma": Form(CODES.replace(" ", ",").encode(), Right("no header")),
+        "quoted": Form(CODES.replace("\n", '"\n').replace(" ", '","').replace("img", '"img').encode(), Right()),
+        "columns by name": Form(CODES_BY_NAME.encode(), Right("columns image_id and code, without view")),
+        "columns by name, Excel's CSV": Form(
+            b"\xef\xbb\xbf" + CODES_BY_NAME.replace(",", ";").replace("\n", "\r\n").encode(),
+            Right("semicolons, columns"),
+        ),
+        "columns by name, a field missing": Form(CODES_BY_NAME.replace("1121", ",1121", 1).encode(), "expected 3"),
+        "columns by name, image twice": Form(
+            (CODES_BY_NAME + CODES_BY_NAME.splitlines()[1]).encode(), "column 2: an image stands twice.*as in line 2"
+        ),
+        "JSON Lines": Form(json_lines(CODES_BY_NAME), Right("JSON Lines, columns image_id and code, without view")),
+        "JSON Lines, a code missing": Form(json_lines(CODES_BY_NAME) + b'{"image_id": "x"}\n', "not a text"),
+        "JSON Lines, upper case": Form(json_lines(CODES_BY_NAME.replace("1121", "112A")), "column code: not a code"),
+        "Parquet": Form(parquet(CODES_BY_NAME), Right("Parquet, columns image_id and code")),
+        "Parquet, upper case": Form(parquet(CODES_BY_NAME.replace("1121", "112A")), "code, row 1: not a code"),
+        "Parquet, other names": Form(
+            parquet(CODES_BY_NAME.replace("code", "value")), "wrong number of columns.*Call them image and code"
+        ),
         "tab": Form(CODES.replace(" ", "\t").encode(), Right()),
         "semicolon": Form(CODES.replace(" ", ";").encode(), Right()),
         "pipe": Form(CODES.replace(" ", "|").encode(), r"columns look separated by '\|'"),
@@ -444,17 +497,47 @@ FORMS: dict[str, dict[str, Form]] = {
         "comma": Form(BOOK.replace("\n", ",meaning\n").encode(), Right()),
         "header": Form(b"code\n" + BOOK.encode(), Right("7 codes")),
         "upper case": Form(BOOK.replace("1121", "112A").encode(), "not a code"),
+        "JSON Lines": Form(json_lines("code\n" + BOOK), Right("7 codes")),
+        "Parquet": Form(
+            parquet("meaning,code\n" + "".join(f"x,{line}\n" for line in BOOK.splitlines())), Right("7 codes")
+        ),
+        "Parquet, no codes": Form(parquet("a,b\n1,2\n"), "no such column.*one column named code"),
         "swapped columns": Form(
             "".join(f"x{line}\n" for line in ["meaning 1121-120-100-700"] * 2).encode(), "not a code|holds no code"
         ),
         "another hierarchy": Form(BOOK.replace("1121", "2121").encode(), "not in the code book"),
     },
     "pairs": {
-        **any_text(PAIRS, account=False),
+        **any_text(PAIRS),
         "header": Form(b"a\tb\n" + PAIRS.encode(), Right("header")),
         "lower case": Form(PAIRS.replace("C", "c").encode(), Right("6 in lower case read in upper case")),
-        "comma": Form(PAIRS.replace("\t", ",").encode(), "columns look separated by a comma"),
-        "semicolon": Form(PAIRS.replace("\t", ";").encode(), "columns look separated by ';'"),
+        "comma": Form(PAIRS.replace("\t", ",").encode(), Right("commas")),
+        "Excel's CSV": Form(
+            b"\xef\xbb\xbf" + ("from;to\n" + PAIRS.replace("\t", ";")).replace("\n", "\r\n").encode(),
+            Right("semicolons"),
+        ),
+        "quoted": Form(
+            "".join(f'"{line}"\n' for line in PAIRS.replace("\t", '","').splitlines()).encode(), Right("commas")
+        ),
+        "columns by name": Form(PAIRS_BY_NAME.encode(), Right("commas, columns cui1 and cui2, without rel")),
+        "columns by name, a field missing": Form(PAIRS_BY_NAME.replace("x,", "", 1).encode(), "found 2.*expected 3"),
+        "columns by name, a column twice": Form(PAIRS_BY_NAME.replace("rel", "cui1").encode(), "a column stands twice"),
+        "columns of other names": Form(
+            PAIRS_BY_NAME.replace("cui", "c").encode(), "wrong number of columns.*call them a and b"
+        ),
+        "JSON Lines": Form(json_lines(PAIRS_BY_NAME), Right("JSON Lines, columns cui1 and cui2")),
+        "JSON Lines, two keys": Form(json_lines("from,to\n" + PAIRS.replace("\t", ",")), Right("JSON Lines")),
+        "JSON Lines, a number": Form(
+            json_lines(PAIRS_BY_NAME).replace(b'"C0006121"', b"6121"), "column cui1: not a text"
+        ),
+        "JSON Lines, cut": Form(json_lines(PAIRS_BY_NAME)[:-9], "line 3: not JSON.*an object of JSON in each line"),
+        "JSON Lines, a key missing": Form(json_lines(PAIRS_BY_NAME) + b'{"cui1": "C0006121"}\n', "cui2: not a text"),
+        "Parquet": Form(parquet(PAIRS_BY_NAME), Right("Parquet, columns cui1 and cui2, without rel")),
+        "Parquet, unknown": Form(
+            parquet(PAIRS_BY_NAME.replace("C0006121", "C9900001")), "cui1, row 2: unknown concept"
+        ),
+        "Parquet, columns of other names": Form(parquet(PAIRS_BY_NAME.replace("cui", "c")), "call them a and b"),
+        "Arrow": Form(arrow(PAIRS_BY_NAME), Right("Arrow, columns cui1 and cui2")),
         "pipe": Form(PAIRS.replace("\t", "|").encode(), r"columns look separated by '\|'"),
         "blank": Form(PAIRS.replace("\t", " ").encode(), "wrong number of columns"),
         "two tabs": Form(PAIRS.replace("\t", "\t\t").encode(), "wrong number of columns"),

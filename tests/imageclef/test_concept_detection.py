@@ -122,6 +122,24 @@ def test_a_header_is_a_first_line_whose_second_column_holds_no_digit(
         assert ("no header" in found.inputs["truth"]) == (not header)
 
 
+def test_columns_are_chosen_by_name(tmp_path: Path) -> None:
+    truth, predictions, _ = files(tmp_path, "terms,file\nC1;C2,a\nC3,b\n", '{"file": "a", "terms": ["C1"], "n": 1}\n'
+                                  '{"file": "b", "terms": "C3", "n": 2}\n')  # fmt: skip
+    found = evaluate_detection(truth, predictions, image_column="file", concept_column="terms")
+    assert found.values[:, 0].tolist() == [pytest.approx(2 / 3), 1.0]
+    assert "header 'terms,file', 0 malformed, columns file and terms" in found.inputs["truth"]
+    with pytest.raises(InputError, match=r"predictions\.csv, line 1: wrong number of columns.*--concept-column"):
+        evaluate_detection(truth, predictions)
+
+
+@pytest.mark.parametrize("official", [False, True])
+def test_an_empty_list_of_json_lines_is_no_concept(tmp_path: Path, official: bool) -> None:
+    rows = '{"ID": "a", "CUIs": ["C1"]}\n{"ID": "b", "CUIs": []}\n{"ID": "c", "CUIs": null}\n'
+    truth, predictions, _ = files(tmp_path, rows, rows)
+    found = evaluate_detection(truth, predictions, official=official)
+    assert (found.means["F1"], found.counts.empty_primary) == (1.0, 2)
+
+
 def test_the_manual_ground_truth_holds_no_other_image(tmp_path: Path) -> None:
     truth, predictions, manual = files(tmp_path, "a,C1\n", "a,C1\n", "a,C1\nb,C2\n")
     with pytest.raises(InputError, match=r"manual\.csv, line 2, column 1: not an image of the ground truth; found 'b'"):

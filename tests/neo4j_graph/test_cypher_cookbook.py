@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 
 from cuihop.adapters.graph_export import to_networkx, to_pandas
-from cuihop.cli.neo4j_query import query
+from cuihop.cli.neo4j_commands import query
 from cuihop.neo4j_graph.graph import Neo4jGraph
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer

@@ -1,10 +1,8 @@
-"""The command line. `main` is the program; each other module holds one command, or what several commands share."""
+"""The command line. `main` is the program; each other module holds commands of one kind, or what several share."""
 
 from __future__ import annotations
 
 import sys
-import warnings
-from typing import Any
 
 __all__ = ["main"]
 
@@ -16,7 +14,6 @@ def main() -> None:
     from cuihop.cli.output import noted_warnings, print_error
     from cuihop.errors import CuihopError
 
-    warnings.showwarning = _warning_display(warnings.showwarning)
     try:
         with noted_warnings():
             application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
@@ -33,17 +30,3 @@ def main() -> None:
         if stop.code == INTERRUPTED:
             print_error("interrupted; nothing was half-written")
         raise
-
-
-def _warning_display(otherwise: Any) -> Any:
-    """Display of warnings: those of damage as notes, all others as before."""
-    from cuihop.cli.output import note
-    from cuihop.errors import DamageWarning
-
-    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, DamageWarning):
-            note(f"warning: {message}")
-        else:
-            otherwise(message, category, *where, **more)
-
-    return show

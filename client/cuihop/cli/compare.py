@@ -41,6 +41,7 @@ from cuihop.measures import measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
+from cuihop.resources.resources import Resources
 
 __all__ = ["compare_systems"]
 
@@ -153,7 +154,7 @@ def compare_systems(
             columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
-            work={"threads": threads, "memory": memory},
+            resources=Resources(threads, memory),
         )  # fmt: skip
         evaluations = evaluations_of(rankings, conditions)
     new_cards = {name: ScoreCard.of(evaluation, name) for name, evaluation in evaluations.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Conditions:
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: order of equal scores, and of arrays.
-        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. work: threads and memory.
+        nearness: n, λ, direction and unknown. of_queries: missing and empty_ideal. resources: threads and memory.
     """
 
     measures: tuple[Measure, ...]
@@ -60,7 +61,7 @@ class Conditions:
     similarity: Similarity | None
     nearness: Nearness
     of_queries: Mapping[str, Any]
-    work: Mapping[str, Any]
+    resources: Resources
 
 
 def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Path]]:
@@ -148,18 +149,15 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, file in files.items():
-            yield (
-                name,
-                judged_ranking(
-                    file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties,
-                    similarity=conditions.similarity if name in arrays else None,
-                    resources=Resources(**conditions.work),
-                ),
+            similarity = conditions.similarity if name in arrays else None
+            yield name, judged_ranking(
+                file, qrels, labels, depth=depth_of(conditions.measures), ties=conditions.ties, similarity=similarity,
+                resources=conditions.resources,
             )  # fmt: skip
 
     return evaluate_each(
         Dataset(qrels=qrels, labels=labels), rankings(), measures=conditions.measures,
-        resources=Resources(**conditions.work), **conditions.of_queries,
+        resources=conditions.resources, **conditions.of_queries,
     )  # fmt: skip
 
 
@@ -176,14 +174,9 @@ def _by_concepts(
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, file in files.items():
-            yield (
-                name,
-                read_ranking_in_blocks(
-                    file, names, held, depth=depth,
-                    corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                    similarity=conditions.similarity if name in arrays else None,
-                    resources=Resources(**conditions.work),
-                ),
+            yield name, read_ranking_in_blocks(
+                file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
+                similarity=conditions.similarity if name in arrays else None, resources=conditions.resources,
             )  # fmt: skip
 
     with (
@@ -192,8 +185,8 @@ def _by_concepts(
         progress() as bar,
     ):
         task = bar.add_task("evaluated queries", total=None)
-        resources = Resources(
-            progress=lambda done, total: bar.update(task, completed=done, total=total), **conditions.work
+        resources = dataclasses.replace(
+            conditions.resources, progress=lambda done, total: bar.update(task, completed=done, total=total)
         )
         return evaluate_each(
             Dataset(queries, corpus, qrels=qrels, labels=labels), rankings(), opened, measures=conditions.measures,

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import MeasuredQueries
@@ -29,7 +30,7 @@ CardOption = Annotated[
 
 
 def concept_detection(
-    truth: Annotated[Path, typer.Argument(help="Ground truth: CSV, image and C1;C2.", show_default=False)],
+    truth: Annotated[Path, typer.Argument(help="Ground truth: images and C1;C2.", show_default=False)],
     predictions: Annotated[Path, typer.Argument(help="Predicted concepts of the same images.", show_default=False)],
     manual_truth: Annotated[
         Path | None, typer.Option("--manual-truth", help="Manual ground truth, for the secondary score.")
@@ -40,12 +41,16 @@ def concept_detection(
             "--official", help="Read an empty field, as ImageCLEF's evaluator, as one concept without a name."
         ),
     ] = False,
+    image_column: ImageColumnOption = None,
+    concept_column: ConceptColumnOption = None,
     output: OutputOption = None,
     card: CardOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score detected concepts as ImageCLEFmedical does: F1 of each image, and the mean."""
-    evaluation = evaluate_detection(truth, predictions, manual_truth, official=official)
+    evaluation = evaluate_detection(
+        truth, predictions, manual_truth, official=official, image_column=image_column, concept_column=concept_column
+    )
     if _written(evaluation, output, card, json):
         return
     _show(evaluation, output)

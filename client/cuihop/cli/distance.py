@@ -21,6 +21,7 @@ from cuihop.cli.graph_option import (
 )
 from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, progress
 from cuihop.cli.pairs_file import Header, OnBadRow, distances_of_file
+from cuihop.files.input_file import InputFile
 from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.identifiers import in_upper_case
@@ -34,7 +35,7 @@ def distance(
     *,
     graph: GraphOption,
     pairs: Annotated[
-        Path | None, typer.Option("--pairs", help="File of pairs: two tab-separated columns; may be gzipped.")
+        Path | None, typer.Option("--pairs", help="Pairs: two columns of TSV, CSV, JSON Lines or Parquet; - for stdin.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File for the answers to --pairs."), FileUse.WRITES
@@ -46,9 +47,7 @@ def distance(
         OnBadRow, typer.Option("--on-bad-row", help="Stop at a faulty row, or set it aside and go on.")
     ] = "error",
     rejects: Annotated[
-        Path | None,
-        typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."),
-        FileUse.WRITES,
+        Path | None, typer.Option("--rejects", help="File for faulty rows; OUTPUT.rejects by default."), FileUse.WRITES
     ] = None,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
@@ -95,25 +94,21 @@ def _of_file(
         if output is None:
             raise typer.BadParameter("--on-bad-row skip needs --rejects, or --output")
         rejects = output.with_name(output.name + ".rejects")
+    file = InputFile(pairs)
+    plain = file.mapped_from is not None and file.form == "text" and not file.compression
     with contextlib.ExitStack() as stack:
         answers: BinaryIO = sys.stdout.buffer if output is None else stack.enter_context(replaced_file(output))
         aside = stack.enter_context(replaced_file(rejects)) if on_bad_row == "skip" and rejects is not None else None
         bar = stack.enter_context(progress())
-        task = bar.add_task("bytes of pairs", total=_size(pairs))
+        task = bar.add_task("bytes of pairs", total=pairs.stat().st_size if plain else None)
         done = distances_of_file(
-            pairs,
-            graph,
-            answers,
-            rejects=aside,
-            header=header,
-            direction=direction,
-            max_hops=max_hops,
+            file, graph, answers, rejects=aside, header=header, direction=direction, max_hops=max_hops,
             progress=lambda size: bar.advance(task, size),
-        )
+        )  # fmt: skip
     sys.stdout.flush()
     note_merged(done.merged)
     note(done.summary)
-    if done.header is not None and header == "auto":
+    if done.header is not None and header == "auto" and not done.by_name:
         note(f"line 1 was taken for a header: {done.header!r}; --header no reads it as a pair")
     if done.rejected:
         note(f"{done.rejected:,} faulty rows were set aside in {rejects}")
@@ -129,8 +124,3 @@ def _of_file(
         print_json(with_release(graph.release, fields, done.merged))
     elif output is not None:
         console().print(f"{done.pairs:,} pairs, {done.pairs - done.reached:,} of them without a path: {output}")
-
-
-def _size(pairs: Path) -> int | None:
-    """Size of the file in bytes, for progress; unknown where it is compressed."""
-    return pairs.stat().st_size if pairs.is_file() and pairs.suffix != ".gz" else None

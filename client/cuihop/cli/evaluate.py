@@ -178,12 +178,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
 
 
 def _by_concepts(
-    criteria: _Criteria,
-    data: Dataset,
-    source: _Source,
-    graph: str | None,
-    nearness: Nearness,
-    work: Work,
+    criteria: _Criteria, data: Dataset, source: _Source, graph: str | None, nearness: Nearness, work: Work
 ) -> Evaluation:
     if graph is None and (source.baseline in ("nn-iou", "bm") or any(m.family == "nn-CUI" for m in criteria.measures)):
         raise typer.BadParameter(f"{'BM' if source.baseline == 'bm' else 'nn-IoU'} needs --graph (or CUIHOP_GRAPH)")

@@ -10,7 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.evaluation_options import ConceptColumnOption, ImageColumnOption
+from cuihop.cli.evaluation_options import (
+    ConceptColumnOption,
+    CorpusEmbeddingsOption,
+    ImageColumnOption,
+    SimilarityOption,
+    TiesOption,
+)
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.nn_iou import ThresholdOption, UnknownOption
 from cuihop.cli.output import JsonOption, note, print_json
@@ -28,10 +34,8 @@ from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair,
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, Grid, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
-from cuihop.graph import ConceptGraph, Direction
+from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
-from cuihop.measures.resolution import Unknown
-from cuihop.rankings.ranking import Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.image_collection import ImageCollection
 
@@ -47,8 +51,7 @@ ImagesArgument = Annotated[
     Path, typer.Argument(help="Concepts of the images: CSV, image and C1;C2.", show_default=False)
 ]
 CorpusOption = Annotated[
-    Path | None,
-    typer.Option("--corpus", help="Concepts of the images of the corpus; IMAGES itself by default."),
+    Path | None, typer.Option("--corpus", help="Concepts of the images of the corpus; IMAGES itself by default.")
 ]
 LookOption = Annotated[
     int, typer.Option("--look", min=0, help="Hops beyond -n in which to show the nearest concept where none is near.")
@@ -96,21 +99,9 @@ def pair(
     own = ImageConcepts.read(images, **columns)
     other = own if corpus is None else ImageConcepts.read(corpus, **columns)
     sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
-    _explain_sets(
-        sets,
-        (a, b),
-        [own, *([] if other is own else [other])],
-        graph,
-        hops,
-        lam,
-        direction,
-        unknown,
-        look,
-        sensitivity,
-        hubs,
-        save,
-        json,
-    )
+    files = [own] if other is own else [own, other]
+    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    _explain_sets(sets, (a, b), files, graph, nearness, look, grid, save, json)
 
 
 @explain.command()
@@ -129,7 +120,8 @@ def concepts(
     json: JsonOption = False,
 ) -> None:
     """Explain the nn-IoU of two lists of concepts."""
-    _explain_sets((a, b), ("A", "B"), [], graph, hops, lam, direction, unknown, look, sensitivity, hubs, save, json)
+    nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
+    _explain_sets((a, b), ("A", "B"), [], graph, nearness, look, grid, save, json)
 
 
 @explain.command()
@@ -149,24 +141,9 @@ def query(
             help="Ranking in which the two are compared: TREC run; CSV or Parquet; .npy of row numbers or embeddings.",
         ),
     ] = None,
-    corpus_embeddings: Annotated[
-        Path | None, typer.Option("--corpus-embeddings", help="Embeddings of the corpus, with --corpus.")
-    ] = None,
-    similarity: Annotated[
-        Similarity | None,
-        typer.Option(
-            "--similarity",
-            show_default="cosine for floating point",
-            help="Similarity of a .npy file: cosine or product of embeddings, or Hamming distance of codes.",
-        ),
-    ] = None,
-    ties: Annotated[
-        Ties,
-        typer.Option(
-            "--ties",
-            help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
-        ),
-    ] = "name",
+    corpus_embeddings: CorpusEmbeddingsOption = None,
+    similarity: SimilarityOption = None,
+    ties: TiesOption = "name",
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="The cut-off K of DCG@K.")] = 10,
     hops: ThresholdOption = 1,
     lam: LambdaOption = 0.5,
@@ -189,16 +166,16 @@ def query(
             corpus_embeddings=corpus_embeddings,
         )  # fmt: skip
     data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
+    grid = _grid(sensitivity, hops, lam, hubs)
     with _opened(graph) as opened:
         result = explain_query(
             data, query, opened, above=above, below=below, ranking=ranked, k=k, nearness=nearness, look=look,
         )  # fmt: skip
         varied = None
-        if sensitivity:
+        if grid is not None:
             varied = sensitivity_of_query(
-                data, query, opened, above=above, below=below, ranking=ranked, k=k,
-                grid=Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), nearness=nearness,
-            )  # fmt: skip
+                data, query, opened, above=above, below=below, ranking=ranked, k=k, grid=grid, nearness=nearness
+            )
     if save is not None:
         result.save(save)
     if json:
@@ -212,18 +189,19 @@ def query(
         note(f"picture: {save}")
 
 
+def _grid(sensitivity: bool, hops: int, lam: float, hubs: list[int] | None) -> Grid | None:
+    """The values of ``--sensitivity``; ``None`` without it."""
+    return Grid([*NS, hops], [*LAMS, lam], hubs or HUBS) if sensitivity else None
+
+
 def _explain_sets(
     sets: tuple[str | Iterable[str], str | Iterable[str]],
     titles: tuple[str, str],
     files: list[ImageConcepts],
     graph: str,
-    hops: int,
-    lam: float,
-    direction: Direction,
-    unknown: Unknown,
+    nearness: Nearness,
     look: int,
-    sensitivity: bool,
-    hubs: list[int] | None,
+    grid: Grid | None,
     save: Path | None,
     json: bool,
 ) -> None:
@@ -231,13 +209,13 @@ def _explain_sets(
     with _opened(graph) as opened:
         images = Dataset(*files) if files else dict(zip(titles, sets, strict=True))
         ImageCollection.of(images, opened, "isolated")  # some are in the graph
-        result = explain_pair(*sets, opened, hops, lam, direction, unknown=unknown, look=look, titles=titles)
+        result = explain_pair(
+            *sets, opened, nearness.n, nearness.lam, nearness.direction, unknown=nearness.unknown, look=look,
+            titles=titles,
+        )  # fmt: skip
         varied = None
-        if sensitivity:
-            varied = sensitivity_of_pair(
-                *sets, opened, Grid([*NS, hops], [*LAMS, lam], hubs or HUBS), direction=direction,
-                unknown=unknown,
-            )  # fmt: skip
+        if grid is not None:
+            varied = sensitivity_of_pair(*sets, opened, grid, direction=nearness.direction, unknown=nearness.unknown)
     if save is not None:
         result.save(save)
     if json:
@@ -253,10 +231,7 @@ def _explain_sets(
 
 def _added(varied: PairSensitivity | QuerySensitivity | None, save: Path | None) -> dict[str, Any]:
     """Fields that the command adds to the JSON of an explanation."""
-    return {
-        "sensitivity": None if varied is None else varied.as_dict(),
-        "picture": None if save is None else str(save),
-    }
+    return {"sensitivity": None if varied is None else varied.as_dict(), "picture": None if save is None else str(save)}
 
 
 @contextmanager

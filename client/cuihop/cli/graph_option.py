@@ -13,6 +13,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
 from cuihop.connection import connect
 from cuihop.errors import ConceptError, InvalidCui
+from cuihop.files.text_lines import first_few
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = [
@@ -25,8 +26,6 @@ __all__ = [
     "note_upper_case",
     "opened_graph",
 ]
-
-_LISTED = 5
 
 GraphOption = Annotated[
     str,
@@ -83,7 +82,4 @@ def note_upper_case(upper: Mapping[str, str]) -> None:
 
 
 def _changes(changes: Mapping[str, str]) -> str:
-    """The first identifiers with their replacements, and the number of the others."""
-    listed = [f"{old} → {new}" for old, new in list(changes.items())[:_LISTED]]
-    more = "" if len(changes) <= len(listed) else f" and {len(changes) - len(listed):,} more"
-    return f"{', '.join(listed)}{more}"
+    return first_few([f"{old} → {new}" for old, new in changes.items()])

@@ -21,8 +21,7 @@ __all__ = ["info"]
 
 def info(
     graph: Annotated[
-        str,
-        typer.Argument(help="Path of a snapshot, or address of a service or of a database.", show_default=False),
+        str, typer.Argument(help="Path of a snapshot, or address of a service or of a database.", show_default=False)
     ],
     verify: Annotated[
         bool, typer.Option("--verify", help="Check every section of a snapshot against its checksum.")

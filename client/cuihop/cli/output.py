@@ -93,14 +93,16 @@ def note(text: str) -> None:
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Print cuihop's own warnings as notes, each once."""
-    from cuihop.errors import ManyUnknownConcepts
+    """Print cuihop's own warnings as notes, each about unknown concepts once."""
+    from cuihop.errors import DamageWarning, ManyUnknownConcepts
 
     with warnings.catch_warnings():
         others, printed = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-            if issubclass(category, ManyUnknownConcepts):
+            if issubclass(category, DamageWarning):
+                note(f"warning: {message}")
+            elif issubclass(category, ManyUnknownConcepts):
                 if str(message) not in printed:
                     note(str(message))
                 printed.add(str(message))

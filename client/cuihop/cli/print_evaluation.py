@@ -7,11 +7,9 @@ from pathlib import Path
 
 from cuihop.cli.output import console, direction_text, print_table
 from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount, JudgedCounts
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, first_few
 
 __all__ = ["print_evaluation", "summary_lines"]
-
-_LISTED = 5
 
 
 def print_evaluation(evaluation: Evaluation, output: Path | None) -> None:
@@ -48,11 +46,10 @@ def summary_lines(evaluation: Evaluation) -> Iterator[str]:
         if kind.distinct:
             yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
     if counts.merged.distinct:
-        listed = [f"{old} → {new}" for old, new in list(counts.successors.items())[:_LISTED]]
-        more = f" and {len(counts.successors) - _LISTED:,} more" if len(counts.successors) > _LISTED else ""
+        listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
         yield (
             f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, taken for their successors "
-            f"({', '.join(listed)}{more})"
+            f"({listed})"
         )
     if counts.empty_queries or counts.empty_corpus:
         yield (

@@ -2,81 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from cuihop.collection.columns import ChosenColumns, Columns
+from cuihop.collection.columns import EXPECTED_CONCEPTS, IMAGE_NAMES, ChosenColumns, Columns
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
-from cuihop.files.likely_causes import cause_of_columns, swapped_columns
-from cuihop.files.text_lines import (
-    DELIMITERS,
-    csv_records,
-    decoded_lines,
-    delimiter_of,
-    first_line,
-    json_rows,
-    quoted,
-)
+from cuihop.files.likely_causes import swapped_columns
+from cuihop.files.records import Records, RowFault
+from cuihop.files.text_lines import decoded_lines, delimiter_of, first_line, quoted
 from cuihop.identifiers import identifier_fault, in_upper_case, looks_like_identifier
 
-__all__ = [
-    "ConceptRows",
-    "Identifiers",
-    "RowFault",
-    "check_image",
-    "concepts_of_pairs",
-    "concepts_of_table",
-    "concepts_of_text",
-    "fault_in_file",
-    "fault_in_table",
-    "separated",
-]
-
-_EXPECTED = "two columns separated by a comma: image and concepts, the concepts separated by ';'"
-
-
-class RowFault(Protocol):
-    """An error about a row: the problem, the row's number, the place of the column, found, expected, advice."""
-
-    def __call__(
-        self, problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
-    ) -> InputError:
-        """The error."""
-        ...
-
-
-def fault_in_file(file: str, columns: Sequence[int | str] = (1, 2)) -> RowFault:
-    """Errors about rows that are lines of a text file.
-
-    Args:
-        file: its name. columns: numbers, from 1, or names of the columns of images and concepts.
-    """
-
-    def fault(problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None) -> InputError:
-        return InputError(
-            problem, file=file, line=row, column=columns[column], found=found, expected=expected, advice=advice
-        )
-
-    return fault
-
-
-def fault_in_table(table: ArrowTable, places: Sequence[int] = (0, 1)) -> RowFault:
-    """Errors about rows of a table, whose columns of images and concepts stand at these places."""
-
-    def fault(problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None) -> InputError:
-        return table.problem(problem, row, places[column], found, expected, advice)
-
-    return fault
-
-
-def _fault_in_memory(
-    problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
-) -> InputError:
-    where = f"{'concepts' if column else 'image'}, row {row:,}"
-    return InputError(problem, column=where, found=found, expected=expected, advice=advice)
+__all__ = ["ConceptRecords", "ConceptRows", "check_image", "concept_records", "concepts_of_pairs", "read_concepts"]
 
 
 class Identifiers(dict[str, str]):
@@ -106,17 +47,18 @@ class ConceptRows:
     """Image → concepts, from rows in any form.
 
     Args:
-        fault: makes the error about a row. unit: line or row. source: name of the file, or type of the object.
+        fault: makes the error about a row. source: name of the file, or type of the object.
 
     Attributes:
-        sets: image → concepts. places: the number of each image's row. repeated: concepts that stood again in the list
-            of an image. lower: concepts in lower case, each counted in every image that has it.
+        unit: of the rows. sets: image → concepts. places: the number of each image's row.
+        repeated: concepts that stood again in the list of an image.
+        lower: concepts in lower case, each counted in every image that has it.
         form: how the input was read, where that is no plain CSV of two columns.
     """
 
-    def __init__(self, fault: RowFault, unit: str, source: str, form: str = "") -> None:
+    def __init__(self, fault: RowFault, source: str, form: str = "") -> None:
         self._fault = fault
-        self.unit, self.source, self.form = unit, source, form
+        self.unit, self.source, self.form = fault.unit, source, form
         self.sets: dict[str, frozenset[str]] = {}
         self.places = array("q")
         self.repeated = self.lower = 0
@@ -137,7 +79,7 @@ class ConceptRows:
                 raise self._malformed(row, image, listed) from None
             if not image or image in sets:
                 earlier = places[list(sets).index(image)] if image in sets else None
-                check_image(image, row, earlier, self._fault, self.unit, concepts)
+                check_image(image, row, earlier, self._fault, concepts)
             sets[image] = concepts
             places.append(row)
             if len(listed) > len(concepts):
@@ -154,7 +96,7 @@ class ConceptRows:
                 return self._fault(fault.problem, row, 1, found, fault.expected, advice)
         return self._fault("not an identifier", row, 1, quoted(";".join(listed)), "identifiers")
 
-    def add_all(self, rows: Iterable[tuple[int, str, Sequence[str]]], expected: str = _EXPECTED) -> ConceptRows:
+    def add_all(self, rows: Iterable[tuple[int, str, Sequence[str]]]) -> ConceptRows:
         """All rows of an input.
 
         Raises:
@@ -162,9 +104,9 @@ class ConceptRows:
         """
         self.add(rows)
         if not self.sets:
-            found = "a header only" if self.unit == "line" else None
-            holder = "file" if self.unit == "line" else "table"
-            raise InputError(f"the {holder} holds no image", file=self.source, found=found, expected=expected)
+            if self.unit == "row":
+                raise self._fault.empty("image", "two columns: image and concepts")
+            raise self._fault.empty("image", EXPECTED_CONCEPTS, "a header only")
         self.check_columns()
         return self
 
@@ -187,14 +129,12 @@ class ConceptRows:
             )
 
 
-def check_image(
-    image: str, row: int, earlier: int | None, fault: RowFault, unit: str, concepts: Collection[str] = ()
-) -> None:
+def check_image(image: str, row: int, earlier: int | None, fault: RowFault, concepts: Collection[str] = ()) -> None:
     """Refuse an image without a name, or with one that an earlier row has.
 
     Args:
         image: its name. row: where it stands. earlier: where it stood already, if anywhere.
-        fault, unit: as in `ConceptRows`. concepts: what stands beside it.
+        fault: makes the error. concepts: what stands beside it.
 
     Raises:
         InputError: names the row.
@@ -204,75 +144,124 @@ def check_image(
     if earlier is not None:
         cause = swapped_columns(image, concepts)
         raise fault(
-            "an image stands twice", row, 0, f"{quoted(image)}, as in {unit} {earlier:,}", "each image once",
+            "an image stands twice", row, 0, f"{quoted(image)}, as in {fault.unit} {earlier:,}", "each image once",
             None if cause is None else f"It {cause}",
         )  # fmt: skip
 
 
-def separated(concepts: str) -> Sequence[str]:
-    """The parts of ``C1;C2``; none of an empty text."""
+def separated(concepts: str | None) -> Sequence[str]:
+    """The parts of ``C1;C2``; none of an empty text, or a missing one."""
     return concepts.split(";") if concepts and not concepts.isspace() else ()
 
 
-def concepts_of_text(file: InputFile, columns: Columns) -> ConceptRows:
-    """Images and concepts of CSV with a header, of JSON Lines, or of ROCO's tabs without a header.
+@dataclass(frozen=True, eq=False)
+class ConceptRecords:
+    """Images and the concepts of each, as an input lists them.
+
+    Attributes:
+        rows: number, image and concepts. fault: makes the error about a row.
+        source: name of the file, or type of the object. form: compression, form and columns, where not plain CSV.
+        header: in CSV the record with names of columns; empty without. concept_name: the name of the concepts' column.
+        line: of that record.
+    """
+
+    rows: Iterable[tuple[int, str, Sequence[str]]]
+    fault: RowFault
+    source: str
+    form: str
+    header: str | None = None
+    concept_name: str = ""
+    line: int | None = None
+
+    def no_header(self) -> InputError:
+        """The error about data in place of the header."""
+        return InputError(
+            "the header is missing", file=self.source, line=self.line, found=quoted(self.header or ""),
+            expected="two column names, such as ID,CUIs",
+            advice="Without a header the first image would be lost: add one.",
+        )  # fmt: skip
+
+
+def concept_records(
+    given: object,
+    columns: Columns,
+    is_header: Callable[[Sequence[str]], bool] | None = None,
+    parts: Callable[[str | None], Sequence[str]] | None = None,
+) -> ConceptRecords:
+    """Images and concepts of CSV, JSON Lines, ROCO's tabs without a header, a Parquet or Arrow file, or an object.
+
+    Args:
+        given: an open file, or an object with ``__arrow_c_stream__``. columns: those of images and concepts.
+        is_header: recognises the header of CSV of two columns, which may then lack it.
+        parts: splits the concepts of CSV, in place of `separated`; gets ``None`` of a line without them.
 
     Raises:
-        InputError: names the line and the column.
+        InputError: names the line or row, and the column.
     """
-    first, lines = first_line(decoded_lines(file))
-    in_json, delimiter = first.lstrip().startswith("{"), delimiter_of(first)
-    names = [name.strip().lower() for name in first.split("\t")]
-    hub = len(names) > 2 and not {"id", "image_id", "image"}.isdisjoint(names)
-    if delimiter == "\t" and columns == Columns() and not (hub or in_json):
-        form = ", ".join(filter(None, (file.compression, "tabs")))
-        return ConceptRows(fault_in_file(file.name), "line", file.name, form).add_all(_tab_rows(lines))
-    records = csv_records(lines, file.name, _EXPECTED, delimiter)
-    if in_json:
-        records = json_rows(enumerate(lines, start=1), file.name)
-    line, header = next(records, (0, None))
-    if header is None:
-        raise InputError("the file is empty", file=file.name, expected=f"a header and {_EXPECTED}")
+    text = None
+    if isinstance(given, InputFile) and given.form != "table":
+        text = first_line(decoded_lines(given))
+        names = [name.strip().lower() for name in text[0].split("\t")]
+        hub = len(names) > 2 and not set(IMAGE_NAMES).isdisjoint(names)
+        if delimiter_of(text[0]) == "\t" and not (columns.named or hub or text[0].lstrip().startswith("{")):
+            form = ", ".join(filter(None, (given.compression, "tabs")))
+            return ConceptRecords(_tab_rows(text[1]), RowFault(given.name), given.name, form)
+    records = Records.of(given, EXPECTED_CONCEPTS, text)
+    in_csv = records.table is None and not records.in_json
+    if in_csv and not records.names:
+        raise InputError("the file is empty", file=records.source, expected=f"a header and {EXPECTED_CONCEPTS}")
+    header = records.delimiter.join(records.names).strip()
+    if in_csv and is_header is not None and len(records.names) <= 2 and not columns.named:
+        if is_header(records.names):
+            records = dataclasses.replace(records, names=(*records.names, "")[:2])
+        else:
+            header, records = "", records.without_header(("image", "concepts"))
+    chosen = columns.choose(records)
+    fault = records.row_fault((chosen.first, chosen.second))
+    form = ", ".join(filter(None, (records.form, chosen.account)))
+    if records.table is not None:
+        return ConceptRecords(_table_rows(records.table, chosen), fault, records.source, form)
+    if records.in_json:
+        return ConceptRecords(_json_rows(records.rows(), chosen, fault), fault, records.source, form)
+    rows = _csv_rows(records, chosen, parts)
+    name = records.names[chosen.second].strip()
+    found = ConceptRecords(rows, fault, records.source, form, header, name, records.line)
+    if is_header is None and (not name or ";" in name or looks_like_identifier(name)):
+        raise found.no_header()
+    return found
 
-    def fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-        plain = columns == Columns() and problem == "wrong number of columns"
-        return InputError(
-            problem, file=file.name, line=line, found=found, expected=_EXPECTED if plain else expected, advice=advice
-        )
 
-    chosen = columns.choose(header, fault, delimiter=delimiter, by_name=in_json)
-    form = "JSON Lines" if in_json else DELIMITERS[delimiter]
-    form = ", ".join(filter(None, (file.compression, form, chosen.account)))
-    if in_json:
-        row_fault = fault_in_file(file.name, (header[chosen.image], header[chosen.concepts]))
-        rows = _json_rows(records, chosen, row_fault)
-        return ConceptRows(row_fault, "line", file.name, form).add_all(rows)
-    name = header[chosen.concepts].strip()
-    if not name or ";" in name or looks_like_identifier(name):
-        raise _no_header(header, file.name, line)
-    row_fault = fault_in_file(file.name, (chosen.image + 1, chosen.concepts + 1))
-    rows = _csv_rows(records, chosen, file.name, delimiter)
-    collected = ConceptRows(row_fault, "line", file.name, form).add_all(rows)
-    if any(name in concepts for concepts in collected.sets.values()):
-        raise _no_header(header, file.name, line)
-    return collected
+def read_concepts(given: object, columns: Columns) -> ConceptRows:
+    """Images and concepts of an open file, or of an object with ``__arrow_c_stream__``, checked.
+
+    Raises:
+        InputError: names the line or row, and the column.
+    """
+    found = concept_records(given, columns)
+    rows = ConceptRows(found.fault, found.source, found.form).add_all(found.rows)
+    if found.concept_name and any(found.concept_name in concepts for concepts in rows.sets.values()):
+        raise found.no_header()
+    return rows
 
 
 def _csv_rows(
-    records: Iterator[tuple[int, list[str]]], chosen: ChosenColumns, file: str, delimiter: str
+    records: Records, chosen: ChosenColumns, parts: Callable[[str | None], Sequence[str]] | None
 ) -> Iterator[tuple[int, str, Sequence[str]]]:
-    width, image, concepts = len(chosen.names), chosen.image, chosen.concepts
-    for line, fields in records:
+    width, first, second, split = len(records.names), chosen.first, chosen.second, parts or separated
+    for line, fields in records.rest:
+        if parts is not None and len(fields) < width:
+            fields = [*fields, *[None] * (width - len(fields))]
         if len(fields) != width:
-            advice = cause_of_columns(fields, width, delimiter)
-            if delimiter == ";" and len(fields) > width:
-                advice = "The columns look separated by ';' as the concepts are: quote the concepts, as in \"C1;C2\"."
-            raise InputError(
-                "wrong number of columns", file=file, line=line,
-                found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
-                expected=_EXPECTED if width == 2 else f"{width}, as in the header", advice=advice,
-            )  # fmt: skip
-        yield line, fields[image].strip(), separated(fields[concepts])
+            raise records.wrong_width(line, fields, EXPECTED_CONCEPTS if width == 2 else None)
+        yield line, fields[first].strip(), split(fields[second])
+
+
+def _table_rows(table: ArrowTable, chosen: ChosenColumns) -> Iterator[tuple[int, str, Sequence[str]]]:
+    for first, batch in table.batches():
+        names, codes = table.texts(first, batch, chosen.first)
+        lists = table.lists(first, batch, chosen.second)
+        for row, (code, listed) in enumerate(zip(codes.tolist(), lists, strict=True), start=first):
+            yield row, names[code].strip(), () if listed is None else [concept or "" for concept in listed]
 
 
 def _tab_rows(lines: Iterator[str]) -> Iterator[tuple[int, str, Sequence[str]]]:
@@ -286,50 +275,18 @@ def _tab_rows(lines: Iterator[str]) -> Iterator[tuple[int, str, Sequence[str]]]:
 
 
 def _json_rows(
-    records: Iterator[tuple[int, list[Any]]], chosen: ChosenColumns, fault: RowFault
+    rows: Iterable[tuple[int, Sequence[Any]]], chosen: ChosenColumns, fault: RowFault
 ) -> Iterator[tuple[int, str, Sequence[str]]]:
-    for line, values in records:
-        image, listed = values[chosen.image], values[chosen.concepts]
+    for line, values in rows:
+        image, listed = values[chosen.first], values[chosen.second]
         if not isinstance(image, str):
             raise fault("not the name of an image", line, 0, quoted(repr(image)), "a text")
         if isinstance(listed, list) and all(isinstance(concept, str) for concept in listed):
             yield line, image.strip(), listed
         elif listed is None or isinstance(listed, str):
-            yield line, image.strip(), separated(listed or "")
+            yield line, image.strip(), separated(listed)
         else:
             raise fault("not the concepts of an image", line, 1, quoted(repr(listed)), "'C1;C2', or a list of texts")
-
-
-def _no_header(fields: list[str], file: str, line: int) -> InputError:
-    return InputError(
-        "the header is missing", file=file, line=line, found=quoted(",".join(fields)),
-        expected="two column names, such as ID,CUIs",
-        advice="Without a header the first image would be lost: add one.",
-    )  # fmt: skip
-
-
-def concepts_of_table(table: ArrowTable, columns: Columns) -> ConceptRows:
-    """Images and concepts of a Parquet or Arrow file, or of a table in memory; a missing value is no concept.
-
-    Raises:
-        InputError: names the row and the column.
-    """
-
-    def fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-        return InputError(problem, file=table.source, found=found, expected=expected, advice=advice)
-
-    chosen = columns.choose(table.names, fault)
-
-    def rows() -> Iterator[tuple[int, str, Sequence[str]]]:
-        for first, batch in table.batches():
-            names, codes = table.texts(first, batch, chosen.image)
-            lists = table.lists(first, batch, chosen.concepts)
-            for row, (code, listed) in enumerate(zip(codes.tolist(), lists, strict=True), start=first):
-                yield row, names[code].strip(), () if listed is None else [concept or "" for concept in listed]
-
-    form = ", ".join(filter(None, (table.form, chosen.account)))
-    row_fault = fault_in_table(table, (chosen.image, chosen.concepts))
-    return ConceptRows(row_fault, "row", table.source, form).add_all(rows(), "two columns: image and concepts")
 
 
 def concepts_of_pairs(pairs: Iterable[tuple[object, object]], source: str) -> ConceptRows:
@@ -338,7 +295,7 @@ def concepts_of_pairs(pairs: Iterable[tuple[object, object]], source: str) -> Co
     Raises:
         InputError: names the row.
     """
-    rows = ConceptRows(_fault_in_memory, "row", source)
+    rows = ConceptRows(RowFault(None, ("image", "concepts"), "row"), source)
     for row, (image, concepts) in enumerate(pairs, start=1):
         if not isinstance(image, str) or not image:
             raise InputError("not the name of an image", found=repr(image), expected="a text that is not empty")

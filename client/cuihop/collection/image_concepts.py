@@ -9,11 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from cuihop.collection.columns import Columns
-from cuihop.collection.concept_rows import ConceptRows, concepts_of_pairs, concepts_of_table, concepts_of_text
+from cuihop.collection.concept_rows import ConceptRows, concepts_of_pairs, read_concepts
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import ArrowTable, is_table_object
+from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.records import Records
 from cuihop.files.text_lines import counted, quoted
 
 __all__ = ["ImageConcepts"]
@@ -107,10 +108,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
             InputError: names the file, line or row, column, what was found and what was expected.
             ModuleNotFoundError: a Parquet, Arrow or zstd file, and pyarrow is not installed.
         """
-        file, columns = opened_input(path), Columns(image_column, concept_column)
-        if file.form == "table":
-            return cls._of_rows(concepts_of_table(ArrowTable.of(file), columns))
-        return cls._of_rows(concepts_of_text(file, columns))
+        return cls._of_rows(read_concepts(opened_input(path), Columns(image_column, concept_column)))
 
     @classmethod
     def of(cls, images: object, *, image_column: str | None = None, concept_column: str | None = None) -> ImageConcepts:
@@ -132,7 +130,7 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
         if pandas is not None and isinstance(images, pandas.DataFrame):
             return cls._of_frame(images, columns)
         if is_table_object(images):
-            return cls._of_rows(concepts_of_table(ArrowTable.of(images), columns))
+            return cls._of_rows(read_concepts(images, columns))
         raise InputError(
             "not a collection of images", found=type(images).__name__,
             expected="a mapping of images to concepts, a DataFrame, or what ImageConcepts.read gives",
@@ -140,12 +138,9 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
 
     @classmethod
     def _of_frame(cls, frame: Any, columns: Columns) -> ImageConcepts:
-        def fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-            return InputError(f"{problem} in the DataFrame", found=found, expected=expected, advice=advice)
-
-        chosen = columns.choose(list(map(str, frame.columns)), fault)
-        values, missing = frame.iloc[:, chosen.concepts], frame.iloc[:, chosen.concepts].isna()
+        chosen = columns.choose(Records(list(map(str, frame.columns)), "DataFrame"))
+        values, missing = frame.iloc[:, chosen.second], frame.iloc[:, chosen.second].isna()
         concepts = ("" if empty else one for one, empty in zip(values, missing, strict=True))
-        rows = concepts_of_pairs(zip(frame.iloc[:, chosen.image], concepts, strict=True), "DataFrame")
+        rows = concepts_of_pairs(zip(frame.iloc[:, chosen.first], concepts, strict=True), "DataFrame")
         rows.form = chosen.account
         return cls._of_rows(rows)

@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.columns import place_of_column
-from cuihop.collection.concept_rows import RowFault, fault_in_file, fault_in_table
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.files.content_digest import content_digest
-from cuihop.files.input_file import Readable, opened_input
+from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import columns, counted, decoded, json_rows, line_blocks, quoted
+from cuihop.files.records import Records, RowFault
+from cuihop.files.text_lines import columns, counted, decoded, line_blocks, quoted
 from cuihop.measures.judged_rankings import Pools
 
 __all__ = ["LARGEST_GRADE", "Judgements"]
@@ -87,13 +87,13 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         file = opened_input(path)
         if file.form == "table":
             return cls._of_table(file)
-        rows = _JudgementRows("line", file.name, fault_in_file(file.name, _COLUMNS))
+        rows = _JudgementRows(RowFault(file.name, _COLUMNS))
         form = [file.compression]
         blocks = line_blocks(file)
         head = next(blocks, None)
         if head is not None and b"".join(head[1]).lstrip().startswith(b"{"):
             form.append("JSON Lines")
-            _add_json(rows, file.name, chain([head], blocks))
+            _add_json(rows, file, chain([head], blocks))
         elif head is not None:
             for first, lines in chain([head], blocks):
                 rows.add(*_columns(file.name, first, lines))
@@ -103,9 +103,8 @@ class Judgements(Mapping[str, Mapping[str, int]]):
     def _of_table(cls, given: object) -> Judgements:
         table = ArrowTable.of(given)
         by_query, by_document, by_grade = places = [table.column(name) for name in _COLUMNS]
-
-        fault = fault_in_table(table, places)
-        rows = _JudgementRows("row", table.source, fault)
+        fault = RowFault(table.source, [table.names[place] for place in places], "row")
+        rows = _JudgementRows(fault)
         for first, batch in table.batches():
             queries, documents = (
                 [names[code].strip() for code in codes.tolist()]
@@ -200,11 +199,11 @@ class _JudgementRows:
     """Rows of queries, documents and grades, with one set of checks for every form of input.
 
     Args:
-        unit: line or row. source: name of the file, or type of the object. fault: makes the error about a row.
+        fault: makes the error about a row.
     """
 
-    def __init__(self, unit: str, source: str, fault: RowFault) -> None:
-        self._unit, self._source, self._fault = unit, source, fault
+    def __init__(self, fault: RowFault) -> None:
+        self._fault = fault
         self._grades: dict[str, dict[str, int]] = {}
         self._rows: dict[str, list[Sequence[int]]] = {}  # of each query, as its documents stand in its grades
 
@@ -226,9 +225,10 @@ class _JudgementRows:
                 seen = dict(zip(islice(judged, before), earlier, strict=True))
                 for row, document in zip(rows[begin:end], documents[begin:end], strict=True):
                     if seen.setdefault(document, row) != row:
+                        place = f"{self._fault.unit} {seen[document]:,}"
                         raise self._fault(
                             "a document is judged twice for a query", row, 1,
-                            f"{quoted(document)} for query {quoted(query)}, as in {self._unit} {seen[document]:,}",
+                            f"{quoted(document)} for query {quoted(query)}, as in {place}",
                             "each document once for a query",
                         )  # fmt: skip
             begin = end
@@ -240,23 +240,17 @@ class _JudgementRows:
             InputError: there is no row.
         """
         if not self._grades:
-            holder = "file" if self._unit == "line" else "table"
-            raise InputError(f"the {holder} holds no judgement", file=self._source, expected=expected)
+            raise self._fault.empty("judgement", expected)
         return self._grades
 
 
-def _add_json(rows: _JudgementRows, file: str, blocks: Iterable[tuple[int, list[bytes]]]) -> None:
+def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]]) -> None:
     """The rows of JSON Lines: objects with the keys query, document and grade."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
-    records = json_rows(((line, decoded(raw, file, line)) for line, raw in numbered), file)
-    first, keys = next(records)
-
-    def header_fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-        return InputError(problem, file=file, line=first, found=found, expected=expected, advice=advice)
-
-    places = [place_of_column(keys, name, header_fault) for name in _COLUMNS]
-    fault = fault_in_file(file, _COLUMNS)
-    for line, values in records:
+    records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))
+    places = [place_of_column(records, name) for name in _COLUMNS]
+    fault = RowFault(file.name, _COLUMNS)
+    for line, values in records.rows():
         query, document, grade = (values[place] for place in places)
         for place, name in enumerate((query, document)):
             if not isinstance(name, str) or not name.strip():
@@ -314,8 +308,6 @@ def _check_grades(judgements: Mapping[str, Mapping[str, int]]) -> None:
             whole = isinstance(grade, int | np.integer) and not isinstance(grade, bool)
             if not whole or not _SMALLEST_GRADE <= grade <= LARGEST_GRADE:
                 raise InputError(
-                    "not a grade",
-                    column=f"document {quoted(document)} of query {quoted(query)}",
-                    found=repr(grade),
+                    "not a grade", column=f"document {quoted(document)} of query {quoted(query)}", found=repr(grade),
                     expected=f"a whole number up to {LARGEST_GRADE:,}, of 9 digits at most",
-                )
+                )  # fmt: skip

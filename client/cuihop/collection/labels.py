@@ -11,24 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.columns import place_of_column
-from cuihop.collection.concept_rows import RowFault, check_image, fault_in_file, fault_in_table
+from cuihop.collection.concept_rows import check_image
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
-from cuihop.files.arrow_tables import ArrowTable, is_table_object
+from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import content_digest
-from cuihop.files.input_file import InputFile, Readable, opened_input
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import (
-    DELIMITERS,
-    counted,
-    csv_records,
-    decoded_lines,
-    delimiter_of,
-    first_line,
-    json_rows,
-    quoted,
-)
+from cuihop.files.records import Records, RowFault
+from cuihop.files.text_lines import counted, first_few, quoted
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "Labels"]
 
@@ -36,7 +28,6 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 UNLABELLED = -1
-_SHOWN = 5
 _EXPECTED = "a header, then in each row the image and its labels, separated by commas or tabs"
 
 MANUAL_LABELS: Mapping[str, frozenset[str]] = {
@@ -116,24 +107,7 @@ class Labels:
             InputError: names the file, the line or row, what was found and what was expected.
             ModuleNotFoundError: a Parquet, Arrow or zstd file, and pyarrow is not installed.
         """
-        file = opened_input(path)
-        if file.form == "table":
-            return cls._of_table(file, image_column)
-        return _labels_of_text(file, image_column).labels()
-
-    @classmethod
-    def _of_table(cls, given: object, image_column: str | None) -> Labels:
-        table = ArrowTable.of(given)
-        rows = _LabelRows(table.names, image_column, table.source, "row", fault_in_table(table), form=table.form)
-        for first, batch in table.batches():
-            texts = [
-                table.texts(first, batch, place, null=None if place == rows.image else "")
-                for place in range(len(table.names))
-            ]
-            columns = [[names[code] for code in codes.tolist()] for names, codes in texts]
-            for row, fields in enumerate(zip(*columns, strict=True), start=first):
-                rows.add(row, fields)
-        return rows.labels()
+        return cls._of_records(Records.of(opened_input(path), _EXPECTED), image_column)
 
     @classmethod
     def of(cls, labels: object, *, image_column: str | None = None) -> Labels:
@@ -148,13 +122,11 @@ class Labels:
             return labels
         pandas = sys.modules.get("pandas")
         if pandas is not None and isinstance(labels, pandas.DataFrame):
-            rows = _LabelRows(list(map(str, labels.columns)), image_column, "DataFrame", "row", _fault_in_frame)
             texts = labels.astype(object).where(labels.notna(), "").astype(str)
-            for row, fields in enumerate(texts.itertuples(index=False, name=None), start=1):
-                rows.add(row, fields)
-            return rows.labels()
+            rows = enumerate(texts.itertuples(index=False, name=None), start=1)
+            return cls._of_records(Records(list(map(str, labels.columns)), "DataFrame", rest=rows), image_column)
         if is_table_object(labels):
-            return cls._of_table(labels, image_column)
+            return cls._of_records(Records.of(labels, _EXPECTED), image_column)
         if not isinstance(labels, Mapping) or not labels or not all(isinstance(c, Mapping) for c in labels.values()):
             raise InputError(
                 "not labels of images", found=type(labels).__name__, expected="label → image → value, or a DataFrame"
@@ -168,6 +140,37 @@ class Labels:
                 expected="every label for the same images",
             )  # fmt: skip
         return cls(columns)
+
+    @classmethod
+    def _of_records(cls, records: Records, image_column: str | None) -> Labels:
+        """Labels from rows of images and their labels in any form."""
+        names = [name.strip() for name in records.names]
+        if not names and records.table is None:
+            raise RowFault(records.source).empty("image", _EXPECTED)
+        if len(names) < 2 or not all(names) or len(set(names)) < len(names) or names[0].startswith("Unnamed:"):
+            separator = ", " if records.unit == "row" else records.delimiter
+            raise records.fault(
+                "not a header of labels" if records.unit == "line" else "not columns of labels",
+                quoted(separator.join(names)), "the image column and one for each label, each name once",
+                cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, records.delimiter),
+            )  # fmt: skip
+        image_at = 0 if image_column is None else place_of_column(records, image_column)
+        fault, at = records.row_fault([image_at]), dict[str, int]()
+        columns: dict[str, dict[str, str]] = {name: {} for place, name in enumerate(names) if place != image_at}
+        stores = [(place, columns[name]) for place, name in enumerate(names) if place != image_at]
+        for row, fields in records.texts(range(len(names)), "not a label", needed=(image_at,)):
+            image = fields[image_at]
+            if not image or image in at:
+                if not any(fields):
+                    continue
+                check_image(image, row, at.get(image), fault)
+            at[image] = row
+            for place, column in stores:
+                column[image] = fields[place]
+        if not at:
+            raise fault.empty("image", _EXPECTED)
+        form = ", ".join(filter(None, (records.form, f"images in {names[image_at]}" if image_at else "")))
+        return cls(columns, records.source, form=form)
 
     @classmethod
     def of_concepts(cls, images: ImageConcepts, groups: Mapping[str, frozenset[str]] = MANUAL_LABELS) -> Labels:
@@ -204,14 +207,12 @@ class Labels:
         rows = np.fromiter((places.get(image, -1) for image in images), dtype=np.int64, count=len(images))
         if (rows < 0).any():
             absent = list(dict.fromkeys(images[place] for place in np.flatnonzero(rows < 0).tolist()))
-            more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
             raise InputError(
-                "images without a row of labels",
-                file=self.source,
-                found=f"{len(absent):,}: {', '.join(absent[:_SHOWN])}{more}",
+                "images without a row of labels", file=self.source,
+                found=f"{len(absent):,}: {first_few(absent)}",
                 expected="a row for every query and every image of the corpus",
                 advice=cause_of_strange_name(absent[0], places),
-            )
+            )  # fmt: skip
         self._last_rows[:] = [*self._last_rows[-1:], (images, rows)]
         return rows
 
@@ -235,12 +236,7 @@ class Labels:
     def _column(self, name: str) -> Int32:
         """The codes of one label."""
         if name not in self.columns:
-            raise InputError(
-                "no such label",
-                file=self.source,
-                found=quoted(name),
-                expected=" or ".join(self.columns),
-            )
+            raise InputError("no such label", file=self.source, found=quoted(name), expected=" or ".join(self.columns))
         if (name,) not in self._codes:
             column = self.columns[name]
             numbers = {"": UNLABELLED}
@@ -264,108 +260,3 @@ def _text(value: object) -> str:
     """The value as text; empty for a missing one."""
     missing = value is None or (isinstance(value, float | np.floating) and np.isnan(value))
     return "" if missing else str(value)
-
-
-class _LabelRows:
-    """Rows of images and their labels, with one set of checks for every form of input.
-
-    Args:
-        names: of all columns. image_column: that of the images; the first without it.
-        source: name of the file, or type of the object. unit: line or row. fault: makes the error about a row.
-        line: of the header in a text file. delimiter: between its columns. form: see `Labels`.
-
-    Raises:
-        InputError: columns are missing, without a name, or stand twice.
-    """
-
-    def __init__(
-        self, names: Sequence[str], image_column: str | None, source: str, unit: str, fault: RowFault,
-        *, line: int | None = None, delimiter: str = ",", form: str = "",
-    ) -> None:  # fmt: skip
-        def header_fault(problem: str, found: str, expected: str, advice: str | None) -> InputError:
-            return InputError(problem, file=source, line=line, found=found, expected=expected, advice=advice)
-
-        index = len(names) > 0 and names[0].startswith("Unnamed:")
-        if len(names) < 2 or not all(names) or len(set(names)) < len(names) or index:
-            raise header_fault(
-                "not a header of labels" if line is not None else "not columns of labels",
-                quoted((", " if line is None else delimiter).join(names)),
-                "the image column and one for each label, each name once",
-                cause_of_columns(names, 2 if len(names) < 2 else len(names) - 1, delimiter),
-            )  # fmt: skip
-        self.image = 0 if image_column is None else place_of_column(names, image_column, header_fault)
-        self._labels = [place for place in range(len(names)) if place != self.image]
-        self._columns: list[dict[str, str]] = [{} for _ in self._labels]
-        self._names, self._source, self._unit, self._fault = names, source, unit, fault
-        self._form = ", ".join(filter(None, (form, f"images in {names[self.image]}" if self.image else "")))
-        self._rows: dict[str, int] = {}
-
-    def add(self, row: int, fields: Sequence[str]) -> None:
-        """The next row, with a field for each column.
-
-        Raises:
-            InputError: the image is missing or stands twice.
-        """
-        image = fields[self.image].strip()
-        if not image or image in self._rows:
-            check_image(image, row, self._rows.get(image), self._fault, self._unit)
-        self._rows[image] = row
-        for column, place in zip(self._columns, self._labels, strict=True):
-            column[image] = fields[place].strip()
-
-    def labels(self) -> Labels:
-        """The labels of all rows.
-
-        Raises:
-            InputError: there is no row.
-        """
-        if not self._rows:
-            holder = "file" if self._unit == "line" else "table"
-            raise InputError(f"the {holder} holds no image", file=self._source, expected=_EXPECTED)
-        columns = {self._names[place]: column for place, column in zip(self._labels, self._columns, strict=True)}
-        return Labels(columns, self._source, form=self._form)
-
-
-def _fault_in_frame(
-    problem: str, row: int, column: int, found: str, expected: str, advice: str | None = None
-) -> InputError:
-    return InputError(
-        f"{problem} in the DataFrame", column=f"image, row {row:,}", found=found, expected=expected, advice=advice
-    )
-
-
-def _labels_of_text(file: InputFile, image_column: str | None) -> _LabelRows:
-    """The rows of CSV or JSON Lines."""
-    first, lines = first_line(decoded_lines(file))
-    in_json, delimiter = first.lstrip().startswith("{"), delimiter_of(first)
-    records = csv_records(lines, file.name, _EXPECTED, delimiter)
-    if in_json:
-        records = json_rows(enumerate(lines, start=1), file.name)
-    rows, names = None, list[str]()
-    for line, record in records:
-        wrong = next((place for place, value in enumerate(record) if not isinstance(value, str | None)), None)
-        if wrong is not None:
-            raise InputError(
-                "not a label", file=file.name, line=line, column=names[wrong], found=quoted(repr(record[wrong])),
-                expected="a text or null",
-            )  # fmt: skip
-        fields = [(field or "").strip() for field in record]
-        if not any(fields):
-            continue
-        if rows is None:
-            form = ", ".join(filter(None, (file.compression, "JSON Lines" if in_json else DELIMITERS[delimiter])))
-            fault, names = fault_in_file(file.name), fields
-            rows = _LabelRows(
-                fields, image_column, file.name, "line", fault, line=line, delimiter=delimiter, form=form
-            )  # fmt: skip
-        elif len(fields) != len(names):
-            raise InputError(
-                "wrong number of columns", file=file.name, line=line,
-                found=f"{len(fields)} in {quoted(delimiter.join(fields))}", expected=f"{len(names)}, as in the header",
-                advice=cause_of_columns(fields, len(names), delimiter),
-            )  # fmt: skip
-        else:
-            rows.add(line, fields)
-    if rows is None:
-        raise InputError("the file holds no image", file=file.name, expected=_EXPECTED)
-    return rows

@@ -219,11 +219,9 @@ def _opened(file: InputFile) -> Iterator[tuple[Any, Iterator[Any]]]:
                 yield opened.schema, (batch for whole in batches for batch in _cut(whole))
             else:
                 raise InputError(
-                    "not a Parquet, Arrow or Feather file",
-                    file=file.name,
-                    found=repr(head),
+                    "not a Parquet, Arrow or Feather file", file=file.name, found=repr(head),
                     expected="one of them, whole",
-                )
+                )  # fmt: skip
     except pyarrow.ArrowNotImplementedError as error:
         raise InputError(f"beyond what this version of pyarrow reads: {error}", file=file.name) from None
     except pyarrow.ArrowException as error:

@@ -32,6 +32,8 @@ def cause_of_columns(fields: Sequence[str], expected: int, separator: str) -> st
         return f"The line ends with {_named(separator)}: leave it out."
     listed = [field.strip(" []'\"") for field in fields[1:]]
     if len(fields) > expected and len(listed) > 1 and all(map(looks_like_identifier, listed)):
+        if separator == ";":
+            return "The columns look separated by ';' as the concepts are: quote the concepts, as in \"C1;C2\"."
         return f"The identifiers look separated by {_named(separator)}: separate them by ';'."
     if len(fields) < expected:
         for other, name in _SEPARATORS.items():

@@ -23,7 +23,9 @@ __all__ = [
     "decoded_lines",
     "delimiter_of",
     "direction_text",
+    "first_few",
     "first_line",
+    "json_object",
     "json_rows",
     "line_blocks",
     "quoted",
@@ -194,18 +196,27 @@ def json_rows(numbered: Iterable[tuple[int, str]], file: str) -> Iterator[tuple[
     """
     keys: list[str] = []
     for line, text in numbered:
-        if not text.strip():
-            continue
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
-        if not isinstance(found, dict):
-            raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
-        if not keys:
-            keys = list(found)
-            yield line, keys
-        yield line, [found.get(key, _ABSENT) for key in keys]
+        if text.strip():
+            found = json_object(text, file, line)
+            if not keys:
+                keys = list(found)
+                yield line, keys
+            yield line, [found.get(key, _ABSENT) for key in keys]
+
+
+def json_object(text: str, file: str, line: int) -> dict[str, Any]:
+    """The object in a line of JSON Lines.
+
+    Raises:
+        InputError: the line holds none.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", file=file, line=line, expected=_ONE_OBJECT) from None
+    if not isinstance(found, dict):
+        raise InputError("not an object", file=file, line=line, found=quoted(text.strip()), expected=_ONE_OBJECT)
+    return found
 
 
 def decoded(raw: bytes, path: Path | str, line: int) -> str:
@@ -219,19 +230,24 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
         )  # fmt: skip
     except UnicodeDecodeError as error:
         raise InputError(
-            "not UTF-8",
-            file=path,
-            line=line,
-            column=f"byte {error.start + 1}",
-            found=f"0x{raw[error.start]:02X}",
-            expected="UTF-8 text",
-            advice="A spreadsheet saves it as “CSV UTF-8”.",
-        ) from None
+            "not UTF-8", file=path, line=line, column=f"byte {error.start + 1}", found=f"0x{raw[error.start]:02X}",
+            expected="UTF-8 text", advice="A spreadsheet saves it as “CSV UTF-8”.",
+        ) from None  # fmt: skip
 
 
 def counted(number: int, thing: str) -> str:
     """A number and its noun."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def first_few(items: Sequence[str], most: int = 5) -> str:
+    """The first few items, and the number of the others.
+
+    >>> first_few(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(items) - most:,} more" if len(items) > most else ""
+    return f"{', '.join(items[:most])}{more}"
 
 
 def direction_text(direction: str) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.concept_rows import ConceptRows, check_image, fault_in_file, separated
-from cuihop.errors import InputError
+from cuihop.collection.columns import EXPECTED_CONCEPTS, Columns
+from cuihop.collection.concept_rows import ConceptRows, check_image, concept_records
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, csv_records, decoded_lines, quoted
+from cuihop.files.records import RowFault
+from cuihop.files.text_lines import counted, quoted
 from cuihop.identifiers import looks_like_identifier
+from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions
@@ -26,9 +27,7 @@ __all__ = ["DetectedConcepts", "DetectionCounts", "DetectionEvaluation", "evalua
 MOST_CONCEPTS = 100
 PRIMARY, SECONDARY = Measure("F1"), Measure("F1", options=(("of", "manual"),))
 
-_EXPECTED = "the image, and after a comma its concepts, separated by ';'"
 _OFFICIALLY = "read as the organisers' evaluator does: the form of identifiers is not looked at"
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +35,16 @@ class DetectedConcepts:
     """Image → its concepts as they are listed, in upper case.
 
     Attributes:
-        listed: an empty tuple for a line without a comma. ``("",)`` for an empty field after one: the organisers'
+        listed: an empty tuple for an image without a field of concepts. ``("",)`` for an empty field: the organisers'
             evaluator takes it for one concept without a name.
-        lines: image → the line it stands in.
+        rows: image → the line or row it stands in. fault: makes the error about one.
         source: the file.
         form: how it was read, for the account.
     """
 
     listed: Mapping[str, tuple[str, ...]]
-    lines: Mapping[str, int]
+    rows: Mapping[str, int]
+    fault: RowFault
     source: str
     form: str = ""
 
@@ -56,45 +56,51 @@ class DetectedConcepts:
         return f"{self.source}: {images}, {counted(concepts, 'concept')}, {self.form}"
 
     @classmethod
-    def read(cls, path: Readable, *, most: int | None = MOST_CONCEPTS, official: bool = False) -> DetectedConcepts:
-        """Read ImageCLEF's CSV: image, concepts. A first line such as ``ID,CUIs`` is a header.
+    def read(
+        cls, path: Readable, columns: Columns, *, most: int | None = MOST_CONCEPTS, official: bool = False
+    ) -> DetectedConcepts:
+        """Read images and concepts in any form of `ImageConcepts.read`; CSV of two columns may lack its header.
 
         A header is a first line whose second column holds no digit, as names of columns do and identifiers do not.
 
         Args:
-            path: a file, a pipe, or ``-`` for standard input; UTF-8, may be compressed by gzip or zstd.
-            most: more concepts in a line are an error.
-            official: as the organisers' evaluator: any text is an identifier, a line may lack its comma, and a header
-                has ``ID`` in its first column.
+            path: a file, a pipe, or ``-`` for standard input; text may be compressed by gzip or zstd.
+            columns: those of images and concepts.
+            most: more concepts of an image are an error.
+            official: as the organisers' evaluator: any text is an identifier, a line of CSV may lack its comma, and a
+                header has ``ID`` in its first column.
 
         Raises:
             InputError: a line has other than two columns or too many concepts, a concept or an image stands twice, a
                 concept is missing between two ``;`` or malformed, or columns are swapped. Names the line.
         """
-        file = opened_input(path)
-        name = file.name
-        listed: dict[str, tuple[str, ...]] = {}
-        lines: dict[str, int] = {}
-        checks = None if official else _Checks(name)
-        header = None
-        for line, fields in csv_records(decoded_lines(file), name, _EXPECTED):
-            if line == 1 and _is_header(fields, official=official):
-                header = ",".join(fields).strip()
-                continue
-            image = fields[0].strip()
-            concepts = _checked(fields, image, lines, most, name, line)
-            if checks is not None:
-                checks.row(line, fields, image)
-            listed[image] = concepts
-            lines[image] = line
+
+        def is_header(names: Sequence[str]) -> bool:
+            return _is_header(names, official=official)
+
+        def parts(field: str | None) -> Sequence[str]:
+            return () if field is None else field.split(";")
+
+        found = concept_records(opened_input(path), columns, is_header, parts if official else None)
+        fault, listed, rows = found.fault, dict[str, tuple[str, ...]](), dict[str, int]()
+        strict = ConceptRows(fault, found.source)
+        for row, image, concepts in found.rows:
+            if not image or image in rows:
+                check_image(image, row, rows.get(image), fault)
+            upper = _checked(concepts, row, most, fault)
+            listed[image], rows[image] = upper if official else upper or ("",), row
+            if not official:
+                strict.add([(row, image, concepts)])
         if not listed:
-            raise InputError("the file holds no image", file=name, expected=_EXPECTED)
-        if checks is not None:
-            checks.whole(listed, lines)
-        first = "no header" if header is None else f"header {quoted(header)}"
-        strict = "0 malformed" if checks is None else f"0 malformed{checks.lower_case}"
-        form = f", {file.compression}" if file.compression else ""
-        return cls(listed, lines, name, f"{first}, {_OFFICIALLY if official else strict}{form}")
+            raise fault.empty("image", EXPECTED_CONCEPTS)
+        form = _OFFICIALLY
+        if not official:
+            strict.check_columns()
+            _check_first(listed, rows, fault)
+            lower = f", {strict.lower:,} in lower case read in upper case" if strict.lower else ""
+            form = f"0 malformed{lower}"
+        header = {None: "", "": "no header"}.get(found.header, f"header {quoted(found.header or '')}")
+        return cls(listed, rows, fault, found.source, ", ".join(filter(None, (header, form, found.form))))
 
     @property
     def digest(self) -> str:
@@ -135,7 +141,13 @@ class DetectionEvaluation(MeasuredQueries):
 
 
 def evaluate_detection(
-    truth: Readable, predictions: Readable, manual_truth: Readable | None = None, *, official: bool = False
+    truth: Readable,
+    predictions: Readable,
+    manual_truth: Readable | None = None,
+    *,
+    official: bool = False,
+    image_column: str | None = None,
+    concept_column: str | None = None,
 ) -> DetectionEvaluation:
     """Score predicted concepts: primary, and with a manual ground truth secondary.
 
@@ -143,31 +155,31 @@ def evaluate_detection(
     score first filters both sides to the 15 manually annotated concepts. Identifiers are compared in upper case.
 
     Args:
-        truth: the ground truth, CSV.
+        truth: the ground truth, in any form of `ImageConcepts.read`; CSV of two columns may lack its header.
         predictions: of the same images, each once, in any order.
         manual_truth: the manual ground truth, of the same images.
         official: read an empty field (``ID,``) as the organisers' evaluator of 2025 does: as one concept without a
             name. Such an image is scored, 1 if the prediction's field is empty too. Otherwise empty is empty, and an
             image without a true concept leaves the mean. Nor does it look at the form of identifiers.
+        image_column, concept_column: names of the columns in all files, as in `ImageConcepts.read`.
 
     Raises:
         InputError: a file is not as expected, or images are unknown or missing; names the line.
     """
-    true = DetectedConcepts.read(truth, most=None, official=official)
-    predicted = DetectedConcepts.read(predictions, official=official)
-    _check_no_other_image(true, predicted)
-    _check_every_image(true.listed, predicted)
+    columns = Columns(image_column, concept_column)
+    true = DetectedConcepts.read(truth, columns, most=None, official=official)
+    predicted = DetectedConcepts.read(predictions, columns, official=official)
+    _check_images(true, predicted)
     images = tuple(true.listed)
     measures: tuple[Measure, ...] = (PRIMARY,)
-    columns = [_values(images, true, predicted, None, official)]
+    scores = [_values(images, true, predicted, None, official)]
     manual = None
     if manual_truth is not None:
-        manual = DetectedConcepts.read(manual_truth, most=None, official=official)
-        _check_no_other_image(true, manual)
-        _check_every_image(images, manual)
+        manual = DetectedConcepts.read(manual_truth, columns, most=None, official=official)
+        _check_images(true, manual)
         measures = (PRIMARY, SECONDARY)
-        columns.append(_values(images, manual, predicted, MANUAL_CONCEPTS, official))
-    values: npt.NDArray[np.float64] = np.array(columns, dtype=np.float64).T
+        scores.append(_values(images, manual, predicted, MANUAL_CONCEPTS, official))
+    values: npt.NDArray[np.float64] = np.array(scores, dtype=np.float64).T
     empty = np.isnan(values).sum(axis=0).tolist()
     parameters: dict[str, Any] = {
         "measures": [str(measure) for measure in measures],
@@ -175,10 +187,7 @@ def evaluate_detection(
         "truth": true.source,
         "manual_truth": None if manual is None else manual.source,
         "predictions": predicted.source,
-        "digests": {
-            "truth": true.digest,
-            "manual_truth": None if manual is None else manual.digest,
-        },
+        "digests": {"truth": true.digest, "manual_truth": None if manual is None else manual.digest},
     }
     counts = DetectionCounts(
         images=len(true.listed),
@@ -221,139 +230,42 @@ def _values(
     return values
 
 
-def _is_header(fields: list[str], *, official: bool) -> bool:
+def _is_header(names: Sequence[str], *, official: bool) -> bool:
     """Recognise a header. ``COVID_1,C0040405`` is not one: the letters ``ID`` alone are not enough.
 
     The second column of names holds no digit. The organisers' evaluator wants ``ID`` in the first.
     """
-    names, rest = fields[0], "".join(fields[1:]).strip()
-    likely = "ID" in names or bool(rest and not official and len(fields) == 2)
-    return likely and not any(map(str.isdigit, rest or names))
+    first, rest = names[0], "".join(names[1:]).strip()
+    likely = "ID" in first or bool(rest and not official)
+    return likely and not any(map(str.isdigit, rest or first))
 
 
-class _Checks:
-    """The checks of `ConceptRows`, beside those of the campaign.
-
-    Args:
-        path: name of the file.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._fault = fault_in_file(path)
-        self._rows = ConceptRows(self._fault, "line", path)
-
-    @property
-    def lower_case(self) -> str:
-        """Note on the concepts written in lower case, or nothing."""
-        return f", {self._rows.lower:,} in lower case read in upper case" if self._rows.lower else ""
-
-    def row(self, line: int, fields: list[str], image: str) -> None:
-        """A line with two columns, and identifiers in the second.
-
-        Raises:
-            InputError: it has others.
-        """
-        if len(fields) != 2:
-            raise _wrong_columns(fields, self._path, line)
-        self._rows.add([(line, image, separated(fields[1]))])
-
-    def whole(self, listed: Mapping[str, tuple[str, ...]], lines: Mapping[str, int]) -> None:
-        """Check the file as a whole: swapped columns, and a header with a digit.
-
-        Raises:
-            InputError: it has one of them.
-        """
-        self._rows.check_columns()
-        image, first = next(iter(listed.items()))
-        others = [concept for name, concepts in listed.items() if name != image for concept in concepts if concept]
-        plain = others and all(map(looks_like_identifier, others))
-        if plain and first != ("",) and not any(map(looks_like_identifier, first)):
-            raise self._fault(
-                "neither a header nor concepts", lines[image], 1, quoted(";".join(first)),
-                "a name without digits, or identifiers as in the other lines",
-            )  # fmt: skip
+def _check_first(listed: Mapping[str, tuple[str, ...]], rows: Mapping[str, int], fault: RowFault) -> None:
+    """Refuse a header with a digit, which looks like an image."""
+    image, first = next(iter(listed.items()))
+    others = [concept for name, concepts in listed.items() if name != image for concept in concepts if concept]
+    plain = others and all(map(looks_like_identifier, others))
+    if plain and first != ("",) and not any(map(looks_like_identifier, first)):
+        raise fault(
+            "neither a header nor concepts", rows[image], 1, quoted(";".join(first)),
+            "a name without digits, or identifiers as in the other lines",
+        )  # fmt: skip
 
 
-def _wrong_columns(fields: list[str], path: str, line: int) -> InputError:
-    return InputError(
-        "wrong number of columns",
-        file=path,
-        line=line,
-        found=f"{len(fields)} in {quoted(','.join(fields))}",
-        expected=_EXPECTED,
-        advice=cause_of_columns(fields, 2, ","),
-    )
+def _checked(concepts: Sequence[str], row: int, most: int | None, fault: RowFault) -> tuple[str, ...]:
+    """The concepts of an image, in upper case."""
+    upper = tuple(concept.strip().upper() for concept in concepts)
+    if most is not None and len(upper) > most:
+        raise fault("too many concepts for an image", row, 1, f"{len(upper):,}", f"at most {most}")
+    if len(upper) > 1 and "" in upper:
+        raise fault("a concept is missing", row, 1, "nothing beside a ';'", "identifiers between ';'")
+    if len(set(upper)) < len(upper):
+        twice = next(concept for place, concept in enumerate(upper) if concept in upper[:place])
+        raise fault("a concept stands twice for an image", row, 1, quoted(twice), "each concept once")
+    return upper
 
 
-def _checked(
-    fields: list[str], image: str, lines: Mapping[str, int], most: int | None, path: str, line: int
-) -> tuple[str, ...]:
-    """The concepts of a line, in upper case."""
-    if len(fields) > 2:
-        raise _wrong_columns(fields, path, line)
-    if not image or image in lines:
-        check_image(image, line, lines.get(image), fault_in_file(path), "line")
-    if len(fields) == 1:
-        return ()
-    concepts = tuple(concept.strip().upper() for concept in fields[1].split(";"))
-    if most is not None and len(concepts) > most:
-        raise InputError(
-            "too many concepts for an image",
-            file=path,
-            line=line,
-            column=2,
-            found=f"{len(concepts):,}",
-            expected=f"at most {most}",
-        )
-    if len(concepts) > 1 and "" in concepts:
-        raise InputError(
-            "a concept is missing",
-            file=path,
-            line=line,
-            column=2,
-            found="nothing beside a ';'",
-            expected="identifiers between ';'",
-        )
-    if len(set(concepts)) < len(concepts):
-        twice = next(concept for place, concept in enumerate(concepts) if concept in concepts[:place])
-        raise InputError(
-            "a concept stands twice for an image",
-            file=path,
-            line=line,
-            column=2,
-            found=quoted(twice),
-            expected="each concept once",
-        )
-    return concepts
-
-
-def _check_no_other_image(true: DetectedConcepts, other: DetectedConcepts) -> None:
-    unknown = next((image for image in other.listed if image not in true.listed), None)
-    if unknown is not None:
-        raise InputError(
-            "not an image of the ground truth",
-            file=other.source,
-            line=other.lines[unknown],
-            column=1,
-            found=quoted(unknown),
-            expected=f"an image of {true.source}",
-            advice=cause_of_strange_name(unknown, true.listed) or _other_images(true.listed, other.listed),
-        )
-
-
-def _other_images(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str | None:
-    return None if ours.keys() & theirs.keys() else "No image is in both: are they of different splits?"
-
-
-def _check_every_image(images: Iterable[str], other: DetectedConcepts) -> None:
-    absent = [image for image in images if image not in other.listed]
-    if absent:
-        more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
-        raise InputError(
-            "images of the ground truth are missing",
-            file=other.source,
-            line=max(other.lines.values()),
-            found=f"{len(absent):,} missing when the file ends: {', '.join(absent[:_SHOWN])}{more}",
-            expected="every image of the ground truth",
-        )
+def _check_images(true: DetectedConcepts, other: DetectedConcepts) -> None:
+    for image in other.listed:
+        check_image_of_truth(image, true.listed, true.source, other.rows, other.fault)
+    check_every_image(true.listed, other.rows, other.fault)

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.concept_rows import check_image, fault_in_file
+from cuihop.collection.columns import IMAGE_NAMES, Columns, place_of_column
+from cuihop.collection.concept_rows import check_image
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
 from cuihop.files.content_digest import content_digest
-from cuihop.files.input_file import Readable, opened_input
-from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
-from cuihop.files.text_lines import counted, decoded_lines, quoted
+from cuihop.files.input_file import InputFile, Readable, opened_input
+from cuihop.files.likely_causes import cause_of_columns
+from cuihop.files.records import Records, RowFault
+from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, quoted
+from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions
@@ -23,7 +26,12 @@ from cuihop.resources.versions import versions
 __all__ = ["IrmaCodes", "IrmaCounts", "IrmaEvaluation", "evaluate_irma"]
 
 _EXPECTED = "the image and its code, separated by a comma, a tab or a space"
-_SHOWN = 5
+_EXPECTED_IN_BOOK = "one code in each line"
+_COLUMNS = Columns(
+    usual=(IMAGE_NAMES, ("code", "irma_code")), contents="images and codes", expected=_EXPECTED,
+    advice="Call them image and code.",
+)  # fmt: skip
+_BETWEEN = re.compile(r'[,;"]')
 _POSITIONS = re.compile(r"[0-9a-z*]+")
 _NOT_A_NAME = re.compile(r"[0-9*]")  # in every code, and in no name of a column
 _FOUR_AXES = re.compile(r"[0-9a-z*]{4}(-[0-9a-z*]{3}){3}")  # of IRMA: technique, direction, anatomy, system
@@ -35,115 +43,143 @@ class IrmaCodes:
 
     Attributes:
         axes: image → the code of each axis. All images have the same axes.
-        lines: image → the line it stands in.
+        rows: image → the line or row it stands in. fault: makes the error about one.
         source: the file.
-        header: its first line, if that names columns.
-        compression: ``gzip`` or ``zstd``; empty without.
+        form: how it was read, for the account.
     """
 
     axes: Mapping[str, tuple[str, ...]]
-    lines: Mapping[str, int]
+    rows: Mapping[str, int]
+    fault: RowFault
     source: str
-    header: str | None = None
-    compression: str = ""
+    form: str
 
     @property
     def account(self) -> str:
         """Summary of the parsed input, in one line."""
         shape = ", ".join(str(len(axis)) for axis in next(iter(self.axes.values())))
-        images = counted(len(self.axes), "image")
-        header = "no header" if self.header is None else f"header {quoted(self.header)}"
-        form = f", {self.compression}" if self.compression else ""
-        return f"{self.source}: {images}, codes of {shape} positions, {header}, 0 malformed{form}"
+        return f"{self.source}: {counted(len(self.axes), 'image')}, codes of {shape} positions, {self.form}"
 
     @classmethod
     def read(cls, path: Readable) -> IrmaCodes:
-        """Read image and code from each line: separated by a comma, ``;``, a tab or spaces.
+        """Read images and codes from a file, a pipe, or with ``-`` from standard input.
 
-        A position of a code is a digit, a lower-case letter or ``*``. A first line whose second column holds neither
-        digit nor ``*`` is a header.
+        Lines of text with an image and a code, separated by a comma, ``;``, a tab or spaces; a first line whose second
+        column holds neither digit nor ``*`` is a header. Or a table with the columns ``image`` (or ``image_id``,
+        ``ID``) and ``code``: CSV, JSON Lines, Parquet, Arrow. A position of a code is a digit, a lower-case letter or
+        ``*``.
 
         Raises:
             InputError: a line has other than two columns, an image stands twice, a code is malformed, or has other axes
                 than the first one.
         """
-        file = opened_input(path)
-        name = file.name
+        found = _fields(opened_input(path), _COLUMNS)
+        fault, header = found.fault, None
         axes: dict[str, tuple[str, ...]] = {}
-        lines: dict[str, int] = {}
+        rows: dict[str, int] = {}
         shape: list[int] = []
-        header = None
-        for line, fields in _lines(decoded_lines(file)):
+        for row, fields in found.rows:
             if len(fields) != 2:
                 raise InputError(
-                    "wrong number of columns", file=name, line=line,
+                    "wrong number of columns", file=found.source, line=row,
                     found=f"{len(fields)} in {quoted(' '.join(fields))}", expected=_EXPECTED,
                     advice=cause_of_columns(fields, 2, " "),
                 )  # fmt: skip
-            if line == 1 and _NOT_A_NAME.search(fields[1]) is None:
+            if row == 1 and not found.named and _NOT_A_NAME.search(fields[1]) is None:
                 header = " ".join(fields)
                 continue
-            image, code = fields[0], _axes(fields[1], shape, name, line, 2)
+            image, code = fields[0], _axes(fields[1], shape, row, fault)
             shape = shape or [len(axis) for axis in code]
-            if image in axes:
-                check_image(image, line, lines[image], fault_in_file(name), "line")
-            axes[image], lines[image] = code, line
+            if not image or image in axes:
+                check_image(image, row, rows.get(image), fault)
+            axes[image], rows[image] = code, row
         if not axes:
-            raise InputError("the file holds no image", file=name, expected=_EXPECTED)
+            raise fault.empty("image", _EXPECTED)
         if all(_FOUR_AXES.fullmatch(image) for image in axes) and len(shape) == 1:
             image = next(iter(axes))
-            raise InputError(
-                "the image looks like a code: are the columns swapped?", file=name, line=lines[image], column=1,
-                found=quoted(image), expected=_EXPECTED,
-            )  # fmt: skip
-        return cls(axes, lines, name, header, file.compression)
+            problem = "the image looks like a code: are the columns swapped?"
+            raise fault(problem, rows[image], 0, quoted(image), _EXPECTED)
+        first = "no header" if header is None else f"header {quoted(header)}"
+        form = ", ".join(filter(None, ("" if found.named else first, "0 malformed", found.form)))
+        return cls(axes, rows, fault, found.source, form)
 
 
-def _lines(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """The columns of each line that is not empty, with its number."""
+@dataclass(frozen=True, eq=False)
+class _Fields:
+    """The fields of each row, with its number.
+
+    Attributes:
+        rows: the fields. fault: makes the error about a row. source: the file.
+        form: compression, form and columns. named: the columns were chosen by their names.
+    """
+
+    rows: Iterator[tuple[int, list[str]]]
+    fault: RowFault
+    source: str
+    form: str
+    named: bool
+
+
+def _fields(file: InputFile, columns: Columns) -> _Fields:
+    """Two columns of a table, or the words of each line of a text."""
+    text = None if file.form == "table" else first_line(decoded_lines(file))
+    in_lines = text is not None and not text[0].lstrip().startswith("{")
+    if text is not None and in_lines and not columns.in_header(text[0].split(delimiter_of(text[0]))):
+        return _Fields(_words(text[1]), RowFault(file.name), file.name, file.compression, named=False)
+    records = Records.of(file, _EXPECTED, text)
+    chosen = columns.choose(records)
+    places = chosen.first, chosen.second
+    form = ", ".join(filter(None, (records.form, chosen.account)))
+    rows = records.texts(places, "not a text", needed=places)
+    return _Fields(rows, records.row_fault(places), records.source, form, named=True)
+
+
+def _words(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The words of each line that is not empty, with its number."""
     for line, text in enumerate(texts, start=1):
-        fields = text.replace(",", " ").replace(";", " ").split()
+        fields = _BETWEEN.sub(" ", text).split()
         if fields:
             yield line, [*([""] if text[0] in ",;" else []), *fields]  # an index column has no name
 
 
-def _axes(text: str, shape: Sequence[int], path: str, line: int, column: int | None) -> tuple[str, ...]:
+def _axes(text: str, shape: Sequence[int], row: int, fault: RowFault) -> tuple[str, ...]:
     """The axes of a code, each of the length in ``shape``; of any length if that is empty."""
-    code = tuple(text.split("-"))
+    code, column = tuple(text.split("-")), len(fault.columns) - 1
     if not all(map(_POSITIONS.fullmatch, code)):
-        raise InputError(
-            "not a code", file=path, line=line, column=column, found=quoted(text),
-            expected="digits, lower-case letters and '*', the axes separated by '-'",
-        )  # fmt: skip
+        expected = "digits, lower-case letters and '*', the axes separated by '-'"
+        raise fault("not a code", row, column, quoted(text), expected)
     if shape and [len(axis) for axis in code] != list(shape):
-        raise InputError(
-            "not a code of these axes", file=path, line=line, column=column, found=quoted(text),
-            expected=f"axes of {', '.join(map(str, shape))} positions, separated by '-'",
-        )  # fmt: skip
+        expected = f"axes of {', '.join(map(str, shape))} positions, separated by '-'"
+        raise fault("not a code of these axes", row, column, quoted(text), expected)
     if _NOT_A_NAME.search(text) is None:
-        raise InputError(
-            "not a code", file=path, line=line, column=column, found=quoted(text), expected="at least a digit or a '*'",
-            advice="Are the columns swapped?",
-        )  # fmt: skip
+        raise fault("not a code", row, column, quoted(text), "at least a digit or a '*'", "Are the columns swapped?")
     return code
 
 
-def read_code_book(texts: Iterable[str], name: str) -> list[tuple[str, ...]]:
-    """For each axis all its codes, from the lines of a file: one code in each.
+def read_code_book(file: InputFile) -> tuple[list[tuple[str, ...]], str]:
+    """For each axis all its codes, one in each line of a text or in the column ``code``; and the digest of the content.
 
     Text after a code, such as its meaning, is ignored.
 
     Raises:
         InputError: the file is empty, or a code is malformed, or has other axes than the first one.
     """
+    text = None if file.form == "table" else first_line(decoded_lines(file))
+    fault, content = RowFault(file.name, [1]), list[str]()
+    if text is None or text[0].lstrip().startswith("{"):
+        records = Records.of(file, _EXPECTED_IN_BOOK, text)
+        place = 0 if len(records.names) == 1 else place_of_column(records, "code")
+        rows, fault = list(records.texts([place], needed=[place])), records.row_fault([place])
+        content = [code for _, (code,) in rows]
+    else:
+        content = list(text[1])
+        rows = [(line, words) for line, words in _words(content) if line > 1 or _NOT_A_NAME.search(words[0])]
     codes: list[tuple[str, ...]] = []
-    for line, fields in _lines(texts):
-        if line == 1 and _NOT_A_NAME.search(fields[0]) is None:
-            continue
-        codes.append(_axes(fields[0], [len(axis) for axis in codes[0]] if codes else (), name, line, None))
+    for row, words in rows:
+        codes.append(_axes(words[0], [len(axis) for axis in codes[0]] if codes else (), row, fault))
     if not codes:
-        raise InputError("the file holds no code", file=name, expected="one code in each line")
-    return list(zip(*codes, strict=True))
+        raise fault.empty("code", _EXPECTED_IN_BOOK)
+    return list(zip(*codes, strict=True)), content_digest(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +238,11 @@ def evaluate_irma(
     _check_images(true, predicted, missing_wrong)
     count = len(next(iter(true.axes.values())))
     labels: Sequence[Branching | int] = [branching or 0] * count
-    book, book_lines, book_name = None, list[str](), ""
+    book, book_digest, book_name = None, None, None
     if codes is not None:
         book_file = opened_input(codes)
-        book_lines, book_name = list(decoded_lines(book_file)), book_file.name
-        book = read_code_book(book_lines, book_name)
+        book_name = book_file.name
+        book, book_digest = read_code_book(book_file)
         if len(book) != count:
             raise InputError(
                 "the code book has other axes", file=book_name, found=f"{len(book)}",
@@ -239,9 +275,9 @@ def evaluate_irma(
         "predictions": predicted.source,
         "digests": {
             "truth": content_digest({image: list(code) for image, code in true.axes.items()}),
-            "codes": None if codes is None else content_digest(book_lines),
+            "codes": book_digest,
         },
-        "codes": None if codes is None else book_name,
+        "codes": book_name,
         "branching": branching,
         "missing": "wrong" if missing_wrong else "error",
     }
@@ -260,10 +296,7 @@ def _error(correct: str, predicted: str, labels: Branching | int, true: IrmaCode
     try:
         return irma_error(correct, predicted, labels)
     except InputError as error:
-        raise InputError(
-            error.problem, file=true.source, line=true.lines[image], column=2, found=error.found,
-            expected=error.expected,
-        ) from None  # fmt: skip
+        raise true.fault(error.problem, true.rows[image], 1, error.found or "", error.expected or "") from None
 
 
 def _check_code_book(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str) -> None:
@@ -272,33 +305,17 @@ def _check_code_book(true: IrmaCodes, book: Sequence[Sequence[str]], codes: str)
     for image, code in true.axes.items():
         for own, axis in zip(code, labels, strict=True):
             if own not in axis and WILDCARD not in own:
-                raise InputError(
-                    "not in the code book", file=true.source, line=true.lines[image], column=2, found=quoted(own),
-                    expected=f"a code of {codes}",
-                )  # fmt: skip
-
-
-def _other_images(true: IrmaCodes, predicted: IrmaCodes) -> str | None:
-    return None if true.axes.keys() & predicted.axes.keys() else "No image is in both: are they of different splits?"
+                raise true.fault("not in the code book", true.rows[image], 1, quoted(own), f"a code of {codes}")
 
 
 def _check_images(true: IrmaCodes, predicted: IrmaCodes, missing_wrong: bool) -> None:
     shape = [len(axis) for axis in next(iter(true.axes.values()))]
     for image, code in predicted.axes.items():
-        if image not in true.axes or [len(axis) for axis in code] != shape:
-            present = image in true.axes
-            raise InputError(
-                "not a code of the axes of the ground truth" if present else "not an image of the ground truth",
-                file=predicted.source, line=predicted.lines[image], column=2 if present else 1,
-                found=quoted("-".join(code) if present else image),
-                expected=f"axes of {', '.join(map(str, shape))} positions" if present else f"an image of {true.source}",
-                advice=None if present else cause_of_strange_name(image, true.axes) or _other_images(true, predicted),
+        check_image_of_truth(image, true.axes, true.source, predicted.rows, predicted.fault)
+        if [len(axis) for axis in code] != shape:
+            raise predicted.fault(
+                "not a code of the axes of the ground truth", predicted.rows[image], 1, quoted("-".join(code)),
+                f"axes of {', '.join(map(str, shape))} positions",
             )  # fmt: skip
-    absent = [image for image in true.axes if image not in predicted.axes]
-    if absent and not missing_wrong:
-        more = f" and {len(absent) - _SHOWN:,} more" if len(absent) > _SHOWN else ""
-        raise InputError(
-            "images of the ground truth are missing", file=predicted.source, line=max(predicted.lines.values()),
-            found=f"{len(absent):,} missing when the file ends: {', '.join(absent[:_SHOWN])}{more}",
-            expected="every image of the ground truth",
-        )  # fmt: skip
+    if not missing_wrong:
+        check_every_image(true.axes, predicted.rows, predicted.fault)

@@ -145,13 +145,9 @@ def _refuse(
         return
     row, column = (int(place) for place in np.argwhere(wrong)[0])
     raise InputError(
-        problem,
-        file=name,
-        column=f"{column}, row {first + row:,} (both from 0)",
-        found=str(block[row, column]),
-        expected=expected,
-        advice=advice,
-    )
+        problem, file=name, column=f"{column}, row {first + row:,} (both from 0)", found=str(block[row, column]),
+        expected=expected, advice=advice,
+    )  # fmt: skip
 
 
 def _vectors_of_corpus(

@@ -47,12 +47,9 @@ def packed_codes(table: Rows, name: str) -> Words:
             if len(wrong):
                 row, column = (int(place) for place in wrong[0])
                 raise InputError(
-                    "not a bit",
-                    file=name,
-                    column=f"{column}, row {rows.start + row:,} (both from 0)",
-                    found=str(block[row, column]),
-                    expected="only 0 and 1, or only -1 and 1; or packed bits, uint8",
-                )
+                    "not a bit", file=name, column=f"{column}, row {rows.start + row:,} (both from 0)",
+                    found=str(block[row, column]), expected="only 0 and 1, or only -1 and 1; or packed bits, uint8",
+                )  # fmt: skip
             block = np.packbits(block == 1, axis=1)
         found[rows, :width] = block
     return found.view(np.uint64)
@@ -73,14 +70,7 @@ class NearestCodes:
     """
 
     def __init__(
-        self,
-        queries: Words,
-        corpus: Words,
-        own: Int32,
-        by_name: Int32,
-        wanted: int,
-        threads: int,
-        memory: MemoryBudget,
+        self, queries: Words, corpus: Words, own: Int32, by_name: Int32, wanted: int, threads: int, memory: MemoryBudget
     ) -> None:
         self._queries, self._own, self._by_name, self._wanted = queries, own, by_name, wanted
         memory.take("codes in the order of their names", corpus.nbytes + by_name.nbytes)

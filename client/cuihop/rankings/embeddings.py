@@ -47,12 +47,10 @@ class Embeddings:
             if len(wrong):
                 row = int(wrong[0])
                 raise InputError(
-                    "an embedding without a direction",
-                    file=name,
-                    column=f"row {first + row:,} (from 0)",
+                    "an embedding without a direction", file=name, column=f"row {first + row:,} (from 0)",
                     found="a zero vector" if largest[row] == 0 else "NaN or infinity",
                     expected="finite numbers, not all of them 0",
-                )
+                )  # fmt: skip
             exponents = np.frexp(largest)[1]
             scaled = _shifted(vectors, -exponents)
             self._exponents[part] = exponents

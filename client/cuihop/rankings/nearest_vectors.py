@@ -30,7 +30,6 @@ _BYTES_A_PAIR = 72  # of a candidate: places, value, and their sorting
 Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-Bool = npt.NDArray[np.bool_]
 
 
 class NearestVectors:

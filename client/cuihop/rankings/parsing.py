@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +13,8 @@ from cuihop.errors import InputError
 from cuihop.files.arrow_tables import ArrowTable
 from cuihop.files.input_file import InputFile
 from cuihop.files.likely_causes import cause_of_columns
-from cuihop.files.text_lines import (
-    DELIMITERS,
-    columns,
-    csv_records,
-    decoded,
-    json_rows,
-    line_blocks,
-    quoted,
-)
+from cuihop.files.records import Records
+from cuihop.files.text_lines import DELIMITERS, columns, decoded, line_blocks, quoted
 from cuihop.rankings.ranking import Ranking, Ties
 from cuihop.rankings.rows import Numbers, RankedRows
 
@@ -59,36 +50,27 @@ def ranking_of_file(
             break
     if header is None:
         raise InputError("the file is empty", file=file.name, expected="a TREC run, or CSV with a header")
-    line, raw = header
     whole = itertools.chain(before, blocks)
-    form = _form_of(raw)
-    if form is None:
+    if _is_trec(header[1]):
         _read_trec(whole, entries)
         account = "TREC run"
     else:
-        every = ((number, text) for first, lines in whole for number, text in enumerate(lines, start=first))
-        texts = (
-            (n, decoded(text, file.name, n)) for n, text in itertools.dropwhile(lambda each: each[0] < line, every)
-        )
-        if form == "{":
-            account = f"JSON Lines by {_read_records(json_rows(texts, file.name), entries)}"
-        else:
-            records = csv_records((text for _, text in texts), file.name, _CSV_EXPECTED, form, line)
-            name = f"CSV with {DELIMITERS[form]}" if DELIMITERS[form] else "CSV"
-            account = f"{name} by {_read_records(records, entries, form)}"
+        texts = (decoded(raw, file.name, n) for first, lines in whole for n, raw in enumerate(lines, start=first))
+        records = Records.of(file, _CSV_EXPECTED, (decoded(header[1], file.name, header[0]), texts))
+        name = DELIMITERS[records.delimiter]
+        name = "JSON Lines" if records.in_json else f"CSV with {name}" if name else "CSV"
+        account = f"{name} by {_read_records(records, entries)}"
     return entries.ranking(depth, ties, ", ".join(filter(None, (file.compression, account))))
 
 
-def _form_of(raw: bytes) -> str | None:
-    """The delimiter of CSV, or the ``{`` of JSON Lines, by the first line; ``None`` for a TREC run."""
+def _is_trec(raw: bytes) -> bool:
+    """Recognise a TREC run by its first line: neither an object, nor a header or fields separated by commas."""
     if raw.lstrip().startswith(b"{"):
-        return "{"
+        return False
     if len(raw.split()) == 6:
-        return None
-    names = {delimiter: {name.strip().lower() for name in raw.split(delimiter.encode())} for delimiter in DELIMITERS}
-    if b"," in raw:
-        return ","
-    return next((delimiter for delimiter in DELIMITERS if {b"query", b"document"} <= names[delimiter]), None)
+        return True
+    names = ({name.strip().lower() for name in raw.split(delimiter.encode())} for delimiter in DELIMITERS)
+    return b"," not in raw and not any({b"query", b"document"} <= each for each in names)
 
 
 def _read_trec(blocks: Iterable[tuple[int, list[bytes]]], entries: RankedRows) -> None:
@@ -124,13 +106,10 @@ def _trec_row(raw: bytes, line: int, entries: RankedRows) -> tuple[int, int, flo
     fields = raw.split()
     if len(fields) != 6:
         raise InputError(
-            "wrong number of columns",
-            file=entries.path,
-            line=line,
-            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}",
-            expected=_TREC_EXPECTED,
+            "wrong number of columns", file=entries.path, line=line,
+            found=f"{len(fields)} in {quoted(decoded(raw.strip(), entries.path, line))}", expected=_TREC_EXPECTED,
             advice=cause_of_columns(decoded(raw, entries.path, line).split(), 6, " "),
-        )
+        )  # fmt: skip
     query, _, document, _, score, _ = fields
     return entries.query(query, line), entries.document(document, line), -_score(score, entries, line)
 
@@ -151,24 +130,14 @@ def _rank(text: bytes, entries: RankedRows, line: int) -> float:
     return float(text)
 
 
-def _read_records(records: Iterator[tuple[int, list[Any]]], entries: RankedRows, delimiter: str = ",") -> str:
+def _read_records(records: Records, entries: RankedRows) -> str:
     """Rows of CSV or JSON Lines, their columns found by the names in the header; returns the one that orders them."""
-    line, header = next(records)
-    columns = _columns(header, entries.path, line, delimiter)
+    columns, rows = _columns(records), records.rows()
     key = "score" if "score" in columns else "rank"
     query_at, document_at, key_at = columns["query"], columns["document"], columns[key]
-    while block := list(itertools.islice(records, _LINES_A_BLOCK)):
+    while block := list(itertools.islice(rows, _LINES_A_BLOCK)):
         table: list[tuple[int, int, float]] = []
         for line, fields in block:
-            if len(fields) != len(header):
-                raise InputError(
-                    "wrong number of columns",
-                    file=entries.path,
-                    line=line,
-                    found=f"{len(fields)} in {quoted(delimiter.join(fields))}",
-                    expected=f"{len(header)}, as in the header",
-                    advice=cause_of_columns(fields, len(header), delimiter),
-                )
             try:
                 query, document = fields[query_at].strip().encode(), fields[document_at].strip().encode()
                 value = fields[key_at].strip().encode()
@@ -177,8 +146,8 @@ def _read_records(records: Iterator[tuple[int, list[Any]]], entries: RankedRows,
                 query, document, value = _json_fields(values, entries, line)
             sort_key = -_score(value, entries, line) if key == "score" else _rank(value, entries, line)
             table.append((entries.query(query, line), entries.document(document, line), sort_key))
-        owners, rows, keys = zip(*table, strict=True)
-        entries.add(owners, rows, keys, [line for line, _ in block])
+        owners, places, keys = zip(*table, strict=True)
+        entries.add(owners, places, keys, [line for line, _ in block])
     return key
 
 
@@ -191,18 +160,15 @@ def _json_fields(values: Sequence[object], entries: RankedRows, line: int) -> tu
     return str(query).strip().encode(), str(document).strip().encode(), repr(value).encode()
 
 
-def _columns(header: Sequence[str], path: Path | str, line: int, delimiter: str) -> Mapping[str, int]:
-    columns = {name.strip().lower(): place for place, name in enumerate(header)}
+def _columns(records: Records) -> Mapping[str, int]:
+    names = records.names
+    columns = {name.strip().lower(): place for place, name in enumerate(names)}
     complete = set(columns) in ({"query", "document", "score"}, {"query", "document", "rank"})
-    if not complete or len(columns) != len(header):
-        raise InputError(
-            "not the header of a ranking",
-            file=path,
-            line=line,
-            found=quoted(delimiter.join(header)),
-            expected=_CSV_EXPECTED,
-            advice=cause_of_columns(header, 3, delimiter) or _other_form(header),
-        )
+    if not complete or len(columns) != len(names):
+        raise records.fault(
+            "not the header of a ranking", quoted(records.delimiter.join(names)), _CSV_EXPECTED,
+            cause_of_columns(names, 3, records.delimiter) or _other_form(names),
+        )  # fmt: skip
     return columns
 
 

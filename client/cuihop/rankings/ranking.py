@@ -18,14 +18,7 @@ from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 
-__all__ = [
-    "Ranking",
-    "Similarity",
-    "Ties",
-    "checked_ties",
-    "first_of_each",
-    "lists_summary",
-]
+__all__ = ["Ranking", "Similarity", "Ties", "checked_ties", "first_of_each", "lists_summary"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]

@@ -82,12 +82,7 @@ class _Gains:
     """
 
     def __init__(
-        self,
-        queries: ConceptSets,
-        corpus: ConceptSets,
-        hops: npt.NDArray[np.uint8],
-        by: DividedBy,
-        wanted: int,
+        self, queries: ConceptSets, corpus: ConceptSets, hops: npt.NDArray[np.uint8], by: DividedBy, wanted: int
     ) -> None:
         self._queries, self._corpus, self._by, self._wanted = queries, corpus, by, wanted
         self._hops = hops
