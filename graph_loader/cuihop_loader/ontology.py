@@ -16,6 +16,7 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
+from cuihop_loader.arrays import bounds
 from cuihop_loader.obo_terms import OboFile, Term
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
@@ -195,8 +196,6 @@ def _tables(
     members = sorted({tuple(sorted(sabs)) for sabs in sabs_of.values()})
     set_place = {member: i for i, member in enumerate(members)}
     names_of_concepts = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
-    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
-    np.cumsum([len(of) for of in names_of_concepts], out=indptr[1:])
     return GraphTables(
         cuis=identifier_array(concepts),
         children=np.array([place[child] for child, _ in edges], dtype=np.int32),
@@ -204,7 +203,7 @@ def _tables(
         sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
         sab_set_members=members,
         names=StringTable.of([name for of in names_of_concepts for name in of]),
-        name_indptr=indptr,
+        name_indptr=bounds([len(of) for of in names_of_concepts]),
         retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.optional_packages import installed_by
-from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.arrays import ascending, bounds
 
 __all__ = ["Structure", "structure"]
 
@@ -43,19 +43,18 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-    from cuihop_loader._kernels.depth import longest_path
+    from cuihop_loader._kernels.edges import longest_path
 
-    up = csr_array(
-        (np.ones(len(children), dtype=np.int8), parents, _indptr(children, concepts)), shape=(concepts, concepts)
-    )
-    weak, of_weak = connected_components(up, directed=True, connection="weak")
-    strong, of_strong = connected_components(up, directed=True, connection="strong")
     n_children = np.bincount(parents, minlength=concepts)
     n_parents = np.bincount(children, minlength=concepts)
+    up = csr_array((np.ones(len(children), dtype=np.int8), parents, bounds(n_parents)), shape=(concepts, concepts))
+    weak, of_weak = connected_components(up, directed=True, connection="weak")
+    strong, of_strong = connected_components(up, directed=True, connection="strong")
 
     between = of_strong[children] != of_strong[parents]
     edges = ascending(of_strong[children[between]].astype(np.int64) << 32 | of_strong[parents[between]])
-    depth = longest_path(_indptr(edges >> 32, strong), (edges & 0xFFFFFFFF).astype(np.int32))
+    indptr = bounds(np.bincount(edges >> 32, minlength=strong))
+    depth = longest_path(indptr, (edges & 0xFFFFFFFF).astype(np.int32))
 
     isolated = int(np.count_nonzero(n_children + n_parents == 0))
     most = np.argsort(-n_children, kind="stable")[:_HUBS].tolist()
@@ -77,9 +76,3 @@ def _members(component: Int32, count: int) -> list[Int32]:
     ends = np.flatnonzero(np.diff(component[inside])) + 1
     groups = np.split(inside, ends) if len(inside) else []
     return sorted(groups, key=lambda group: (-len(group), int(group[0])))
-
-
-def _indptr(rows: npt.NDArray[np.integer], count: int) -> Int32:
-    indptr = np.zeros(count + 1, dtype=np.int32)
-    np.cumsum(np.bincount(rows, minlength=count), out=indptr[1:])
-    return indptr
