@@ -14,6 +14,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,6 +96,8 @@ def _run(connection: socket.socket, main: object) -> None:
         code = 0
     except SystemExit as stop:
         code = stop.code
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

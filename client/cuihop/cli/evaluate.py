@@ -39,7 +39,6 @@ from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, Memory
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
-from cuihop.collection.labels import Labels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.judge import depth_of
@@ -119,27 +118,19 @@ def evaluate_ranking(
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
     columns = {"image_column": image_column, "concept_column": concept_column}
-    criteria = _Criteria(
-        measures=measures_named(measure or "nn-CUI@5,10,30"),
+    criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
+    data = Dataset(
         qrels=None if qrels is None else Judgements.read(qrels),
         labels=labels_given(labels, label_concepts, columns),
-        options={"missing": missing, "empty_ideal": empty_ideal},
+        queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
+        corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
     )
+    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
     work = Work(threads, memory, checkpoint)
-    if concepts is None:
-        evaluation = _judged(criteria, _given(ranking, "--ranking"), ties, similarity, work)
+    if concepts is None and ranking is not None:
+        evaluation = _judged(criteria, data, ranking, source, work)
     else:
-        images = _Images(
-            ImageConcepts.read(concepts, **columns),
-            None if corpus is None else ImageConcepts.read(corpus, **columns),
-            corpus_embeddings,
-        )
-        source = (
-            _Source(None, str(baseline), ties, similarity)
-            if ranking is None
-            else _Source(ranking, "", ties, similarity)
-        )
-        evaluation = _by_concepts(criteria, images, source, graph, Nearness(hops, lam, direction, unknown), work)
+        evaluation = _by_concepts(criteria, data, source, graph, Nearness(hops, lam, direction, unknown), work)
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
@@ -153,47 +144,30 @@ def evaluate_ranking(
 
 @dataclass(frozen=True)
 class _Criteria:
-    """Measures, and the sources of relevance."""
+    """Measures, and the treatment of what is missing."""
 
     measures: tuple[Measure, ...]
-    qrels: Judgements | None
-    labels: Labels | None
     options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class _Images:
-    """Queries and corpus."""
-
-    queries: ImageConcepts
-    corpus: ImageConcepts | None
-    corpus_embeddings: Path | None
-
-
-@dataclass(frozen=True)
 class _Source:
-    """Source of the ranking: a file, or a baseline."""
+    """Source of the ranking: a file, with embeddings of the corpus beside it; or a baseline."""
 
     file: Path | None
+    corpus_embeddings: Path | None
     baseline: str
     ties: Ties
     similarity: Similarity | None
 
 
-def _given(path: Path | None, option: str) -> Path:
-    if path is None:
-        raise typer.BadParameter(f"{option} is needed")
-    return path
-
-
-def _judged(criteria: _Criteria, ranking: Path, ties: Ties, similarity: Similarity | None, work: Work) -> Evaluation:
+def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
     """Without concepts, and so without a graph."""
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
-        ranking, criteria.qrels, criteria.labels, depth=depth_of(criteria.measures), ties=ties, similarity=similarity,
-        resources=Resources(work.threads, work.memory),
+        ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
+        similarity=source.similarity, resources=Resources(work.threads, work.memory),
     )  # fmt: skip
-    data = Dataset(qrels=criteria.qrels, labels=criteria.labels)
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
             note("a ranking read from a file is judged at once: --checkpoint has no effect")
@@ -205,7 +179,7 @@ def _judged(criteria: _Criteria, ranking: Path, ties: Ties, similarity: Similari
 
 def _by_concepts(
     criteria: _Criteria,
-    images: _Images,
+    data: Dataset,
     source: _Source,
     graph: str | None,
     nearness: Nearness,
@@ -218,8 +192,7 @@ def _by_concepts(
         advised_on_unknown(),
         work.progress_bars() as bar_of,
     ):
-        ranked = _ranked(criteria.measures, images, source, opened, nearness, work, bar_of)
-        data = Dataset(images.queries, images.corpus, qrels=criteria.qrels, labels=criteria.labels)
+        ranked = _ranked(criteria.measures, data, source, opened, nearness, work, bar_of)
         return evaluate(
             data, ranked, opened, measures=criteria.measures, nearness=nearness,
             resources=work.resources(EVALUATION, bar_of("evaluated queries")), **criteria.options,
@@ -228,7 +201,7 @@ def _by_concepts(
 
 def _ranked(
     measures: tuple[Measure, ...],
-    images: _Images,
+    data: Dataset,
     source: _Source,
     graph: ConceptGraph | None,
     nearness: Nearness,
@@ -236,18 +209,18 @@ def _ranked(
     bar_of: Callable[[str], Progress],
 ) -> Ranking | RankingInBlocks:
     """The ranking from its file, or a baseline."""
-    queries, corpus = images.queries, images.corpus
-    depth, everything = depth_of(measures), len(queries if corpus is None else corpus)
+    queries, corpus = data.images
+    depth = depth_of(measures)
     if source.file is not None:
         return read_ranking_in_blocks(
-            source.file, tuple(queries), None if corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=images.corpus_embeddings, similarity=source.similarity,
+            source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
+            corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
             resources=Resources(work.threads, work.memory),
         )  # fmt: skip
-    depth = everything if depth is None else depth
+    depth = len(corpus) if depth is None else depth
     kind, _, seed = source.baseline.partition(":")
     if kind == "random" and ((seed.isascii() and seed.isdecimal()) or source.baseline == "random"):
-        return random_ranking(Dataset(queries, corpus), depth, seed=int(seed or 0), memory=work.memory)
+        return random_ranking(data, depth, seed=int(seed or 0), memory=work.memory)
     by = next((relevance for relevance in get_args(Relevance) if relevance == source.baseline), None)
     if by is None:
         named = ", ".join(get_args(Relevance))
@@ -255,4 +228,4 @@ def _ranked(
             f"no baseline is called {source.baseline!r}; there are {named}, random and random:SEED"
         )
     resources = work.resources(RANKING, bar_of("ranked queries"))
-    return top_k(Dataset(queries, corpus), graph, depth, by=by, nearness=nearness, resources=resources)
+    return top_k(data, graph, depth, by=by, nearness=nearness, resources=resources)

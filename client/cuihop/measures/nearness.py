@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
-from cuihop.errors import InputError
 from cuihop.graph import Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n
-from cuihop.measures.resolution import Unknown
+from cuihop.measures.resolution import Unknown, checked_unknown
 
 __all__ = ["Nearness"]
 
@@ -40,8 +38,4 @@ class Nearness:
         object.__setattr__(self, "n", checked_n(self.n))
         object.__setattr__(self, "lam", checked_lam(self.lam))
         object.__setattr__(self, "direction", checked_direction(self.direction))
-        if self.unknown not in get_args(Unknown):
-            raise InputError(
-                "not a treatment of unknown identifiers", column="unknown", found=repr(self.unknown),
-                expected=" or ".join(get_args(Unknown)),
-            )  # fmt: skip
+        checked_unknown(self.unknown)

@@ -50,6 +50,20 @@ class ResolvedConcepts:
         return frozenset(map(self.concept.__getitem__, identifiers))
 
 
+def checked_unknown(unknown: Unknown) -> Unknown:
+    """A treatment of identifiers that the graph does not hold.
+
+    Raises:
+        InputError: it has neither of its two values.
+    """
+    if unknown not in get_args(Unknown):
+        raise InputError(
+            "unknown way to treat unknown concepts", column="unknown", found=repr(unknown),
+            expected=" or ".join(get_args(Unknown)),
+        )  # fmt: skip
+    return unknown
+
+
 def resolved_concepts(
     identifiers: Iterable[str],
     graph: ConceptGraph | None,
@@ -69,13 +83,7 @@ def resolved_concepts(
             ``error``.
         InputError: ``unknown`` has neither of its two values.
     """
-    if unknown not in get_args(Unknown):
-        raise InputError(
-            "unknown way to treat unknown concepts",
-            column="unknown",
-            found=repr(unknown),
-            expected=" or ".join(get_args(Unknown)),
-        )
+    checked_unknown(unknown)
     distinct = sorted(set(identifiers))
     kind = "any" if graph is None else graph.release.identifiers
     for identifier in distinct:
