@@ -14,10 +14,9 @@ from typing import Any, Protocol, Self, TypeVar
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
 from cuihop.remote.statuses import status_of
 from cuihop.resources.interruption import interrupted_by
-from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, RequestContext
 
 __all__ = [
     "Admission",
@@ -150,7 +149,7 @@ class Observer(Protocol):
 class SilentObserver:
     """An observer that records nothing."""
 
-    def started(self, info: RequestInfo) -> None:
+    def started(self, info: RequestInfo) -> Any:
         """See `Observer`."""
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:

@@ -24,7 +24,7 @@ from pydantic_settings import (
 
 from cuihop.errors import InputError
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 
 __all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]

@@ -12,9 +12,9 @@ from cuihop.graph import Direction, DistancePack, Distances, Neighbourhood, Path
 from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop.measures.resolution import Unknown
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
     "bounds",

@@ -14,9 +14,9 @@ import cuihop
 from cuihop import answer_fields
 from cuihop.graph import DistancePack, Distances
 from cuihop.resources.interruption import check_interruption
-from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
     "ConceptBody",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.admission import RequestInfo, RequestOutcome
+from cuihop_service.admission import RequestOutcome, SilentObserver
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 
@@ -41,7 +41,7 @@ _CACHE_REDIS = {
 }
 
 
-class Metrics:
+class Metrics(SilentObserver):
     """An `Observer` that counts.
 
     Args:
@@ -161,9 +161,6 @@ class Metrics:
         self._last_waiting = 0
         self._last_cache: dict[str, float] = {}
         self._last_release: Gauge | None = None
-
-    def started(self, info: RequestInfo) -> None:
-        """See `Observer`."""
 
     def finished(self, outcome: RequestOutcome, token: object) -> None:
         """See `Observer`."""
