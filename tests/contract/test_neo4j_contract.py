@@ -10,8 +10,9 @@ from neo4j_server import stored_graph
 
 
 class TestNeo4j(ConceptGraphContract):
-    random_graphs = 25
-    pairs_a_thread = 15
+    random_graphs = 8
+    pairs_a_thread = 4
+    every_published = 10
 
     @pytest.fixture(scope="class")
     @classmethod

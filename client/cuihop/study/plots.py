@@ -80,6 +80,7 @@ def _figure(path: Path, panels: int, width: float, height: float) -> Iterator[tu
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
         yield figure, axes
         figure.savefig(path.with_suffix(".png"), dpi=_DOTS_AN_INCH)
+        figure.set_layout_engine("none")  # the same layout in each form, computed once
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
         figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
 
