@@ -24,7 +24,7 @@ from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
-from cuihop_service.http_api.metrics_route import metrics_route
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.settings import ServiceSettings
 from example_graph import NAMES, RETIRED, example_graph
