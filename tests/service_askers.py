@@ -308,7 +308,7 @@ class GrpcAsker(Asker):
         answer = self._call("Resolve", pb.ResolveRequest(cuis=cuis))
         found = [
             (
-                r.asked,
+                r.requested,
                 STATUSES[r.status],
                 r.cui if r.HasField("cui") else None,
                 [(c.relation, c.cui) for c in r.candidates],
@@ -452,7 +452,7 @@ class HttpAsker(Asker):
     def resolve(self, cuis: Sequence[str]) -> dict[str, Any]:
         answer = self.post("/v1/resolutions", {"cuis": list(cuis)})
         rows = [
-            (r["asked"], r["status"], r["cui"], [(c["relation"], c["cui"]) for c in r["candidates"]])
+            (r["requested"], r["status"], r["cui"], [(c["relation"], c["cui"]) for c in r["candidates"]])
             for r in answer["resolutions"]
         ]
         return self._only(answer, resolutions=rows)

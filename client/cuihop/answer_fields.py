@@ -139,7 +139,7 @@ def concept_fields(concept: Concept) -> dict[str, Any]:
 def resolution_fields(resolution: Resolution) -> dict[str, Any]:
     """The resolution of one identifier."""
     return {
-        "asked": resolution.requested,
+        "requested": resolution.requested,
         "status": resolution.status,
         "cui": resolution.cui,
         "candidates": [{"relation": relation, "cui": cui} for relation, cui in resolution.candidates],

@@ -254,7 +254,7 @@ def test_missing_rankings_are_an_error_zero_or_skipped() -> None:
         evaluate(Dataset(qrels=qrels), {"p": ["x"]}, measures="AP")
     assert evaluate(Dataset(qrels=qrels), {"p": ["x"]}, measures="AP", missing="zero").means == {"AP": 0.5}
     skipped = evaluate(Dataset(qrels=qrels), {"p": ["x"], "r": ["x"]}, measures="AP", missing="skip")
-    assert (skipped.means, skipped.counts.missing, skipped.counts.unasked) == ({"AP": 1.0}, ("q",), ("r",))
+    assert (skipped.means, skipped.counts.missing, skipped.counts.other_queries) == ({"AP": 1.0}, ("q",), ("r",))
 
 
 @pytest.mark.parametrize(

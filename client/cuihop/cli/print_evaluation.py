@@ -86,8 +86,8 @@ def summary_lines(evaluation: Evaluation) -> Iterator[str]:
 def _judged_lines(evaluation: Evaluation) -> Iterator[str]:
     counts, parameters = evaluation.counts, evaluation.parameters
     yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
-    if counts.unasked:
-        yield f"{len(counts.unasked):,} of the ranking's queries have no judgements; they take no part"
+    if counts.other_queries:
+        yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements; they take no part"
     if counts.missing:
         yield f"{len(counts.missing):,} without a ranking: {_treated(parameters['missing'])}"
     if counts.self_retrieved:

@@ -63,7 +63,7 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         corpus=len(ranking.corpus),
         self_retrieved=int(ranking.self_retrieved.sum()),
         missing=ranking.missing,
-        unasked=ranking.other_queries,
+        other_queries=ranking.other_queries,
         nothing_relevant=judged.nothing_relevant,
         unjudged=judged.unjudged,
         unlabelled=judged.unlabelled,

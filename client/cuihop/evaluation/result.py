@@ -132,7 +132,7 @@ class JudgedCounts:
         queries: those that were judged; corpus: documents that can be, or were, retrieved.
         self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
         missing: queries without a ranking, scored 0 or skipped.
-        unasked: queries of the ranking that have no judgements; they take no part.
+        other_queries: queries of the ranking that have no judgements; they take no part.
         nothing_relevant, unjudged, unlabelled: as in `EvaluationCounts`.
         relevance: name of a relevance → documents of the queries that were not skipped.
     """
@@ -141,7 +141,7 @@ class JudgedCounts:
     corpus: int
     self_retrieved: int
     missing: tuple[str, ...]
-    unasked: tuple[str, ...]
+    other_queries: tuple[str, ...]
     nothing_relevant: Mapping[str, tuple[str, ...]]
     unjudged: Mapping[str, tuple[str, ...]]
     unlabelled: Mapping[str, int]

@@ -228,7 +228,7 @@ class GrpcTransport:
             _same_length(reply.resolutions, cuis, "resolutions")
             found = [
                 Resolution(
-                    requested=resolution.asked,
+                    requested=resolution.requested,
                     status=_STATUSES[resolution.status],  # type: ignore[arg-type]
                     cui=resolution.cui if resolution.HasField("cui") else None,
                     candidates=_candidates(resolution.candidates),

@@ -194,7 +194,7 @@ def resolutions(document: Body, count: int) -> Response[list[Resolution]]:
         if status not in _STATUSES:
             raise ValueError(f"a resolution {status!r}")
         cui, candidates = _text_or_none(row, "cui"), _candidates(row.get("candidates") or ())
-        found.append(Resolution(_member(row, "asked", str), status, cui, candidates))  # type: ignore[arg-type]
+        found.append(Resolution(_member(row, "requested", str), status, cui, candidates))  # type: ignore[arg-type]
     return _response(found, document)
 
 

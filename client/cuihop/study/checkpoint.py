@@ -127,7 +127,7 @@ def _write(path: Path, ranking: Ranking) -> None:
         np.savez(
             file, indptr=ranking.indptr, rows=ranking.rows, listed=ranking.listed,
             self_retrieved=ranking.self_retrieved, source=np.array(ranking.source),
-            ties=np.array(ranking.ties or ""), unasked=np.array(ranking.other_queries, dtype=np.str_),
+            ties=np.array(ranking.ties or ""), other_queries=np.array(ranking.other_queries, dtype=np.str_),
             form=np.array(ranking.form),
         )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _read(path: Path, images: tuple[str, ...]) -> Ranking | None:
             ties = str(held["ties"])
             return Ranking(
                 images, images, held["indptr"], held["rows"], held["listed"], held["self_retrieved"],
-                str(held["source"]), tuple(held["unasked"].tolist()), checked_ties(ties) if ties else None,
+                str(held["source"]), tuple(held["other_queries"].tolist()), checked_ties(ties) if ties else None,
                 str(held["form"]),
             )  # fmt: skip
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):

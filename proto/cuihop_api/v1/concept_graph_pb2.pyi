@@ -8,17 +8,17 @@ Rules that hold for every call:
   - A distance counts edges on a shortest path; a concept is 0 hops from itself.
   - "No path", or none within the bound, is an answer: the field for hops is unset. It is never an error, and never -1.
   - An identifier that the release does not hold is an error (NOT_FOUND). A retired identifier with one exact
-    successor is taken for that successor, and the answer says so in `merged`.
+    successor is replaced by it, and the answer lists the replacement in `merged`.
   - Every answer names the digest of the release that it comes from. Answers with one digest never change.
 
-Statuses that every call may end with, beside its own:
+Statuses of every call, beside its own:
   INVALID_ARGUMENT     a field is missing, out of its range, or not an identifier
   UNAUTHENTICATED      no key or token, or one that is not (or no longer) valid
   PERMISSION_DENIED    the key lacks a scope
   RESOURCE_EXHAUSTED   a rate limit (retry after the time in RetryInfo) or a size limit (do not retry)
   DEADLINE_EXCEEDED    the caller's deadline, or the service's own time limit, has passed
   UNAVAILABLE          the store cannot be reached, or the server is about to stop: try again
-  ABORTED              the release was taken away while the answer was being made: ask again
+  ABORTED              the release was replaced during the computation: repeat the request
 Details of an error: google.rpc.ErrorInfo (its `reason` is the stable name of the error), google.rpc.BadRequest for
 fields, google.rpc.RetryInfo, and ConceptFault for concepts.
 """
@@ -46,7 +46,7 @@ class _Direction:
 class _DirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Direction.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     DIRECTION_UNSPECIFIED: _Direction.ValueType  # 0
-    """Taken for DIRECTION_ANY."""
+    """The same as DIRECTION_ANY."""
     DIRECTION_ANY: _Direction.ValueType  # 1
     """Either way."""
     DIRECTION_UP: _Direction.ValueType  # 2
@@ -55,10 +55,10 @@ class _DirectionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Direction.V
     """From parent to child."""
 
 class Direction(_Direction, metaclass=_DirectionEnumTypeWrapper):
-    """Which way a hop may go."""
+    """Direction of the hops."""
 
 DIRECTION_UNSPECIFIED: Direction.ValueType  # 0
-"""Taken for DIRECTION_ANY."""
+"""The same as DIRECTION_ANY."""
 DIRECTION_ANY: Direction.ValueType  # 1
 """Either way."""
 DIRECTION_UP: Direction.ValueType  # 2
@@ -74,7 +74,7 @@ class _Tier:
 class _TierEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tier.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     TIER_UNSPECIFIED: _Tier.ValueType  # 0
-    """Not told."""
+    """Not stated."""
     TIER_CACHE: _Tier.ValueType  # 1
     """A cache, in process or shared."""
     TIER_INDEX: _Tier.ValueType  # 2
@@ -83,10 +83,10 @@ class _TierEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Tier.ValueType],
     """The database, by Cypher."""
 
 class Tier(_Tier, metaclass=_TierEnumTypeWrapper):
-    """Which part of the service gave an answer."""
+    """The part of the service that gave an answer."""
 
 TIER_UNSPECIFIED: Tier.ValueType  # 0
-"""Not told."""
+"""Not stated."""
 TIER_CACHE: Tier.ValueType  # 1
 """A cache, in process or shared."""
 TIER_INDEX: Tier.ValueType  # 2
@@ -102,21 +102,21 @@ class _Relation:
 class _RelationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Relation.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RELATION_UNSPECIFIED: _Relation.ValueType  # 0
-    """Not told."""
+    """Not stated."""
     RELATION_PARENT: _Relation.ValueType  # 1
-    """The concept of the step is a parent of the one before."""
+    """A parent of the previous concept."""
     RELATION_CHILD: _Relation.ValueType  # 2
-    """The concept of the step is a child of the one before."""
+    """A child of the previous concept."""
 
 class Relation(_Relation, metaclass=_RelationEnumTypeWrapper):
-    """Whether a hop went to a parent or to a child."""
+    """The end of a hop: a parent or a child."""
 
 RELATION_UNSPECIFIED: Relation.ValueType  # 0
-"""Not told."""
+"""Not stated."""
 RELATION_PARENT: Relation.ValueType  # 1
-"""The concept of the step is a parent of the one before."""
+"""A parent of the previous concept."""
 RELATION_CHILD: Relation.ValueType  # 2
-"""The concept of the step is a child of the one before."""
+"""A child of the previous concept."""
 Global___Relation: _TypeAlias = Relation  # noqa: Y015
 
 class _UnknownConcepts:
@@ -126,21 +126,21 @@ class _UnknownConcepts:
 class _UnknownConceptsEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_UnknownConcepts.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     UNKNOWN_CONCEPTS_UNSPECIFIED: _UnknownConcepts.ValueType  # 0
-    """Taken for UNKNOWN_CONCEPTS_ERROR."""
+    """The same as UNKNOWN_CONCEPTS_ERROR."""
     UNKNOWN_CONCEPTS_ERROR: _UnknownConcepts.ValueType  # 1
-    """They are an error."""
+    """An error."""
     UNKNOWN_CONCEPTS_ISOLATED: _UnknownConcepts.ValueType  # 2
-    """They are kept as concepts that match only themselves, and are listed."""
+    """Isolated concepts, which match only themselves; the answer lists them."""
 
 class UnknownConcepts(_UnknownConcepts, metaclass=_UnknownConceptsEnumTypeWrapper):
-    """What becomes of identifiers that the release cannot use, in relevance calls."""
+    """Treatment of unknown and retired identifiers in relevance calls."""
 
 UNKNOWN_CONCEPTS_UNSPECIFIED: UnknownConcepts.ValueType  # 0
-"""Taken for UNKNOWN_CONCEPTS_ERROR."""
+"""The same as UNKNOWN_CONCEPTS_ERROR."""
 UNKNOWN_CONCEPTS_ERROR: UnknownConcepts.ValueType  # 1
-"""They are an error."""
+"""An error."""
 UNKNOWN_CONCEPTS_ISOLATED: UnknownConcepts.ValueType  # 2
-"""They are kept as concepts that match only themselves, and are listed."""
+"""Isolated concepts, which match only themselves; the answer lists them."""
 Global___UnknownConcepts: _TypeAlias = UnknownConcepts  # noqa: Y015
 
 class _ResolutionStatus:
@@ -150,47 +150,47 @@ class _ResolutionStatus:
 class _ResolutionStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ResolutionStatus.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RESOLUTION_STATUS_UNSPECIFIED: _ResolutionStatus.ValueType  # 0
-    """Not told."""
+    """Not stated."""
     RESOLUTION_STATUS_CURRENT: _ResolutionStatus.ValueType  # 1
-    """The release holds it."""
+    """A concept of the release."""
     RESOLUTION_STATUS_MERGED: _ResolutionStatus.ValueType  # 2
-    """Retired; the release holds its one exact successor."""
+    """Retired, with one exact successor in the release."""
     RESOLUTION_STATUS_RETIRED: _ResolutionStatus.ValueType  # 3
     """Retired without such a successor."""
     RESOLUTION_STATUS_UNKNOWN: _ResolutionStatus.ValueType  # 4
-    """The release does not hold it."""
+    """Not in the release."""
     RESOLUTION_STATUS_INVALID: _ResolutionStatus.ValueType  # 5
-    """The text cannot be an identifier."""
+    """Not an identifier."""
 
 class ResolutionStatus(_ResolutionStatus, metaclass=_ResolutionStatusEnumTypeWrapper):
-    """What became of an identifier."""
+    """Status of an identifier in the release."""
 
 RESOLUTION_STATUS_UNSPECIFIED: ResolutionStatus.ValueType  # 0
-"""Not told."""
+"""Not stated."""
 RESOLUTION_STATUS_CURRENT: ResolutionStatus.ValueType  # 1
-"""The release holds it."""
+"""A concept of the release."""
 RESOLUTION_STATUS_MERGED: ResolutionStatus.ValueType  # 2
-"""Retired; the release holds its one exact successor."""
+"""Retired, with one exact successor in the release."""
 RESOLUTION_STATUS_RETIRED: ResolutionStatus.ValueType  # 3
 """Retired without such a successor."""
 RESOLUTION_STATUS_UNKNOWN: ResolutionStatus.ValueType  # 4
-"""The release does not hold it."""
+"""Not in the release."""
 RESOLUTION_STATUS_INVALID: ResolutionStatus.ValueType  # 5
-"""The text cannot be an identifier."""
+"""Not an identifier."""
 Global___ResolutionStatus: _TypeAlias = ResolutionStatus  # noqa: Y015
 
 @_typing.final
 class SearchBounds(_message.Message):
-    """How the search for distances and paths is bounded."""
+    """Direction and bound of the search for distances and paths."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DIRECTION_FIELD_NUMBER: _builtins.int
     MAX_HOPS_FIELD_NUMBER: _builtins.int
     direction: Global___Direction.ValueType
-    """Which way hops may go, from the first concept of a pair to the second."""
+    """Direction of the hops from the first concept of a pair to the second."""
     max_hops: _builtins.int
-    """The search stops there; a longer distance is no path. Unset: no bound."""
+    """The most hops of a path; a longer one counts as none. Unset: no bound."""
     def __init__(
         self,
         *,
@@ -209,7 +209,7 @@ Global___SearchBounds: _TypeAlias = SearchBounds  # noqa: Y015
 
 @_typing.final
 class Provenance(_message.Message):
-    """Where an answer comes from."""
+    """Source of an answer."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -219,9 +219,9 @@ class Provenance(_message.Message):
     release_digest: _builtins.str
     """SHA-256 of the release's concepts, edges and retired concepts: 64 hexadecimal digits."""
     tier: Global___Tier.ValueType
-    """Which part of the service gave the answer; for a batch, the slowest that was asked."""
+    """The part of the service that gave the answer; for a batch, the slowest that was used."""
     from_cache: _builtins.int
-    """Of a batch of distances, how many came from a cache."""
+    """Number of distances of the batch that came from a cache."""
     def __init__(
         self,
         *,
@@ -248,7 +248,7 @@ class ConceptPair(_message.Message):
     a: _builtins.str
     """The concept that hops start from."""
     b: _builtins.str
-    """The concept that they lead to."""
+    """The concept that hops lead to."""
     def __init__(
         self,
         *,
@@ -277,7 +277,7 @@ class PackedPairs(_message.Message):
 
     @_builtins.property
     def b(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The concepts that they lead to; as many as `a`."""
+        """The concepts that hops lead to; as many as `a`."""
 
     def __init__(
         self,
@@ -295,7 +295,7 @@ Global___PackedPairs: _TypeAlias = PackedPairs  # noqa: Y015
 
 @_typing.final
 class ConceptFault(_message.Message):
-    """A concept and why it stands in the way of an answer. Detail of an error."""
+    """Identifiers that prevent an answer. Detail of an error."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -311,10 +311,10 @@ class ConceptFault(_message.Message):
         cui: _builtins.str
         """The identifier as given."""
         status: Global___ResolutionStatus.ValueType
-        """What became of it."""
+        """Its status in the release."""
         @_builtins.property
         def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
-            """What the release suggests instead."""
+            """Concepts that the release suggests instead."""
 
         def __init__(
             self,
@@ -332,10 +332,10 @@ class ConceptFault(_message.Message):
     FAULTS_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
     total: _builtins.int
-    """How many there are."""
+    """Number of identifiers at fault."""
     @_builtins.property
     def faults(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptFault.Fault]:
-        """The identifiers at fault, in the order asked, without repeats; at most 1,000."""
+        """The identifiers at fault, in the order of the request, without repeats; at most 1,000."""
 
     def __init__(
         self,
@@ -389,7 +389,7 @@ class DistanceRequest(_message.Message):
     a: _builtins.str
     """The concept that hops start from."""
     b: _builtins.str
-    """The concept that they lead to."""
+    """The concept that hops lead to."""
     @_builtins.property
     def bounds(self) -> Global___SearchBounds:
         """Direction and bound."""
@@ -439,14 +439,14 @@ class DistanceResponse(_message.Message):
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
-    """Edges on a shortest path. Unset: there is none within the bound."""
+    """Edges on a shortest path. Unset: no path within the bound."""
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -533,7 +533,7 @@ class DistancesResponse(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Edges on a shortest path, in the order asked. 0 and meaningless at the positions in `unreached`."""
+        """Edges on a shortest path, in the order of the request. 0 and meaningless at the positions in `unreached`."""
 
     @_builtins.property
     def unreached(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -541,11 +541,11 @@ class DistancesResponse(_message.Message):
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -572,7 +572,7 @@ class StreamDistancesRequest(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     BATCH_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
-    """Chosen by the caller; comes back in the answer."""
+    """Number chosen by the caller; repeated in the answer."""
     @_builtins.property
     def batch(self) -> Global___DistancesRequest:
         """The batch."""
@@ -600,7 +600,7 @@ class StreamDistancesResponse(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     BATCH_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
-    """The number of the request that this answers."""
+    """Number of the request."""
     @_builtins.property
     def batch(self) -> Global___DistancesResponse:
         """The answer."""
@@ -631,7 +631,7 @@ class PathRequest(_message.Message):
     a: _builtins.str
     """The concept that the path starts from."""
     b: _builtins.str
-    """The concept that it leads to."""
+    """The concept that the path leads to."""
     @_builtins.property
     def bounds(self) -> Global___SearchBounds:
         """Direction and bound."""
@@ -662,11 +662,11 @@ class Step(_message.Message):
     SABS_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
-    """The concept where the hop ends."""
+    """The concept at the end of the hop."""
     relation: Global___Relation.ValueType
-    """Whether that is a parent or a child of the concept before."""
+    """A parent or a child of the previous concept."""
     name: _builtins.str
-    """Preferred name of the concept. Unset: the release gives none, or the key may not see names."""
+    """Preferred name of the concept. Unset: the release has none, or the key may not see names."""
     @_builtins.property
     def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The source vocabularies (SAB) that assert the edge, sorted."""
@@ -704,7 +704,7 @@ class WitnessPath(_message.Message):
     """Its preferred name; unset as in Step."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
-        """The hops; none for the path from a concept to itself."""
+        """The hops; empty for the path from a concept to itself."""
 
     def __init__(
         self,
@@ -754,15 +754,15 @@ class PathResponse(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def path(self) -> Global___WitnessPath:
-        """Unset: there is no path within the bound."""
+        """Unset: no path within the bound."""
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -790,11 +790,11 @@ class NeighbourhoodRequest(_message.Message):
     DIRECTION_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
-    """Only within so many hops. Unset: however far."""
+    """The most hops from the centre. Unset: no bound."""
     direction: Global___Direction.ValueType
-    """Which way hops go from the centre."""
+    """Direction of the hops from the centre."""
     limit: _builtins.int
-    """At most so many neighbours of each centre; the total is told. Unset: the service's own limit, and more is an error."""
+    """The most neighbours of each centre; more than the service's own limit is an error. Unset: that limit."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The centres."""
@@ -835,10 +835,10 @@ class ConceptNeighbourhood(_message.Message):
     cui: _builtins.str
     """The centre."""
     total: _builtins.int
-    """How many there are; more than the list has only where a limit cut it."""
+    """Number of neighbours; larger than the list only where a limit cut it."""
     @_builtins.property
     def neighbours(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The neighbours, nearest first, then by identifier; the centre left out."""
+        """The neighbours without the centre, nearest first, then by identifier."""
 
     @_builtins.property
     def hops(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -891,15 +891,15 @@ class NeighbourhoodResponse(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def neighbourhoods(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConceptNeighbourhood]:
-        """One for each centre, in the order asked."""
+        """One for each centre, in the order of the request."""
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -918,7 +918,7 @@ Global___NeighbourhoodResponse: _TypeAlias = NeighbourhoodResponse  # noqa: Y015
 
 @_typing.final
 class ConceptSet(_message.Message):
-    """A set of concepts: those of one image."""
+    """The set of concepts of one image."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -942,7 +942,7 @@ Global___ConceptSet: _TypeAlias = ConceptSet  # noqa: Y015
 
 @_typing.final
 class RelevanceRule(_message.Message):
-    """How near counts."""
+    """The rule of nn-IoU for near concepts."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -951,11 +951,11 @@ class RelevanceRule(_message.Message):
     DIRECTION_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     n: _builtins.int
-    """A concept is near within so many hops. Unset: 1. 0 gives IoU."""
+    """The most hops between near concepts. Unset: 1. 0 gives IoU."""
     direction: Global___Direction.ValueType
-    """Which way hops go from a concept of A to one of B."""
+    """Direction of the hops from a concept of A to one of B."""
     unknown: Global___UnknownConcepts.ValueType
-    """What becomes of identifiers that the release cannot use."""
+    """Treatment of unknown and retired identifiers."""
     def __init__(
         self,
         *,
@@ -997,7 +997,7 @@ class SetRelevanceRequest(_message.Message):
 
     @_builtins.property
     def rule(self) -> Global___RelevanceRule:
-        """How near counts."""
+        """The rule for near concepts."""
 
     def __init__(
         self,
@@ -1016,7 +1016,7 @@ Global___SetRelevanceRequest: _TypeAlias = SetRelevanceRequest  # noqa: Y015
 
 @_typing.final
 class RelatedConcept(_message.Message):
-    """A concept that earned λ, and through whom."""
+    """A concept that counts λ, with its witnesses."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1027,21 +1027,21 @@ class RelatedConcept(_message.Message):
     class _SideEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[RelatedConcept._Side.ValueType], _builtins.type):
         DESCRIPTOR: _descriptor.EnumDescriptor
         SIDE_UNSPECIFIED: RelatedConcept._Side.ValueType  # 0
-        """Not told."""
+        """Not stated."""
         SIDE_A: RelatedConcept._Side.ValueType  # 1
-        """The first set."""
+        """The first set, A."""
         SIDE_B: RelatedConcept._Side.ValueType  # 2
-        """The second set."""
+        """The second set, B."""
 
     class Side(_Side, metaclass=_SideEnumTypeWrapper):
-        """Which set a concept belongs to."""
+        """The set of a concept."""
 
     SIDE_UNSPECIFIED: RelatedConcept.Side.ValueType  # 0
-    """Not told."""
+    """Not stated."""
     SIDE_A: RelatedConcept.Side.ValueType  # 1
-    """The first set."""
+    """The first set, A."""
     SIDE_B: RelatedConcept.Side.ValueType  # 2
-    """The second set."""
+    """The second set, B."""
 
     CUI_FIELD_NUMBER: _builtins.int
     SIDE_FIELD_NUMBER: _builtins.int
@@ -1050,7 +1050,7 @@ class RelatedConcept(_message.Message):
     cui: _builtins.str
     """A concept of one set only."""
     side: Global___RelatedConcept.Side.ValueType
-    """Which set."""
+    """The set that holds it."""
     @_builtins.property
     def witnesses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts of the other set within n hops, nearest first, then by identifier."""
@@ -1125,15 +1125,15 @@ class SetRelevanceResponse(_message.Message):
 
     @_builtins.property
     def isolated(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Identifiers that were kept as isolated concepts, sorted."""
+        """Identifiers that count as isolated concepts, sorted."""
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -1174,7 +1174,7 @@ class RelevancesRequest(_message.Message):
 
     @_builtins.property
     def rule(self) -> Global___RelevanceRule:
-        """How near counts."""
+        """The rule for near concepts."""
 
     def __init__(
         self,
@@ -1224,7 +1224,7 @@ class RelevancesResponse(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def iou(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """IoU of the query with each set of the corpus, in the order given."""
+        """IoU of the query with each set of the corpus, in the order of the request."""
 
     @_builtins.property
     def nn_iou(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
@@ -1232,15 +1232,15 @@ class RelevancesResponse(_message.Message):
 
     @_builtins.property
     def isolated(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Identifiers that were kept as isolated concepts, sorted."""
+        """Identifiers that count as isolated concepts, sorted."""
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -1270,7 +1270,7 @@ class SearchRequest(_message.Message):
     text: _builtins.str
     """Words; each must begin a word of the name. Or an identifier."""
     limit: _builtins.int
-    """At most so many hits. Unset: 10."""
+    """The most hits. Unset: 10."""
     def __init__(
         self,
         *,
@@ -1289,7 +1289,7 @@ Global___SearchRequest: _TypeAlias = SearchRequest  # noqa: Y015
 
 @_typing.final
 class SearchHit(_message.Message):
-    """A concept found by name."""
+    """A hit of a search by name."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1299,7 +1299,7 @@ class SearchHit(_message.Message):
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
-    """Its preferred name. Unset: the release gives none."""
+    """Its preferred name. Unset: the release has none."""
     matched: _builtins.str
     """The name that matched."""
     def __init__(
@@ -1333,7 +1333,7 @@ class SearchResponse(_message.Message):
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -1358,7 +1358,7 @@ class GetConceptRequest(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     NAMES_ONLY_FIELD_NUMBER: _builtins.int
     names_only: _builtins.bool
-    """Leave synonyms, semantic types, definitions and counts out: names only."""
+    """Names only, without synonyms, semantic types, definitions and counts."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The concepts."""
@@ -1405,7 +1405,7 @@ Global___SemanticType: _TypeAlias = SemanticType  # noqa: Y015
 
 @_typing.final
 class Definition(_message.Message):
-    """What a source vocabulary says that a concept means."""
+    """A definition of a concept by a source vocabulary."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1431,7 +1431,7 @@ Global___Definition: _TypeAlias = Definition  # noqa: Y015
 
 @_typing.final
 class Concept(_message.Message):
-    """What the release knows of one concept."""
+    """The record of one concept."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1446,11 +1446,11 @@ class Concept(_message.Message):
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
-    """Preferred name. Unset: the release gives none, or the key may not see names."""
+    """Preferred name. Unset: the release has none, or the key may not see names."""
     parents: _builtins.int
-    """How many parents it has."""
+    """Number of parents."""
     children: _builtins.int
-    """How many children it has."""
+    """Number of children."""
     @_builtins.property
     def synonyms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Other names, in the order of the release's ranking."""
@@ -1461,7 +1461,7 @@ class Concept(_message.Message):
 
     @_builtins.property
     def definitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Definition]:
-        """Its definitions, by vocabulary. Empty: the release gives none, or the key may not see names."""
+        """Its definitions, by vocabulary. Empty: the release has none, or the key may not see names."""
 
     @_builtins.property
     def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1520,18 +1520,18 @@ class GetConceptResponse(_message.Message):
     MERGED_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
     names_hidden: _builtins.bool
-    """Whether names were left out because the key may not see them."""
+    """True if names are left out because the key may not see them."""
     @_builtins.property
     def concepts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Concept]:
-        """One for each identifier, in the order asked."""
+        """One for each identifier, in the order of the request."""
 
     @_builtins.property
     def merged(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Retired identifiers of the request, and the successor that each was taken for."""
+        """Retired identifiers of the request, each with its successor."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -1575,35 +1575,35 @@ Global___ResolveRequest: _TypeAlias = ResolveRequest  # noqa: Y015
 
 @_typing.final
 class Resolution(_message.Message):
-    """What became of one identifier."""
+    """The resolution of one identifier."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    ASKED_FIELD_NUMBER: _builtins.int
+    REQUESTED_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     CUI_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
-    asked: _builtins.str
-    """The text as given."""
+    requested: _builtins.str
+    """The identifier as requested."""
     status: Global___ResolutionStatus.ValueType
-    """What became of it."""
+    """Its status in the release."""
     cui: _builtins.str
     """The concept to use: for current and merged identifiers only."""
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidate]:
-        """What the release suggests instead."""
+        """Concepts that the release suggests instead."""
 
     def __init__(
         self,
         *,
-        asked: _builtins.str = ...,
+        requested: _builtins.str = ...,
         status: Global___ResolutionStatus.ValueType = ...,
         cui: _builtins.str | None = ...,
         candidates: _abc.Iterable[Global___Candidate] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "cui", b"cui"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "asked", b"asked", "candidates", b"candidates", "cui", b"cui", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cui", b"_cui", "candidates", b"candidates", "cui", b"cui", "requested", b"requested", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cui: _TypeAlias = _typing.Literal["cui"]  # noqa: Y015
     _WhichOneofArgType__cui: _TypeAlias = _typing.Literal["_cui", b"_cui"]  # noqa: Y015
@@ -1621,11 +1621,11 @@ class ResolveResponse(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def resolutions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Resolution]:
-        """One for each text, in the order asked."""
+        """One for each text, in the order of the request."""
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from."""
+        """Source of the answer."""
 
     def __init__(
         self,
@@ -1651,9 +1651,9 @@ class GetDistancePackRequest(_message.Message):
     HOPS_FIELD_NUMBER: _builtins.int
     DIRECTION_FIELD_NUMBER: _builtins.int
     hops: _builtins.int
-    """The largest distance told, 0 to 255."""
+    """The largest distance in the pack, 0 to 255."""
     direction: Global___Direction.ValueType
-    """Hops go this way from the row's concept to the column's."""
+    """Direction of the hops from the row's concept to the column's."""
     @_builtins.property
     def cuis(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Distinct concepts."""
@@ -1685,10 +1685,10 @@ class GetDistancePackResponse(_message.Message):
     CUIS_FIELD_NUMBER: _builtins.int
     PROVENANCE_FIELD_NUMBER: _builtins.int
     hops: _builtins.bytes
-    """The distance of each, one byte each."""
+    """The distance to each column, one byte each."""
     @_builtins.property
     def row_lengths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """How many concepts each row has within the bound, itself included."""
+        """Number of concepts within the bound of each row, its own included."""
 
     @_builtins.property
     def columns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
@@ -1700,7 +1700,7 @@ class GetDistancePackResponse(_message.Message):
 
     @_builtins.property
     def provenance(self) -> Global___Provenance:
-        """Where the answer comes from. In the first message only."""
+        """Source of the answer. In the first message only."""
 
     def __init__(
         self,
@@ -1738,7 +1738,7 @@ Global___GetReleaseRequest: _TypeAlias = GetReleaseRequest  # noqa: Y015
 
 @_typing.final
 class Release(_message.Message):
-    """What was loaded."""
+    """A loaded release."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1751,17 +1751,17 @@ class Release(_message.Message):
     EDGES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """What its owner calls it, e.g. 2025AB."""
+    """Its name, e.g. 2025AB."""
     digest: _builtins.str
     """SHA-256 of its concepts, edges and retired concepts: 64 hexadecimal digits."""
     identifiers: _builtins.str
-    """The kind of identifiers it holds: cui or any."""
+    """The kind of its identifiers: cui or any."""
     concepts: _builtins.int
-    """How many concepts."""
+    """Number of concepts."""
     edges: _builtins.int
-    """How many edges: distinct (child, parent) pairs without self-loops."""
+    """Number of edges: distinct (child, parent) pairs without self-loops."""
     source: _builtins.str
-    """What it was read from, for people."""
+    """Description of its source files, for people."""
     @_builtins.property
     def relations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The relation filter, e.g. isa."""
@@ -1792,7 +1792,7 @@ Global___Release: _TypeAlias = Release  # noqa: Y015
 
 @_typing.final
 class Limits(_message.Message):
-    """What the service accepts."""
+    """Largest sizes that the service accepts."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1848,18 +1848,18 @@ class GetReleaseResponse(_message.Message):
     NAMES_FIELD_NUMBER: _builtins.int
     SERVICE_VERSION_FIELD_NUMBER: _builtins.int
     indexed: _builtins.bool
-    """Whether distances come from an index in memory."""
+    """True if distances come from an index in memory."""
     names: _builtins.bool
-    """Whether this caller sees names."""
+    """True if this caller may see names."""
     service_version: _builtins.str
     """Version of the service."""
     @_builtins.property
     def release(self) -> Global___Release:
-        """What was loaded."""
+        """The served release."""
 
     @_builtins.property
     def limits(self) -> Global___Limits:
-        """What the service accepts."""
+        """Largest sizes that the service accepts."""
 
     def __init__(
         self,

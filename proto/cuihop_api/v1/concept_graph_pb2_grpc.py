@@ -118,8 +118,8 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def StreamDistances(self, request_iterator, context):
-        """Batches without end. One answer for each request, in order; the next request is read when the answer before is on
-        its way, so a slow reader slows the server's work down and nothing piles up.
+        """An unbounded stream of batches. One answer for each request, in order. The next request is read after the previous
+        answer is sent, so a slow reader slows the server down and nothing piles up.
         NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -135,7 +135,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Neighbourhood(self, request, context):
-        """The concepts within some hops of each given concept, nearest first.
+        """The concepts within a number of hops of each given concept, nearest first.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -143,8 +143,8 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetRelevance(self, request, context):
-        """How relevant two images are to each other by their concept sets, and why.
-        NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are to be kept as isolated ones.
+        """The relevance of two images to each other by their concept sets, with the concepts that it rests on.
+        NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are isolated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -166,7 +166,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetConcept(self, request, context):
-        """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
+        """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -174,7 +174,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resolve(self, request, context):
-        """What became of identifiers. Never fails because of one.
+        """The resolution of identifiers. Never fails because of one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -189,7 +189,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetRelease(self, request, context):
-        """Which release is served, from where, and within which limits.
+        """The served release, the source of its answers, and the limits of requests.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

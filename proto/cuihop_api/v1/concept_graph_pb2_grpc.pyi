@@ -8,17 +8,17 @@ Rules that hold for every call:
   - A distance counts edges on a shortest path; a concept is 0 hops from itself.
   - "No path", or none within the bound, is an answer: the field for hops is unset. It is never an error, and never -1.
   - An identifier that the release does not hold is an error (NOT_FOUND). A retired identifier with one exact
-    successor is taken for that successor, and the answer says so in `merged`.
+    successor is replaced by it, and the answer lists the replacement in `merged`.
   - Every answer names the digest of the release that it comes from. Answers with one digest never change.
 
-Statuses that every call may end with, beside its own:
+Statuses of every call, beside its own:
   INVALID_ARGUMENT     a field is missing, out of its range, or not an identifier
   UNAUTHENTICATED      no key or token, or one that is not (or no longer) valid
   PERMISSION_DENIED    the key lacks a scope
   RESOURCE_EXHAUSTED   a rate limit (retry after the time in RetryInfo) or a size limit (do not retry)
   DEADLINE_EXCEEDED    the caller's deadline, or the service's own time limit, has passed
   UNAVAILABLE          the store cannot be reached, or the server is about to stop: try again
-  ABORTED              the release was taken away while the answer was being made: ask again
+  ABORTED              the release was replaced during the computation: repeat the request
 Details of an error: google.rpc.ErrorInfo (its `reason` is the stable name of the error), google.rpc.BadRequest for
 fields, google.rpc.RetryInfo, and ConceptFault for concepts.
 """
@@ -62,8 +62,8 @@ class ConceptGraphServiceStub:
     NOT_FOUND, FAILED_PRECONDITION: as Distance; the details name every identifier at fault.
     """
     StreamDistances: _grpc.StreamStreamMultiCallable[_concept_graph_pb2.StreamDistancesRequest, _concept_graph_pb2.StreamDistancesResponse]
-    """Batches without end. One answer for each request, in order; the next request is read when the answer before is on
-    its way, so a slow reader slows the server's work down and nothing piles up.
+    """An unbounded stream of batches. One answer for each request, in order. The next request is read after the previous
+    answer is sent, so a slow reader slows the server down and nothing piles up.
     NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
     """
     Path: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PathRequest, _concept_graph_pb2.PathResponse]
@@ -71,12 +71,12 @@ class ConceptGraphServiceStub:
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Neighbourhood: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]
-    """The concepts within some hops of each given concept, nearest first.
+    """The concepts within a number of hops of each given concept, nearest first.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     SetRelevance: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SetRelevanceRequest, _concept_graph_pb2.SetRelevanceResponse]
-    """How relevant two images are to each other by their concept sets, and why.
-    NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are to be kept as isolated ones.
+    """The relevance of two images to each other by their concept sets, with the concepts that it rests on.
+    NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are isolated.
     """
     Relevances: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.RelevancesRequest, _concept_graph_pb2.RelevancesResponse]
     """The relevance of one concept set to each of many.
@@ -85,17 +85,17 @@ class ConceptGraphServiceStub:
     Search: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     GetConcept: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]
-    """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
+    """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Resolve: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]
-    """What became of identifiers. Never fails because of one."""
+    """The resolution of identifiers. Never fails because of one."""
     GetDistancePack: _grpc.UnaryStreamMultiCallable[_concept_graph_pb2.GetDistancePackRequest, _concept_graph_pb2.GetDistancePackResponse]
     """All distances up to a bound among a list of distinct concepts, row by row: what an evaluation needs of a graph.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     GetRelease: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetReleaseRequest, _concept_graph_pb2.GetReleaseResponse]
-    """Which release is served, from where, and within which limits."""
+    """The served release, the source of its answers, and the limits of requests."""
 
 @_typing.type_check_only
 class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
@@ -111,8 +111,8 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     NOT_FOUND, FAILED_PRECONDITION: as Distance; the details name every identifier at fault.
     """
     StreamDistances: _aio.StreamStreamMultiCallable[_concept_graph_pb2.StreamDistancesRequest, _concept_graph_pb2.StreamDistancesResponse]  # type: ignore[assignment]
-    """Batches without end. One answer for each request, in order; the next request is read when the answer before is on
-    its way, so a slow reader slows the server's work down and nothing piles up.
+    """An unbounded stream of batches. One answer for each request, in order. The next request is read after the previous
+    answer is sent, so a slow reader slows the server down and nothing piles up.
     NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
     """
     Path: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PathRequest, _concept_graph_pb2.PathResponse]  # type: ignore[assignment]
@@ -120,12 +120,12 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Neighbourhood: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]  # type: ignore[assignment]
-    """The concepts within some hops of each given concept, nearest first.
+    """The concepts within a number of hops of each given concept, nearest first.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     SetRelevance: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SetRelevanceRequest, _concept_graph_pb2.SetRelevanceResponse]  # type: ignore[assignment]
-    """How relevant two images are to each other by their concept sets, and why.
-    NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are to be kept as isolated ones.
+    """The relevance of two images to each other by their concept sets, with the concepts that it rests on.
+    NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are isolated.
     """
     Relevances: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.RelevancesRequest, _concept_graph_pb2.RelevancesResponse]  # type: ignore[assignment]
     """The relevance of one concept set to each of many.
@@ -134,17 +134,17 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     Search: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]  # type: ignore[assignment]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
     GetConcept: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]  # type: ignore[assignment]
-    """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
+    """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Resolve: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.ResolveRequest, _concept_graph_pb2.ResolveResponse]  # type: ignore[assignment]
-    """What became of identifiers. Never fails because of one."""
+    """The resolution of identifiers. Never fails because of one."""
     GetDistancePack: _aio.UnaryStreamMultiCallable[_concept_graph_pb2.GetDistancePackRequest, _concept_graph_pb2.GetDistancePackResponse]  # type: ignore[assignment]
     """All distances up to a bound among a list of distinct concepts, row by row: what an evaluation needs of a graph.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     GetRelease: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetReleaseRequest, _concept_graph_pb2.GetReleaseResponse]  # type: ignore[assignment]
-    """Which release is served, from where, and within which limits."""
+    """The served release, the source of its answers, and the limits of requests."""
 
 class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
     """Concept distances, paths, neighbourhoods and relevance in one release."""
@@ -175,8 +175,8 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_concept_graph_pb2.StreamDistancesRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_concept_graph_pb2.StreamDistancesResponse], _abc.AsyncIterator[_concept_graph_pb2.StreamDistancesResponse]]:
-        """Batches without end. One answer for each request, in order; the next request is read when the answer before is on
-        its way, so a slow reader slows the server's work down and nothing piles up.
+        """An unbounded stream of batches. One answer for each request, in order. The next request is read after the previous
+        answer is sent, so a slow reader slows the server down and nothing piles up.
         NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
         """
 
@@ -196,7 +196,7 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.NeighbourhoodRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.NeighbourhoodResponse, _abc.Awaitable[_concept_graph_pb2.NeighbourhoodResponse]]:
-        """The concepts within some hops of each given concept, nearest first.
+        """The concepts within a number of hops of each given concept, nearest first.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
 
@@ -206,8 +206,8 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.SetRelevanceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.SetRelevanceResponse, _abc.Awaitable[_concept_graph_pb2.SetRelevanceResponse]]:
-        """How relevant two images are to each other by their concept sets, and why.
-        NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are to be kept as isolated ones.
+        """The relevance of two images to each other by their concept sets, with the concepts that it rests on.
+        NOT_FOUND, FAILED_PRECONDITION: as Distance, unless unknown concepts are isolated.
         """
 
     @_abc_1.abstractmethod
@@ -234,7 +234,7 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.GetConceptRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.GetConceptResponse, _abc.Awaitable[_concept_graph_pb2.GetConceptResponse]]:
-        """What the release knows of concepts. Without the scope for names, names, synonyms and definitions are left out.
+        """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
 
@@ -244,7 +244,7 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.ResolveRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.ResolveResponse, _abc.Awaitable[_concept_graph_pb2.ResolveResponse]]:
-        """What became of identifiers. Never fails because of one."""
+        """The resolution of identifiers. Never fails because of one."""
 
     @_abc_1.abstractmethod
     def GetDistancePack(
@@ -262,6 +262,6 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.GetReleaseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.GetReleaseResponse, _abc.Awaitable[_concept_graph_pb2.GetReleaseResponse]]:
-        """Which release is served, from where, and within which limits."""
+        """The served release, the source of its answers, and the limits of requests."""
 
 def add_ConceptGraphServiceServicer_to_server(servicer: ConceptGraphServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -227,7 +227,7 @@ def row_message(answer: Answer[RelevanceRow]) -> pb.RelevancesResponse:
 def resolution_message(resolution: Resolution) -> pb.Resolution:
     """Resolution of an identifier."""
     return pb.Resolution(
-        asked=resolution.requested,
+        requested=resolution.requested,
         status=_STATUSES[resolution.status],
         cui=resolution.cui,
         candidates=[pb.Candidate(relation=relation, cui=cui) for relation, cui in resolution.candidates],

@@ -281,7 +281,7 @@ class CandidateBody(BaseModel):
 class ResolutionRow(BaseModel):
     """Resolution of one identifier."""
 
-    requested: str = Field(alias="asked", title="Asked")
+    requested: str
     status: Literal["current", "merged", "retired", "unknown", "invalid"]
     cui: str | None
     candidates: list[CandidateBody]

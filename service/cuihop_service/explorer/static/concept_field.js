@@ -210,15 +210,15 @@ async function suggestions(app, typed, signal) {
     return { choices, told: needs ? "Names are not shown here: give an identifier" : null };
   }
   if (resolution.cui && !choices.some((choice) => choice.cui === resolution.cui)) {
-    const successor = resolution.status === "merged" ? `successor of ${resolution.asked}, retired` : "";
+    const successor = resolution.status === "merged" ? `successor of ${resolution.requested}, retired` : "";
     choices.unshift({ cui: resolution.cui, name: null, told: successor });
   }
   if (resolution.status !== "retired") return { choices, told: null };
   const named = await app.names(resolution.candidates.map((found) => found.cui), signal).catch(() => new Map());
   for (const { cui, relation } of resolution.candidates) {
-    choices.push({ cui, name: named.get(cui) ?? null, told: `suggested (${relation}) for ${resolution.asked}, retired` });
+    choices.push({ cui, name: named.get(cui) ?? null, told: `suggested (${relation}) for ${resolution.requested}, retired` });
   }
-  return { choices, told: `${resolution.asked} is retired without one exact successor` };
+  return { choices, told: `${resolution.requested} is retired without one exact successor` };
 }
 
 async function resolved(app, text, signal) {
@@ -228,6 +228,6 @@ async function resolved(app, text, signal) {
 
 /** Why a hit is one, where its name does not tell. */
 function why(hit, resolution) {
-  if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.asked}, retired`;
+  if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.requested}, retired`;
   return hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;
 }

@@ -60,7 +60,7 @@ export function candidates(fault) {
   return el(
     "p",
     {},
-    `In place of ${fault.cui ?? fault.asked} the release suggests: `,
+    `In place of ${fault.cui ?? fault.requested} the release suggests: `,
     fault.candidates.map((found, place) => [
       place > 0 && ", ",
       el("a", { href: conceptAddress(found.cui) }, found.cui),
