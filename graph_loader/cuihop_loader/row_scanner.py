@@ -250,11 +250,9 @@ def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: RrfLayout, what: list[
     row, begin, end, ended, tail = what
     columns = len(layout.columns)
     expected = f"{columns} columns, each ended by '|'"
-    if tail and ended < columns:
+    if tail:
         last = _excerpt(buffer[end - tail : end].tobytes())
-        found = f"{ended} columns and {last} without a '|' after it"
-    elif tail:
-        found = f"{ended} columns and {_excerpt(buffer[end - tail : end].tobytes())} after the last '|'"
+        found = f"{ended} columns and {last} " + ("without a '|' after it" if ended < columns else "after the last '|'")
     else:
         found = f"{ended} columns" if end > begin else "an empty line"
     problem = "the last line is cut off" if cut else "too few columns" if ended < columns else "too many columns"

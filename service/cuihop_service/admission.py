@@ -19,15 +19,8 @@ from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, Cancelled, RequestContext
 
 __all__ = [
-    "Admission",
-    "Guard",
-    "Observer",
-    "Observers",
-    "OpenGuard",
-    "RequestInfo",
-    "RequestOutcome",
-    "SilentObserver",
-]
+    "Admission", "Guard", "Observer", "Observers", "OpenGuard", "RequestInfo", "RequestOutcome", "SilentObserver",
+]  # fmt: skip
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
 from cuihop_service.core import ConceptService
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog

@@ -16,15 +16,9 @@ from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.request_context import Cancelled
 
 __all__ = [
-    "PROBLEM",
-    "fault_response",
-    "input_error",
-    "other_response",
-    "problem",
-    "problem_response",
-    "problem_responses",
+    "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
     "with_problems_as_sent",
-]
+]  # fmt: skip
 
 PROBLEM = "application/problem+json"
 

@@ -19,15 +19,9 @@ from cuihop.graph import Direction
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "ConceptsRequest",
-    "DistancesRequest",
-    "NeighbourhoodsRequest",
-    "PackRequest",
-    "RelevanceRequest",
-    "RelevancesRequest",
-    "ResolutionsRequest",
-    "StreamedRequest",
-]
+    "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest", "RelevanceRequest",
+    "RelevancesRequest", "ResolutionsRequest", "StreamedRequest",
+]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
 

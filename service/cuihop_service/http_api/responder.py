@@ -20,15 +20,9 @@ from cuihop_service.http_api.response_models import written
 from cuihop_service.request_context import Answer, Cancelled, RequestContext
 
 __all__ = [
-    "CALLER",
-    "PRIVATE_HEADERS",
-    "SUBJECT",
-    "Responder",
-    "request_id_of",
-    "request_info",
-    "until_gone",
+    "CALLER", "PRIVATE_HEADERS", "SUBJECT", "Responder", "request_id_of", "request_info", "until_gone",
     "usable_request_id",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 

@@ -19,26 +19,10 @@ from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
-    "ConceptBody",
-    "ConceptsBody",
-    "DistanceBody",
-    "DistancesBody",
-    "NeighbourhoodBody",
-    "NeighbourhoodsBody",
-    "PackBody",
-    "PathBody",
-    "ProblemBody",
-    "ReleaseBody",
-    "RelevanceBody",
-    "RelevancesBody",
-    "ResolutionsBody",
-    "SearchBody",
-    "distances_fields",
-    "pack_fields",
-    "release_fields",
-    "row_fields",
-    "written",
-]
+    "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "NeighbourhoodBody", "NeighbourhoodsBody",
+    "PackBody", "PathBody", "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody", "ResolutionsBody",
+    "SearchBody", "distances_fields", "pack_fields", "release_fields", "row_fields", "written",
+]  # fmt: skip
 
 _NUMBERS_A_PART = 1 << 20
 
