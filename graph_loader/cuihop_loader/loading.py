@@ -23,9 +23,8 @@ from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
 from cuihop_loader.release_files import read_release
-from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired
+from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
 from cuihop_loader.sources import OBO, SourceFile, found_files
-from cuihop_loader.structure import structure
 
 __all__ = ["Loaded", "load", "load_to"]
 
