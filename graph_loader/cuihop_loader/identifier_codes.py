@@ -134,10 +134,6 @@ class IdentifierCodes:
         codes[other] = given[-1 - codes[other]]
         return codes
 
-    def code(self, identifier: str) -> int:
-        """The code of one identifier."""
-        return 1 + int(identifier[1:]) if is_identifier(identifier, "cui") else self._code(identifier.encode("ascii"))
-
     def leave_out(self, scanner: RowScanner[Found], left_out: NotCuis) -> None:
         """Count rows of a file that are left out because an identifier is not a CUI."""
         if left_out.rows:
