@@ -49,7 +49,7 @@ _OWN = ("cuihop.service", "cuihop.guard")
 """Loggers of the service's own life. Callers cause none of their lines but tracebacks."""
 
 _REPORT_SECONDS = 1.5
-_REQUESTS = "cuihop.requests"
+_requests_log = logging.getLogger("cuihop.requests")
 
 
 def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limits: AddressLimits | None = None) -> None:
@@ -136,7 +136,7 @@ class RequestLog(SilentObserver):
             fields["detail"] = outcome.detail
         fields[UNBOUNDED] = self.every
         level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
-        logging.getLogger(_REQUESTS).log(level, "question", extra=fields)
+        _requests_log.log(level, "question", extra=fields)
 
 
 class _BoundedLines(logging.Filter):
@@ -156,7 +156,7 @@ class _BoundedLines(logging.Filter):
         address = getattr(record, FROM_ADDRESS, None)
         if record.__dict__.pop(UNBOUNDED, False) or (record.name in _OWN and not record.exc_info):
             return True
-        budget = self._requests if record.name == _REQUESTS else self._budget
+        budget = self._requests if record.name == _requests_log.name else self._budget
         if not budget.has_room(address):
             if self._report is None or not self._report.is_alive():
                 self._report = threading.Timer(_REPORT_SECONDS, self._write_number)
