@@ -1,7 +1,8 @@
-"""The command line in processes forked from one that has imported it: a page of commands runs several times sooner.
+"""Programs in processes forked from one that has imported cuihop: a page of commands runs several times sooner.
 
-A command runs as its users run it, in a process of its own with its own folder, environment, standard streams and exit
-code; only the interpreter and its imports are shared. Servers and other long-lived programs are started anew.
+``cuihop`` and ``python -c`` run as their users run them, in a process of its own with its own folder, environment,
+standard streams and exit code; only the interpreter and its imports are shared. Servers and other long-lived programs
+are started anew.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import textwrap
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["commands_folder"]
+import pytest
+
+__all__ = ["forked_programs"]
 
 _CLIENT = """
     #!{python} -IS
@@ -35,13 +37,15 @@ _CLIENT = """
 """
 
 
-@contextmanager
-def commands_folder(folder: Path) -> Iterator[Path]:
-    """A folder with the program ``cuihop``, to stand first in ``PATH``."""
+@pytest.fixture(scope="session")
+def forked_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the programs ``cuihop`` and ``python``, to stand first in ``PATH``."""
+    folder = tmp_path_factory.mktemp("programs")
     address = folder / "commands"
-    client = folder / "cuihop"
-    client.write_text(textwrap.dedent(_CLIENT).lstrip().format(python=sys.executable, address=str(address)))
-    client.chmod(0o755)
+    for name in ("cuihop", "python"):
+        client = folder / name
+        client.write_text(textwrap.dedent(_CLIENT).lstrip().format(python=sys.executable, address=str(address)))
+        client.chmod(0o755)
     with subprocess.Popen([sys.executable, __file__, str(address)], stdin=subprocess.PIPE) as server:
         deadline = time.monotonic() + 60
         while not address.exists():
@@ -59,6 +63,7 @@ def serve(address: str) -> None:
     import pandas  # noqa: F401
     import rich.table  # noqa: F401
 
+    import cuihop_service.worker  # noqa: F401
     from cuihop.cli import application, main  # noqa: F401
 
     listener = socket.socket(socket.AF_UNIX)
@@ -89,10 +94,16 @@ def _run(connection: socket.socket, main: object) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["cuihop", *arguments[1:]]
     code: object = 1
     try:
-        main()  # type: ignore[operator]
+        if arguments[0].endswith("python"):
+            _, option, program, *sys.argv[1:] = arguments
+            assert option == "-c"
+            sys.argv[0] = "-c"
+            exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+        else:
+            sys.argv = ["cuihop", *arguments[1:]]
+            main()  # type: ignore[operator]
         code = 0
     except SystemExit as stop:
         code = stop.code

@@ -439,7 +439,7 @@ class ConceptGraphContract:
             with ThreadPoolExecutor(16) as pool:
                 assert list(pool.map(ask, parts)) == [0] * len(parts)
 
-    pairs_a_thread = 200
+    pairs_a_thread = 60
 
 
 def check_against_networkx(

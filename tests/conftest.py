@@ -10,11 +10,20 @@ import pytest
 from _pytest.nodeid import NodeId
 
 from browser import browser
+from command_server import forked_programs
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
 from redis_server import killable_redis, redis_server
 
-__all__ = ["browser", "killable_neo4j", "killable_redis", "neo4j_server", "program", "redis_server"]  # fixtures
+__all__ = [
+    "browser",
+    "forked_programs",
+    "killable_neo4j",
+    "killable_redis",
+    "neo4j_server",
+    "program",
+    "redis_server",
+]  # fixtures
 
 pytest.register_assert_rewrite("concept_graph_contract")
 

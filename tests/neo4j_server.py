@@ -32,6 +32,7 @@ from shared_data import shared
 
 __all__ = [
     "connected",
+    "emptied",
     "killable_neo4j",
     "neo4j_server",
     "new_server",
@@ -77,6 +78,13 @@ def killable_neo4j(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSe
     """A server that tests may kill, stop and import into."""
     with new_server(tmp_path_factory) as server:
         yield server
+
+
+def emptied(server: LocalServer) -> LocalServer:
+    """The server, running, without a release."""
+    with connected(server.start()) as connection:
+        connection.run_alone("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 20000 ROWS")
+    return server
 
 
 def stored_graph(server: LocalServer, snapshot: SnapshotGraph, *, switch: bool = False) -> Neo4jGraph:

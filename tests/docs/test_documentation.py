@@ -31,10 +31,9 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
-from command_server import commands_folder
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
-from neo4j_server import new_server
+from neo4j_server import emptied
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -94,11 +93,10 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def sooner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """An environment whose ``cuihop`` is forked from a process that has imported it."""
-    with commands_folder(tmp_path_factory.mktemp("commands")) as folder:
-        variables = environment()
-        yield variables | {"PATH": str(folder) + os.pathsep + variables["PATH"]}
+def sooner(forked_programs: Path) -> dict[str, str]:
+    """An environment whose ``cuihop`` and ``python`` are forked from a process that has imported it."""
+    variables = environment()
+    return variables | {"PATH": str(forked_programs) + os.pathsep + variables["PATH"]}
 
 
 def alike(expected: str, printed: str) -> bool:
@@ -186,13 +184,13 @@ def test_every_command_of_a_page_runs_and_prints_what_is_shown(
 
 
 def test_every_command_on_the_graph_of_record_runs_too(
-    prepared: Path, sooner: dict[str, str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    prepared: Path, sooner: dict[str, str], tmp_path: Path, killable_neo4j: LocalServer
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
-    with new_server(tmp_path_factory) as neo4j:  # an empty one of its own: the page counts releases
-        variables = {"NEO4J_PASSWORD_FILE": str(neo4j.home / "password"), "CUIHOP_NEO4J": neo4j.address}
-        run_page(NEEDS_NEO4J, folder, Servers(folder, neo4j), sooner | variables)
+    emptied(killable_neo4j)  # the page counts releases
+    variables = {"NEO4J_PASSWORD_FILE": str(killable_neo4j.home / "password"), "CUIHOP_NEO4J": killable_neo4j.address}
+    run_page(NEEDS_NEO4J, folder, Servers(folder, killable_neo4j), sooner | variables)
 
 
 @pytest.mark.parametrize("scheme", ["grpc", "http"])
@@ -211,12 +209,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
         block = servers.own_ports(block)
         if language == "python":
             done = subprocess.run(
-                [sys.executable, "-c", block],
-                cwd=folder,
-                env=variables,
-                capture_output=True,
-                text=True,
-                check=False,
+                ["python", "-c", block], cwd=folder, env=variables, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, f"{page.name}:\n{block}\n{done.stderr}"
         if language != "console":

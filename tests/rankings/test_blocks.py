@@ -318,7 +318,7 @@ def test_a_whole_ranking_that_does_not_fit_is_refused_and_judged_in_blocks_it_do
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak of a process")
 @pytest.mark.parametrize(("similarity", "k", "images", "allowed"), [
-    ("cosine", 10, 12_000, "40MB"), ("cosine", None, 6_000, "80MB"), ("hamming", None, 12_000, "180MB"),
+    ("cosine", 10, 12_000, "40MB"), ("cosine", None, 4_000, "80MB"), ("hamming", None, 12_000, "180MB"),
 ])  # fmt: skip
 def test_blocks_stay_within_the_memory_allowed(
     similarity: str, k: int | None, images: int, allowed: str, tmp_path: Path

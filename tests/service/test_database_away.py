@@ -29,7 +29,7 @@ from cuihop_service.request_context import RequestContext
 from cuihop_service.stores import Neo4jStore
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph
-from neo4j_server import connected, stored_graph
+from neo4j_server import connected, emptied, stored_graph
 from service.observe.test_health import serving
 
 PAIR = ("C0006121", "C0018670")
@@ -42,10 +42,7 @@ def database(killable_neo4j: LocalServer, monkeypatch: pytest.MonkeyPatch) -> Lo
     """A server that runs, and holds nothing."""
     monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
     monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(killable_neo4j.home / "password"))
-    killable_neo4j.start()
-    with connected(killable_neo4j) as connection:
-        connection.run_alone("MATCH (n) DETACH DELETE n")
-    return killable_neo4j
+    return emptied(killable_neo4j)
 
 
 def make_active(server: LocalServer, graph: SnapshotGraph) -> None:

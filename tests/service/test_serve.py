@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -94,11 +93,11 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
         assert running.stop() == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
         (("--store", "nowhere.cuihop"), 5, "nowhere.cuihop: No such file"),
+        (("--store", "nowhere.cuihop", "--workers", "2"), 5, "nowhere.cuihop: No such file"),
         (("--store", "ftp://x"), 5, "No such file"),
         (("--store", "g.cuihop", "--index", "off"), 3, "a snapshot is an index"),
         (("--store", "g.cuihop", "--tls-key", "k.pem"), 3, "TLS needs a certificate and its key"),
@@ -107,12 +106,12 @@ def test_a_hangup_signal_brings_the_new_release_at_once(store: Path, tmp_path: P
     ],
 )
 def test_a_store_that_cannot_be_served_is_refused(
-    tmp_path: Path, arguments: tuple[str, ...], code: int, complaint: str, workers: str
+    tmp_path: Path, arguments: tuple[str, ...], code: int, complaint: str, forked_programs: Path
 ) -> None:
     example_graph().save(tmp_path / "g.cuihop")
-    count = () if "--workers" in arguments else ("--workers", workers)
+    count = () if "--workers" in arguments else ("--workers", "1")
     done = subprocess.run(
-        [sys.executable, "-m", "cuihop.cli", "serve", "--http-port", "0", "--grpc-port", "0", *count, *arguments],
+        [forked_programs / "cuihop", "serve", "--http-port", "0", "--grpc-port", "0", *count, *arguments],
         capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == code, done.stderr
@@ -120,13 +119,13 @@ def test_a_store_that_cannot_be_served_is_refused(
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_named(store: Path, tmp_path: Path, forked_programs: Path) -> None:
     with program(store, tmp_path) as running:
         for flag, address in (("--http-port", running.http), ("--grpc-port", running.grpc)):
             for workers in ("1", "2"):
                 other = {"--http-port": "--grpc-port", "--grpc-port": "--http-port"}[flag]
                 done = subprocess.run(
-                    [sys.executable, "-m", "cuihop.cli", "serve", "--store", str(store), "--workers", workers,
+                    [forked_programs / "cuihop", "serve", "--store", str(store), "--workers", workers,
                      flag, address.split(":")[1], other, "0"],
                     capture_output=True, text=True, check=False, timeout=60,
                 )  # fmt: skip
