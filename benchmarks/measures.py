@@ -40,7 +40,7 @@ from cuihop.collection.judgements import Judgements
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.resources.resources import Resources
-from cuihop.study.paper_algorithms import gain
+from cuihop.study.cost import gain
 from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 

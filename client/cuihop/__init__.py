@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from cuihop.comparison.score_card import ScoreCard
     from cuihop.connection import connect
     from cuihop.errors import CuihopError
-    from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
-    from cuihop.evaluation.evaluate import evaluate, evaluate_each
+    from cuihop.evaluation.evaluate import cui_at_k, evaluate, evaluate_each, nn_cui_at_k
     from cuihop.explanation.graph_pictures import draw
     from cuihop.explanation.pair import explain_pair
     from cuihop.explanation.query import explain_query

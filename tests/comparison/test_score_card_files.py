@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.collection.dataset import Dataset
-from cuihop.comparison import score_card_file
+from cuihop.comparison import score_card
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
@@ -101,7 +101,7 @@ def test_a_card_may_be_zipped(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unzips_to_more_than_any_card_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_card_file, "LARGEST_CARD", 1_000_000)
+    monkeypatch.setattr(score_card, "LARGEST_CARD", 1_000_000)
     path = tmp_path / "card.json"
     path.write_bytes(gzip.compress(b" " * 50_000_000))
     assert "too large; expected 1,000,000 bytes at most" in str(refused(path))

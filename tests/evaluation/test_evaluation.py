@@ -21,8 +21,7 @@ from collections_made import Case, cases, networkx_distance
 from cuihop import SnapshotGraph
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
-from cuihop.evaluation.at_k import cui_at_k, nn_cui_at_k
-from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.evaluate import cui_at_k, evaluate, nn_cui_at_k
 from cuihop.evaluation.result import Evaluation
 from cuihop.graph import Direction
 from cuihop.measures.nearness import Nearness

@@ -10,9 +10,9 @@ import pytest
 from cuihop.collection.dataset import Dataset
 from cuihop.comparison.comparison import compare
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.result import MeasuredQueries
+from cuihop.notebooks.table import write_tables
 
 
 def evaluation(*rankings: list[str]) -> MeasuredQueries:
@@ -72,12 +72,12 @@ def test_every_form_of_a_comparison_subtracts_the_baseline_from_the_system(again
     (said,) = found.summary()["differences"]
     assert row == said
     assert {"a", "b", "mean_a", "mean_b"}.isdisjoint(row)
-    header, texts = found.table()
-    row = dict(zip(header, texts, strict=True))
+    (texts,) = found.table().rows
+    row = dict(zip(found.table().columns, texts, strict=True))
     assert (row["system"], row["baseline"]) == (only.system, only.baseline)
     assert row["difference"].startswith("+" if better else "-")
     assert row["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
-    write_tables(tmp_path / "t.tex", comparison_tables(found))
+    write_tables(tmp_path / "t.tex", [found.means(), found.table()])
     assert f"AP & {only.system} & {only.baseline} & {row['difference']} & " in (tmp_path / "t.tex").read_text()
     figure = found.plot(tmp_path / "f.svg")
     assert f"{only.system} − {only.baseline}" in figure.axes[0].get_yticklabels()[0].get_text()

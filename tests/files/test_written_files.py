@@ -62,7 +62,7 @@ def test_a_symbolic_link_stays_and_its_target_is_written_there(tmp_path: Path) -
 
 
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:
-    from cuihop.study.folder import whole_folder
+    from cuihop.study.writing import whole_folder
 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -270,7 +270,6 @@ _WRITES = re.compile(
 _ALLOWED = {
     "client/cuihop/files/written_files.py": "the function itself",
     "client/cuihop/cli/study.py": "into the folder that becomes the study's as a whole",
-    "client/cuihop/study/long_table.py": "the same",
     "client/cuihop/study/writing.py": "the same",
     "client/cuihop/resources/checkpoint.py": "appended to, and checked before",
     "client/cuihop/neo4j_graph/login.py": "the record of refused passwords, in the folder of the metrics",

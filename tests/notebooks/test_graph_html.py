@@ -18,8 +18,7 @@ from playwright.sync_api import Browser
 from browser import SCREENSHOTS, browser
 from cuihop import SnapshotGraph
 from cuihop.graph import Concept, Neighbour, Neighbourhood, Path, Step
-from cuihop.notebooks.box_svg import boxes_svg
-from cuihop.notebooks.graph_html import path_places
+from cuihop.notebooks.graph_html import boxes_svg, path_places
 from tutorial_notebook import run
 
 __all__ = ["browser"]

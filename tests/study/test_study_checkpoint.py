@@ -13,6 +13,7 @@ import pytest
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError, LimitExceeded, OutputError
+from cuihop.files.input_file import InputFile
 from cuihop.measures.nearness import Nearness
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
@@ -21,6 +22,7 @@ from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cross_evaluation import cross_evaluation
 from cuihop.study.inputs import StudyInputs
 from cuihop.study.long_table import LongRow
+from cuihop.study.report import report
 from example_graph import EDGES, UNKNOWN, example_graph
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})
@@ -175,3 +177,20 @@ def test_memory_that_is_not_enough_is_reported(inputs: StudyInputs) -> None:
         numbers_of(replace(inputs, resources=Resources(1, "2kB")), None, Progresses())
     with pytest.raises(InputError, match="not an amount of memory"):
         replace(inputs, resources=Resources(memory="much"))
+
+
+def test_files_of_embeddings_are_hashed_once(
+    inputs: StudyInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed, digest = [], InputFile.digest
+
+    def counted(file: InputFile) -> str:
+        hashed.append(file.name)
+        return digest(file)
+
+    monkeypatch.setattr(InputFile, "digest", counted)
+    fresh = replace(inputs)
+    with StudyCheckpoint(tmp_path, fresh):
+        lines = "\n".join(report(fresh, None, None, [], [], [], comparable=False))
+    assert sorted(hashed) == sorted(map(str, inputs.embeddings.values()))
+    assert all(f"{name}, file SHA-256 " in lines for name in hashed)

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from cuihop import SnapshotGraph
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError, OutputError
-from cuihop.study.folder import MARK, whole_folder
-from cuihop.study.published import comparable
+from cuihop.study.tables import comparable
+from cuihop.study.writing import MARK, whole_folder
 from example_graph import EDGES, UNKNOWN, example_graph
 from program_run import Run
 from real_graphs import isa_edges

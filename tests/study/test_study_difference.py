@@ -19,10 +19,10 @@ from cuihop.relevance.baselines import Relevance, top_k
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.study.checkpoint import StudyCheckpoint
+from cuihop.study.cost import rel
 from cuihop.study.cross_evaluation import CrossEvaluation, cross_evaluation, intervals
 from cuihop.study.difference import differences, near_concepts
 from cuihop.study.inputs import CUT_OFFS, StudyInputs
-from cuihop.study.paper_algorithms import rel
 from example_graph import EDGES, UNKNOWN, example_graph
 
 CONCEPTS = sorted({concept for edge in EDGES for concept in edge} | {UNKNOWN})

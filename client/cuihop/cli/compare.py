@@ -30,16 +30,16 @@ from cuihop.cli.evaluation_options import (
     measures_option,
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.comparison.tables import comparison_tables, write_tables
 from cuihop.evaluation.result import Evaluation
 from cuihop.files.input_file import InputFile
 from cuihop.measures import measures_named
 from cuihop.measures.nearness import Nearness
+from cuihop.notebooks.table import write_tables
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
 
 __all__ = ["compare_systems"]
@@ -168,7 +168,7 @@ def compare_systems(
     if output is not None:
         found.to_csv(output)
     if report is not None:
-        write_tables(report, comparison_tables(found))
+        write_tables(report, [found.means(), found.table()])
     if json:
         print_json({**found.summary(), "per_query": None if output is None else str(output)})
         return
@@ -194,17 +194,10 @@ def _refuse_unused(context: typer.Context) -> None:
 
 
 def _show(found: Comparison) -> None:
-    screen = console()
-    for (header, *lines), names in ((found.means(), 2), (found.table(), 3)):
-        rows = table(*header)
-        rows.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
-        for column in rows.columns[names:]:
-            column.no_wrap = True  # names may fold, numbers may not
-        for row in lines:
-            rows.add_row(*row)
-        screen.print(rows)
+    print_table(found.means(), names=2)
+    print_table(found.table(), names=3)
     for line in found.account():
-        screen.print(line)
+        console().print(line)
 
 
 def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:

@@ -17,8 +17,7 @@ from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
-from cuihop.comparison.score_card import ScoreCard
-from cuihop.comparison.score_card_file import is_score_card
+from cuihop.comparison.score_card import ScoreCard, is_score_card
 from cuihop.errors import OutputError
 from cuihop.evaluation.evaluate import evaluate_each
 from cuihop.evaluation.judge import depth_of

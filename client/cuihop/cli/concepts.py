@@ -9,6 +9,7 @@ import typer
 from cuihop.answer_fields import concept_fields, search_fields, with_release
 from cuihop.cli.graph_option import GraphOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.notebooks.table import Table
 
 __all__ = ["concept", "search"]
 
@@ -28,10 +29,8 @@ def search(
     if not hits:
         note(f"no concept has a name with the words {text!r}; fewer or shorter words match more")
         return
-    print_table(
-        ("concept", "name", "matched"),
-        ((hit.cui, hit.name or "(no name)", "" if hit.matched == hit.name else hit.matched) for hit in hits),
-    )
+    rows = [(hit.cui, hit.name or "(no name)", "" if hit.matched == hit.name else hit.matched) for hit in hits]
+    print_table(Table(("concept", "name", "matched"), rows))
 
 
 def concept(
@@ -64,4 +63,4 @@ def concept(
             if hood.truncated:
                 lines.append(f"… and {hood.total - len(hood):,} more")
             rows.append((title, "\n".join(lines) or "none"))
-    print_table((), rows)
+    print_table(Table((), rows))

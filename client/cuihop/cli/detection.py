@@ -15,6 +15,7 @@ from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
+from cuihop.notebooks.table import Table
 
 __all__ = ["concept_detection", "irma_error"]
 
@@ -108,7 +109,7 @@ def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
         mean = evaluation.means[str(measure)]
         scored = int((~np.isnan(evaluation.values[:, place])).sum())
         rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
-    print_table(("measure", "mean", "images"), rows)
+    print_table(Table(("measure", "mean", "images"), rows))
     screen = console()
     for line in evaluation.inputs.values():
         screen.print(line)

@@ -13,6 +13,7 @@ from cuihop.answer_fields import release_fields
 from cuihop.cli.graph_option import opened_graph
 from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.graph import ConceptGraph, Release
+from cuihop.notebooks.table import Table
 from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["info"]
@@ -40,7 +41,7 @@ def info(
     if json:
         print_json({**release_fields(release), **facts})
         return
-    print_table((), (*_release_rows(release), *rest))
+    print_table(Table((), [*_release_rows(release), *rest]))
 
 
 def _release_rows(release: Release) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cuihop.cli.output import JsonOption, print_json, print_table
 from cuihop.measures.family import Family, Kind
 from cuihop.measures.registry import FAMILIES
+from cuihop.notebooks.table import Table
 
 __all__ = ["measures"]
 
@@ -26,13 +27,11 @@ def measures(json: JsonOption = False) -> None:
     if json:
         print_json({"measures": [dict(zip(_COLUMNS, row, strict=True)) for row in rows]})
         return
-    print_table(
-        _COLUMNS,
-        (
-            (name, meaning, "; ".join(f"{option}: {expected}" for option, expected in options.items()), used)
-            for name, meaning, options, used in rows
-        ),
-    )
+    texts = [
+        (name, meaning, "; ".join(f"{option}: {expected}" for option, expected in options.items()), used)
+        for name, meaning, options, used in rows
+    ]
+    print_table(Table(_COLUMNS, texts))
 
 
 def _name(family: Family) -> str:

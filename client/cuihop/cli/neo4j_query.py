@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from dataclasses import asdict
@@ -13,6 +12,7 @@ import typer
 from cuihop.cli.neo4j_option import ServerOption
 from cuihop.cli.output import note, print_table
 from cuihop.errors import InputError
+from cuihop.notebooks.table import Table
 
 __all__ = ["query"]
 
@@ -46,12 +46,12 @@ def query(
         }
         json.dump(result, sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")
-    elif form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
-        writer.writerows([_cell(value) for value in row] for row in answer.rows)
     else:
-        print_table(answer.columns, ([_cell(value) for value in row] for row in answer.rows))
+        table = Table(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
+        if form == "csv":
+            sys.stdout.write(table.csv())
+        else:
+            print_table(table)
     for remark in answer.notifications:
         place = "" if remark.line is None else f"line {remark.line}, column {remark.column}: "
         note(f"{remark.severity}: {place}{remark.message}")

@@ -12,6 +12,7 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.neo4j_option import ServerOption
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.errors import InputError
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from cuihop.neo4j_graph.connection import Neo4jConnection
@@ -87,7 +88,7 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
             str(stored.number), stored.release.name, f"{state}, active" if stored.active else state,
             f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
         ))  # fmt: skip
-    print_table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows)
+    print_table(Table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows))
 
 
 def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | None, json: bool) -> None:
@@ -100,7 +101,7 @@ def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | Non
     if json:
         print_json({"old": difference.old, "new": difference.new, **difference.counts()})
         return
-    counts = ((change, f"{count:,}") for change, count in difference.counts().items())
-    print_table(("change", "count"), counts, title=f"From {difference.old} to {difference.new}")
+    counts = [(change, f"{count:,}") for change, count in difference.counts().items()]
+    print_table(Table(("change", "count"), counts), title=f"From {difference.old} to {difference.new}")
     if output is not None:
         note(f"every change is in {output}")

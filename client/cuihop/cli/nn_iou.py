@@ -17,10 +17,11 @@ from cuihop.cli.graph_option import (
     note_upper_case,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, table
+from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
 from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
 from cuihop.measures.resolution import Unknown, check_some_known
+from cuihop.notebooks.table import Table
 
 __all__ = ["ThresholdOption", "UnknownOption", "nn_iou"]
 
@@ -68,20 +69,20 @@ def _show(overlap: ConceptOverlap, names: dict[str, str | None]) -> None:
         return f"{cui} {names.get(cui) or ''}".rstrip()
 
     near = {r.cui: r for r in overlap.related}
-    rows = table("concept", "of", "counts", "because")
+    rows = []
     for cui in sorted(overlap.A | overlap.B, key=lambda cui: (cui not in overlap.shared, cui not in overlap.A, cui)):
         side = "A and B" if cui in overlap.shared else "A" if cui in overlap.A else "B"
         if cui in overlap.shared:
-            rows.add_row(named(cui), side, "1", "in both")
+            rows.append((named(cui), side, "1", "in both"))
         elif cui in near:
             # The distance always goes from A to B, also for a concept of B.
             because = ", ".join(f"{hops_text(w.hops)} {_WAY[side]} {named(w.cui)}" for w in near[cui].witnesses)
-            rows.add_row(named(cui), side, f"{overlap.lam:g}", because)
+            rows.append((named(cui), side, f"{overlap.lam:g}", because))
         else:
-            rows.add_row(named(cui), side, "0", f"no concept of the other set within {hops_text(overlap.n)}")
+            rows.append((named(cui), side, "0", f"no concept of the other set within {hops_text(overlap.n)}"))
+    print_table(Table(("concept", "of", "counts", "because"), rows))
     union = len(overlap.A | overlap.B)
     screen = console()
-    screen.print(rows)
     screen.print(f"IoU     {overlap.iou:.4f}  = {len(overlap.shared)} / {union}")
     screen.print(
         f"nn-IoU  {overlap.nn_iou:.4f}  = ({len(overlap.shared)} + {overlap.lam:g} · {len(overlap.related)}) / {union}"

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, direction_text
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
+    import rich.table
     from rich.console import Console
     from rich.progress import Progress
-    from rich.table import Table
 
 __all__ = [
     "JsonOption",
@@ -47,16 +48,27 @@ def console(*, error: bool = False) -> Console:
     return screen
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-    """Print a table; an empty header prints rows of names and values."""
-    screen_table = table(*header or ("", ""), title=title)
-    screen_table.show_header = bool(header)
-    for row in rows:
-        screen_table.add_row(*row)
+def print_table(given: Table, title: str | None = None, *, names: int | None = None, total: bool = False) -> None:
+    """Print a table.
+
+    Args:
+        given: the table.
+        title: text above it.
+        names: number of columns that may fold; all by default.
+        total: the last row is a sum; a line stands above it.
+    """
+    screen_table = table(*given.header or ("", ""), title=title)
+    screen_table.show_header = bool(given.columns)
+    if names is not None:
+        screen_table.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
+        for column in screen_table.columns[names:]:
+            column.no_wrap = True
+    for place, row in enumerate(given.rows, start=1):
+        screen_table.add_row(*row, end_section=total and place == len(given.rows) - 1)
     console().print(screen_table)
 
 
-def table(*columns: str, title: str | None = None) -> Table:
+def table(*columns: str, title: str | None = None) -> rich.table.Table:
     """An empty table in the house style."""
     from rich import box
     from rich.table import Table
@@ -134,8 +146,3 @@ def hops_text(hops: int | None, max_hops: int | None = None) -> str:
     if hops is None:
         return "no path" if max_hops is None else f"no path within {counted(max_hops, 'hop')}"
     return counted(hops, "hop")
-
-
-def direction_text(direction: str) -> str:
-    """A direction in words."""
-    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]

@@ -23,6 +23,7 @@ from cuihop.cli.graph_option import (
 from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, Direction, Neighbourhood, Path, Step
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -72,7 +73,7 @@ def path(
         (signs[step.relation], step.cui, name or "(no name)", ", ".join(step.sabs))
         for step, name in zip(found.steps, names[1:], strict=True)
     ]
-    print_table(("", "concept", "name", "asserted by"), rows)
+    print_table(Table(("", "concept", "name", "asserted by"), rows))
 
 
 def neighbours(
@@ -132,8 +133,8 @@ def _show_neighbourhood(
     if drawn is not None:
         console().print(drawn)
     elif hood.neighbours:
-        rows = ((str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True))
-        print_table(("hops", "concept", "name"), rows)
+        rows = [(str(each.hops), each.cui, name or "(no name)") for each, name in zip(hood, names, strict=True)]
+        print_table(Table(("hops", "concept", "name"), rows))
     if hood.truncated:
         note(f"the nearest {len(hood):,} of {hood.total:,} are listed; --limit lists more")
 
@@ -152,11 +153,11 @@ def common_ancestors(
         note_merged(merged)
     console().print(f"{counted(len(shared), 'concept')} above both {a} and {b}")
     if shared:
-        rows = (
+        rows = [
             (str(ancestor.hops_a), str(ancestor.hops_b), ancestor.cui, name or "(no name)")
             for ancestor, name in zip(shared, names, strict=False)
-        )
-        print_table(("hops from a", "hops from b", "concept", "name"), rows)
+        ]
+        print_table(Table(("hops from a", "hops from b", "concept", "name"), rows))
     if len(shared) > limit:
         note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")
 

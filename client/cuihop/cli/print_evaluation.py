@@ -21,8 +21,7 @@ def print_evaluation(evaluation: Evaluation, output: Path | None) -> None:
         evaluation: its result.
         output: file with the values of each query, if any.
     """
-    header, *rows = evaluation.table()
-    print_table(header, rows)
+    print_table(evaluation.table())
     screen = console()
     for line in summary_lines(evaluation):
         screen.print(line)
@@ -45,10 +44,7 @@ def summary_lines(evaluation: Evaluation) -> Iterator[str]:
         yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
     if evaluation.release is not None:
         yield f"release {evaluation.release.name}, digest {evaluation.release.digest[:12]}"
-    for kind, meaning in (
-        (counts.unknown, "unknown"),
-        (counts.retired, "retired without an exact successor"),
-    ):
+    for kind, meaning in ((counts.unknown, "unknown"), (counts.retired, "retired without an exact successor")):
         if kind.distinct:
             yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; near nothing but themselves"
     if counts.merged.distinct:

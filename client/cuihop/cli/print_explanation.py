@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuihop.cli.graph_option import note_merged, note_upper_case
-from cuihop.cli.output import console, direction_text, hops_text, note, table
+from cuihop.cli.output import console, direction_text, hops_text, note, print_table
 from cuihop.files.text_lines import counted
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,7 +107,7 @@ def print_pair_sensitivity(found: PairSensitivity, result: Explanation) -> None:
         mark = " *" if (setting.hubs, setting.n, setting.lam) == (None, result.n, result.lam) else ""
         return f"{setting.nn_iou:.4f}{mark}"
 
-    _show_grid(screen, "nn-IoU", found.settings, cell, lambda s: str(s.near))
+    _show_grid("nn-IoU", found.settings, cell, lambda s: str(s.near))
     for children in dict.fromkeys(setting.hubs for setting in found.settings if setting.hubs is not None):
         for n in dict.fromkeys(setting.n for setting in found.settings):
             lost = [f"{x.cui} {x.name or ''}".rstrip() for x in found.lost if (x.hubs, x.n) == (children, n)]
@@ -120,21 +121,21 @@ def print_pair_sensitivity(found: PairSensitivity, result: Explanation) -> None:
 
 
 def _show_grid(
-    screen: Console,
     title: str,
     settings: Sequence[PairSetting] | Sequence[QuerySetting],
     cell: Callable[..., str],
-    near: Callable[..., str] | None,
+    near: Callable[..., str] | None = None,
 ) -> None:
     """Print a grid: a row for each H and n, a column for each λ."""
     lams = list(dict.fromkeys(setting.lam for setting in settings))
-    rows = table("graph", "n", *(["near"] if near else []), *(f"λ = {lam:g}" for lam in lams), title=title)
+    columns = ["graph", "n", *(["near"] if near else []), *(f"λ = {lam:g}" for lam in lams)]
+    rows = []
     for first in range(0, len(settings), len(lams)):
         here = settings[first : first + len(lams)]
         hubs = here[0].hubs
         graph = "whole" if hubs is None else f"without hubs (> {hubs:,} children)"
-        rows.add_row(graph, str(here[0].n), *([near(here[0])] if near else []), *map(cell, here))
-    screen.print(rows)
+        rows.append((graph, str(here[0].n), *([near(here[0])] if near else []), *map(cell, here)))
+    print_table(Table(columns, rows), title)
 
 
 def print_query(result: QueryExplanation) -> None:
@@ -142,51 +143,36 @@ def print_query(result: QueryExplanation) -> None:
     note_merged({**result.pair_above.resolved.merged, **result.pair_below.resolved.merged})
     screen = console()
     screen.print(_verdict(result))
-    rows = table("image", "nn-IoU", "", "rank", "IoU", "rank", *(["rank in the ranking"] if result.ranked else []))
+    ranked = result.ranked
+    pairs = (result.pair_above, result.pair_below)
     sides = (
-        (
-            result.above,
-            result.pair_above,
-            result.nn_iou_above,
-            result.iou_above,
-            result.ranked and result.ranked.rank_above,
-        ),
-        (
-            result.below,
-            result.pair_below,
-            result.nn_iou_below,
-            result.iou_below,
-            result.ranked and result.ranked.rank_below,
-        ),
+        (result.above, pairs[0], result.nn_iou_above, result.iou_above, ranked and ranked.rank_above),
+        (result.below, pairs[1], result.nn_iou_below, result.iou_below, ranked and ranked.rank_below),
     )
+    rows = []
     for image, pair, nn_iou, iou, rank in sides:
-        listed = [] if result.ranked is None else ["not listed" if rank is None else f"{rank:,}"]
-        rows.add_row(
-            image, f"{nn_iou.gain:.4f}", f"= {pair.arithmetic}", _rank_text(nn_iou), f"{iou.gain:.4f}",
-            _rank_text(iou), *listed,
-        )  # fmt: skip
-    screen.print(rows)
+        by_nn_iou = f"{nn_iou.gain:.4f}", f"= {pair.arithmetic}", _rank_text(nn_iou)
+        listed = [] if ranked is None else ["not listed" if rank is None else f"{rank:,}"]
+        rows.append((image, *by_nn_iou, f"{iou.gain:.4f}", _rank_text(iou), *listed))
+    columns = ("image", "nn-IoU", "", "rank", "IoU", "rank", *(["rank in the ranking"] if ranked else []))
+    print_table(Table(columns, rows))
     screen.print(f"ranks in the ideal rankings of {counted(result.corpus, 'image')}, the query left out")
-    rows = table("concept", "query", "above", "below", "earns above", "earns below", "difference of gains")
-    through = [
-        {c.cui: c for c in pair.concepts if c.match == "near"} for pair in (result.pair_above, result.pair_below)
-    ]
+    rows = []
+    through = [{c.cui: c for c in pair.concepts if c.match == "near"} for pair in pairs]
     for concept in result.concepts:
         marks = ("✓" if held else "" for held in (concept.in_query, concept.in_above, concept.in_below))
         earned = (
             "" if amount is None else f"{amount:g}" + _through(near.get(concept.cui))
             for amount, near in zip((concept.earned_above, concept.earned_below), through, strict=True)
         )
-        rows.add_row(f"{concept.cui} {concept.name or ''}".rstrip(), *marks, *earned, f"{concept.difference:+.4f}")
-    rows.add_section()
-    rows.add_row(
-        "in all", "", "", "", result.pair_above.arithmetic, result.pair_below.arithmetic, f"{result.difference:+.4f}"
-    )
-    screen.print(rows)
+        rows.append((f"{concept.cui} {concept.name or ''}".rstrip(), *marks, *earned, f"{concept.difference:+.4f}"))
+    rows.append(("in all", "", "", "", *(pair.arithmetic for pair in pairs), f"{result.difference:+.4f}"))
+    columns = ("concept", "query", "above", "below", "earns above", "earns below", "difference of gains")
+    print_table(Table(columns, rows), total=True)
     screen.print("A concept adds what it earns, divided by the concepts of query and image together.")
-    if result.ranked is not None:
-        _show_ranked(screen, result, result.ranked)
-    pair = result.pair_above
+    if ranked is not None:
+        _show_ranked(screen, result, ranked)
+    pair = pairs[0]
     screen.print(f"n = {pair.n}, λ = {pair.lam:g}, hops {direction_text(pair.direction)}")
     _show_release(screen, pair)
 
@@ -218,16 +204,17 @@ def _rank_text(standing: Standing) -> str:
 
 
 def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) -> None:
-    rows = table("rank", "weight", "retrieved", "gain", "ideal", "gain", title=ranked.source)
     marks = {result.above: " (above)", result.below: " (below)"}
-    for rank in ranked.ranks:
-        rows.add_row(
-            str(rank.rank), f"{rank.weight:.4f}",
-            "" if rank.image is None else rank.image + marks.get(rank.image, ""), f"{rank.gain:.4f}",
-            "" if rank.ideal_image is None else rank.ideal_image + marks.get(rank.ideal_image, ""),
-            f"{rank.ideal_gain:.4f}",
-        )  # fmt: skip
-    screen.print(rows)
+
+    def marked(image: str | None) -> str:
+        return "" if image is None else image + marks.get(image, "")
+
+    rows = [
+        (str(each.rank), f"{each.weight:.4f}", marked(each.image), f"{each.gain:.4f}", marked(each.ideal_image),
+         f"{each.ideal_gain:.4f}")
+        for each in ranked.ranks
+    ]  # fmt: skip
+    print_table(Table(("rank", "weight", "retrieved", "gain", "ideal", "gain"), rows), ranked.source)
     screen.print(
         f"DCG@{ranked.k} {ranked.dcg:.4f}, IDCG@{ranked.k} {ranked.idcg:.4f}: nn-CUI@{ranked.k} {ranked.ndcg:.4f}"
     )
@@ -244,7 +231,6 @@ def _show_ranked(screen: Console, result: QueryExplanation, ranked: RankedPair) 
 
 def print_query_sensitivity(found: QuerySensitivity, result: QueryExplanation) -> None:
     """Print gains and ideal ranks of both images for each n and λ, and nn-CUI@K where there is a ranking."""
-    screen = console()
 
     def marked(setting: QuerySetting, text: str) -> str:
         here = (setting.hubs, setting.n, setting.lam) == (None, result.pair_above.n, result.pair_above.lam)
@@ -259,9 +245,7 @@ def print_query_sensitivity(found: QuerySensitivity, result: QueryExplanation) -
     def ranks(setting: QuerySetting) -> str:
         return marked(setting, f"{setting.rank_above:,} / {setting.rank_below:,}")
 
-    _show_grid(screen, f"nn-IoU of {result.above} and of {result.below}", found.settings, gains, None)
-    _show_grid(screen, "their ranks in the ideal ranking", found.settings, ranks, None)
+    _show_grid(f"nn-IoU of {result.above} and of {result.below}", found.settings, gains)
+    _show_grid("their ranks in the ideal ranking", found.settings, ranks)
     if result.ranked is not None:
-        _show_grid(
-            screen, f"nn-CUI@{found.k}", found.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"), None
-        )  # fmt: skip
+        _show_grid(f"nn-CUI@{found.k}", found.settings, lambda s: marked(s, f"{s.ndcg or 0.0:.4f}"))

@@ -38,12 +38,11 @@ from cuihop.study.checkpoint import StudyCheckpoint
 from cuihop.study.cost import costs
 from cuihop.study.cross_evaluation import cross_evaluation
 from cuihop.study.difference import differences, near_concepts
-from cuihop.study.folder import MARK, whole_folder
 from cuihop.study.inputs import Part, StudyInputs
 from cuihop.study.plots import check_plots
 from cuihop.study.rankings import OWN
 from cuihop.study.report import cost_table
-from cuihop.study.writing import StudyResults, tables_of, write_study
+from cuihop.study.writing import MARK, StudyResults, tables_of, whole_folder, write_study
 
 __all__ = ["study"]
 
@@ -180,7 +179,7 @@ def study(
     if found.costs:
         tables.append(cost_table(found.costs))
     for each in tables:
-        print_table(each.header, each.lines, title=each.caption)
+        print_table(each, each.caption)
     screen = console()
     for line in account:
         screen.print(line)

@@ -22,12 +22,13 @@ from cuihop.comparison.paired_tests import (
 )
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.means import mean_columns
-from cuihop.files.csv_text import write_csv
+from cuihop.evaluation.means import mean_columns, number_text, span_text
 from cuihop.files.text_lines import quoted
+from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.registry import FAMILIES
-from cuihop.notebooks.table import html_table
+from cuihop.notebooks.figures import comparison_figure, saved_figure
+from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
@@ -101,23 +102,23 @@ class Comparison:
         systems = ", ".join(self.cards)
         return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
 
-    def means(self) -> list[tuple[str, ...]]:
-        """The means for people, as texts: a header, then rows of systems or of measures, whichever are more.
+    def means(self) -> Table:
+        """Means over the queries that each system was scored on, in rows of systems or of measures, whichever are more.
 
-        Of measure and system: the mean over the queries that the system was scored on. Of each measure also the queries
-        behind the means, as `cuihop.evaluation.means.mean_columns` gives them.
+        Of each measure also the queries behind the means, as `cuihop.evaluation.means.mean_columns` gives them.
         """
         cards = self.cards.values()
         columns: list[tuple[str, Sequence[str]]]
-        columns = [(name, [_fraction(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
+        columns = [(name, [number_text(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
         behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
         columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
-        if len(self.cards) > len(self.measures):
-            return [("system", *self.measures), *((title, *cells) for title, cells in columns)]
-        return list(zip(*([title, *cells] for title, cells in [("measure", self.measures), *columns]), strict=True))
+        header, *rows = [("system", *self.measures), *((title, *cells) for title, cells in columns)]
+        if len(self.cards) <= len(self.measures):
+            header, *rows = zip(("measure", *header[1:]), *rows, strict=True)
+        return Table(header, rows, "means", "Means of each system over the queries that it was scored on.")
 
-    def table(self) -> list[tuple[str, ...]]:
-        """The differences for people, as texts: a header, then a row for each."""
+    def table(self) -> Table:
+        """The differences, a row for each."""
         header = ("measure", "system", "baseline", "difference", f"{100 * self.confidence:.4g}% interval", "p",
                   "p (Holm)", "effect", "win/tie/loss")  # fmt: skip
         rows = [
@@ -128,14 +129,15 @@ class Comparison:
             )
             for d in self.differences
         ]  # fmt: skip
-        return [header, *rows]
+        sentences = (f"{line[0].upper()}{line[1:]}." for line in self.account())
+        return Table(header, rows, "differences", f"Differences of means. {' '.join(sentences)}")
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
-        queries = sorted({row.queries for row in self.differences})
+        queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [
-            f"{_span(queries)} queries that both systems were scored on",
+            f"{span_text(queries)} queries that both systems were scored on",
             "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
             f"interval: paired bootstrap; p: randomisation test, two-sided; {self.resamples:,} resamples, "
             f"seed {self.seed}",
@@ -155,8 +157,7 @@ class Comparison:
         return f"{len(self.measures):,} {'measure' if len(self.measures) == 1 else 'measures'} × {pairs:,} {compared}"
 
     def _repr_html_(self) -> str:
-        tables = [self.means(), self.table()]
-        return "".join(html_table(header, rows) for header, *rows in tables)
+        return self.means().html() + self.table().html()
 
     def to_pandas(self) -> pd.DataFrame:
         """One row for each difference, its columns those of `Difference`."""
@@ -172,13 +173,9 @@ class Comparison:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import saved_figure
-        from cuihop.notebooks.result_figures import DifferenceRow, comparison_figure
-
-        rows = [
-            DifferenceRow(str(d.measure), d.system, d.baseline, d.low, d.difference, d.high, d.p_holm)
-            for d in self.differences
-        ]
+        rows = {
+            f"{d.measure}\n{d.system} − {d.baseline}": (d.low, d.difference, d.high, d.p_holm) for d in self.differences
+        }
         return saved_figure(comparison_figure(rows, self.confidence), path)
 
     def summary(self) -> dict[str, Any]:
@@ -213,17 +210,10 @@ class Comparison:
             OutputError: the disk is full, or the folder cannot be written.
         """
         queries = next(iter(self.cards.values())).queries
-        columns = [
-            (f"{measure} {name}", card.column(measure, queries).tolist())
-            for measure in self.measures
-            for name, card in self.cards.items()
-        ]
-        values = zip(*(column for _, column in columns), strict=True)
-        rows = (
-            [query, *("" if math.isnan(value) else repr(value) for value in of_query)]
-            for query, of_query in zip(queries, values, strict=True)
-        )
-        write_csv(path, ["query", *(title for title, _ in columns)], rows)
+        systems = [(measure, name) for measure in self.measures for name in self.cards]
+        columns = (self.cards[name].column(measure, queries).tolist() for measure, name in systems)
+        titles = ["query", *(f"{measure} {name}" for measure, name in systems)]
+        write_whole(path, Table(titles, list(zip(queries, *columns, strict=True))).csv())
 
 
 def compare(
@@ -345,11 +335,3 @@ def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
 def _is_error(measure: str) -> bool:
     """True where smaller values are the better ones."""
     return FAMILIES[measures_named(measure)[0].family].error
-
-
-def _fraction(mean: float | None) -> str:
-    return "none" if mean is None else f"{mean:.4f}"
-
-
-def _span(counts: Sequence[int]) -> str:
-    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"

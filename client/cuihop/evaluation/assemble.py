@@ -130,20 +130,14 @@ def evaluations_of_images(
         details = Details(
             of_ranking, {**parameters, "ranking": ranking.source, "ties": ranking.ties}, _inputs(data, system)
         )
-        evaluations[name] = shared(
-            values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details
-        )  # fmt: skip
+        evaluations[name] = shared(values=of_system, retrieved=np.minimum(system.lengths, looked_at), details=details)
     return evaluations
 
 
 def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> dict[str, Any]:
-    nearness = criteria.nearness
     return {
         "measures": [str(measure) for measure in criteria.measures],
-        "n": nearness.n,
-        "lambda": nearness.lam,
-        "direction": nearness.direction,
-        "unknown": nearness.unknown,
+        **criteria.nearness.fields(),
         "missing": criteria.missing,
         "empty_ideal": criteria.empty_ideal,
         "ideal": "the best K of the whole corpus, the query left out",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.result import EmptyIdeal, Missing, checked_choice
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.graph import ConceptGraph
-from cuihop.measures.measure import Measure, measures_named
+from cuihop.measures.measure import Measure
 from cuihop.measures.nearness import Nearness
 from cuihop.measures.registry import FAMILIES
 from cuihop.rankings.blocks import RankingInBlocks
@@ -47,6 +47,9 @@ class Criteria:
         nearness: n, λ, direction and the treatment of unknown identifiers.
         missing: treatment of a query without a ranking.
         empty_ideal: treatment of a query without anything relevant.
+
+    Raises:
+        InputError: a parameter has no such value.
     """
 
     measures: tuple[Measure, ...]
@@ -54,25 +57,9 @@ class Criteria:
     missing: Missing
     empty_ideal: EmptyIdeal
 
-    @classmethod
-    def of(
-        cls,
-        measures: str | Measure | Iterable[str | Measure],
-        nearness: Nearness,
-        missing: Missing,
-        empty_ideal: EmptyIdeal,
-    ) -> Criteria:
-        """Check the parameters.
-
-        Raises:
-            InputError: no measure has such a name, or a parameter has no such value.
-        """
-        return cls(
-            measures_named(measures),
-            nearness,
-            checked_choice("missing", missing, Missing),
-            checked_choice("empty_ideal", empty_ideal, EmptyIdeal),
-        )
+    def __post_init__(self) -> None:
+        checked_choice("missing", self.missing, Missing)
+        checked_choice("empty_ideal", self.empty_ideal, EmptyIdeal)
 
     @property
     def judged(self) -> tuple[Measure, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.relevance_names import relevance_name
+from cuihop.evaluation.means import relevance_name
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import cumulated_gains
 from cuihop.measures.measure import Measure
@@ -96,40 +96,26 @@ class Gains:
         for hops in sorted({gain.hops for gain in distinct}):
             levels = sorted({gain for gain in distinct if gain.hops == hops}, key=lambda gain: gain.name)
             measures = {measure: gain for measure, gain in self.gains.items() if gain in levels}
-            part = _Pass(self, hops, levels, measures)
-            found, largest = part.score(rankings, memory.copy(), resources, saved)
+            found, largest = self._pass(hops, levels, measures, rankings, memory.copy(), resources, saved)
             for measure, column in zip(measures, np.moveaxis(found, -1, 0), strict=True):
                 values[measure][:] = column
             best |= {gain.name: np.ascontiguousarray(of) for gain, of in zip(levels, largest.T, strict=True)}
         return {gain.name: best[gain.name] for gain in self.gains.values()}
 
-
-@dataclass(frozen=True)
-class _Pass:
-    """A pass for one n.
-
-    Attributes:
-        of: the measures of all passes. hops: n. levels: the gains with this n. measures: those with one of these gains.
-    """
-
-    of: Gains
-    hops: int
-    levels: Sequence[Gain]
-    measures: Mapping[Measure, Gain]
-
-    def score(
-        self, rankings: Sequence[Ranking], memory: MemoryBudget, resources: Resources, saved: Checkpoint | None
-    ) -> tuple[Float64, Float64]:
-        """The values of each ranking, and the best gains, which do not depend on rankings.
+    def _pass(
+        self, hops: int, levels: Sequence[Gain], measures: Mapping[Measure, Gain], rankings: Sequence[Ranking],
+        memory: MemoryBudget, resources: Resources, saved: Checkpoint | None,
+    ) -> tuple[Float64, Float64]:  # fmt: skip
+        """The values of each ranking for one n, and the best gains, which do not depend on rankings.
 
         Returns:
             Float64, shape (rankings, queries, measures), and float64, shape (queries, levels).
         """
-        images, depth = self.of.images, self.of.depth
-        index = images.index(self.of.graph, hops=self.hops, direction=self.of.nearness.direction, memory=memory)
-        of_rankings = len(rankings) * len(self.measures)
-        found = np.empty((len(images.queries), of_rankings + len(self.levels)), dtype=np.float64)
-        done = [] if saved is None else saved.of_part(self.hops)
+        images, depth = self.images, self.depth
+        index = images.index(self.graph, hops=hops, direction=self.nearness.direction, memory=memory)
+        of_rankings = len(rankings) * len(measures)
+        found = np.empty((len(images.queries), of_rankings + len(levels)), dtype=np.float64)
+        done = [] if saved is None else saved.of_part(hops)
         for block in done:
             found[block.queries] = block.values
 
@@ -137,37 +123,33 @@ class _Pass:
             return np.concatenate([ranking.top(depth, places) for ranking in rankings], axis=1)
 
         def receive(scores: Scores) -> None:
-            values = self._values(scores, len(rankings))
+            values = self._values(scores, levels, measures, len(rankings))
             found[scores.queries] = values
             if saved is not None:
-                saved.add(FinishedBlock(self.hops, scores.block, scores.queries, values))
+                saved.add(FinishedBlock(hops, scores.block, scores.queries, values))
 
         index.score(
-            [gain.lam for gain in self.levels],
-            depth + 1,
-            retrieved,
-            receive,
-            depth=depth * len(rankings),
-            threads=resources.threads,
-            progress=resources.progress,
-            done={block.number for block in done},
-        )
-        values = found[:, :of_rankings].reshape(len(found), len(rankings), len(self.measures))
+            [gain.lam for gain in levels], depth + 1, retrieved, receive, depth=depth * len(rankings),
+            threads=resources.threads, progress=resources.progress, done={block.number for block in done},
+        )  # fmt: skip
+        values = found[:, :of_rankings].reshape(len(found), len(rankings), len(measures))
         return values.transpose(1, 0, 2), found[:, of_rankings:]
 
-    def _values(self, scores: Scores, rankings: int) -> Float64:
+    def _values(
+        self, scores: Scores, levels: Sequence[Gain], measures: Mapping[Measure, Gain], rankings: int
+    ) -> Float64:
         """Of each query: the measures of each ranking, one ranking after the other, then the levels."""
-        queries, depth = len(scores.queries), self.of.depth
-        values = np.empty((queries, rankings, len(self.measures)), dtype=np.float64)
-        largest = np.empty((queries, len(self.levels)), dtype=np.float64)
-        for level, gain in enumerate(self.levels):
-            best, _ = scores.best_others(level, self.of.images.own_rows[scores.queries])
+        queries, depth = len(scores.queries), self.depth
+        values = np.empty((queries, rankings, len(measures)), dtype=np.float64)
+        largest = np.empty((queries, len(levels)), dtype=np.float64)
+        for level, gain in enumerate(levels):
+            best, _ = scores.best_others(level, self.images.own_rows[scores.queries])
             largest[:, level] = best[:, 0]
             ideal = cumulated_gains(best)[:, np.newaxis]
             gained = cumulated_gains(scores.retrieved_gains[level].reshape(queries, rankings, depth))
-            for column, (measure, of) in enumerate(self.measures.items()):
+            for column, (measure, of) in enumerate(measures.items()):
                 if of == gain:
                     last = min(measure.k or depth, depth) - 1
                     ideals = np.broadcast_to(ideal[..., last], gained.shape[:2])
-                    values[..., column] = normalised(gained[..., last], ideals, empty=self.of.empty)
+                    values[..., column] = normalised(gained[..., last], ideals, empty=self.empty)
         return np.concatenate([values.reshape(queries, -1), largest], axis=1)

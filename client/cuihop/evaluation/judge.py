@@ -19,7 +19,7 @@ from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
 from cuihop.evaluation.label_grades import LabelGrades
-from cuihop.evaluation.relevance_names import relevance_name, relevant_from
+from cuihop.evaluation.means import relevance_name, relevant_from
 from cuihop.evaluation.result import EmptyIdeal, Missing, missing_rankings
 from cuihop.measures.judged_rankings import JudgedRankings, Pools, blocks
 from cuihop.measures.measure import Measure
@@ -191,20 +191,7 @@ def _shortened(ranking: Ranking, depth: int) -> Ranking:
 def _judged_in_blocks(
     ranking: RankingInBlocks, truth: Truth, *, head: int = 0, resources: Resources, saved: Checkpoint | None = None
 ) -> tuple[JudgedValues, Ranking]:
-    """The values of every measure for every query, equal to those that `judge` gives of the whole ranking.
-
-    Args:
-        ranking: never held as a whole; the account of memory is its own.
-        truth: measures and relevance.
-        head: number of images of each query to return.
-        resources: threads and progress. saved: the finished blocks.
-
-    Returns:
-        The values, and the first images of each query.
-
-    Raises:
-        InputError: as `judge`. LimitExceeded: values and first images do not fit the memory.
-    """
+    """The values that `judge` gives of the whole ranking, which is never held as one, and each query's first images."""
     queries = len(ranking.queries)
     head = min(head, len(ranking.corpus))
     each = head * bytes_of_rank(in_checkpoint=saved is not None) + 40 * len(truth.measures)

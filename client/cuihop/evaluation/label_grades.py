@@ -95,11 +95,7 @@ class LabelGrades:
 
 
 def _pools(
-    labels: Labels,
-    parts: Sequence[tuple[str, ...]],
-    asking: Int64,
-    holding: Int64,
-    in_corpus: npt.NDArray[np.bool_],
+    labels: Labels, parts: Sequence[tuple[str, ...]], asking: Int64, holding: Int64, in_corpus: npt.NDArray[np.bool_]
 ) -> Pools:
     """Number of images that agree with each query in all parts, in all but one, ….
 

@@ -1,4 +1,4 @@
-"""Means over queries, and the queries behind each."""
+"""Means over queries, the queries behind each, and the relevance that these are judged by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["MeanQueries", "mean_columns", "mean_of", "mean_text"]
+from cuihop.measures.family import RELEVANT_FROM
+from cuihop.measures.measure import Measure
+
+__all__ = [
+    "MeanQueries",
+    "mean_columns",
+    "mean_of",
+    "mean_text",
+    "number_text",
+    "relevance_name",
+    "relevant_from",
+    "span_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,11 @@ def mean_of(values: Iterable[float]) -> float | None:
     return math.fsum(scored) / len(scored) if scored else None
 
 
+def number_text(mean: float | None) -> str:
+    """A mean with four digits."""
+    return "none" if mean is None else f"{mean:.4f}"
+
+
 def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | None) -> list[tuple[str, Sequence[str]]]:
     """Counts beside each mean, as texts: title and cells of each column.
 
@@ -42,10 +59,10 @@ def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | N
         empty_ideal: ``zero`` where queries without anything relevant are scored 0; else they are left out.
     """
     treated = "scored 0" if empty_ideal == "zero" else "left out"
-    nothing = [_span([each.nothing_relevant for each in some]) for some in behind]
-    unjudged = [_span([each.unjudged for each in some]) for some in behind]
+    nothing = [span_text([each.nothing_relevant for each in some]) for some in behind]
+    unjudged = [span_text([each.unjudged for each in some]) for some in behind]
     columns: list[tuple[str, Sequence[str]]] = [
-        ("queries", [_span([each.scored for each in some]) for some in behind]),
+        ("queries", [span_text([each.scored for each in some]) for some in behind]),
         ("nothing relevant", [count if count == "0" else f"{count} {treated}" for count in nothing]),
     ]
     if any(count != "0" for count in unjudged):
@@ -63,6 +80,29 @@ def mean_text(behind: MeanQueries, empty_ideal: str | None) -> str:
     return f"{scored[0]} ({', '.join(f'{title}: {cells[0]}' for title, cells in others)})"
 
 
-def _span(counts: Collection[int]) -> str:
+def span_text(counts: Collection[int]) -> str:
+    """The smallest and the largest count."""
     least, most = min(counts), max(counts)
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def relevance_name(measure: Measure) -> str:
+    """The name of a measure's relevance, as the counts of an evaluation use it.
+
+    >>> from cuihop.measures import measures_named
+    >>> [relevance_name(m) for m in measures_named(["CUI@5", "nn-CUI@5(n=2)", "AP", "P@5(a+b, rel=2)"])]
+    ['IoU', 'nn-IoU(n=2)', 'judgements', 'a+b, rel=2']
+    """
+    if measure.family == "CUI":
+        return "IoU"
+    if measure.kind == "concepts":
+        options = ", ".join(f"{name}={value}" for name, value in measure.options)
+        return f"nn-IoU({options})" if options else "nn-IoU"
+    name = ", ".join(measure.labels) if measure.labels else "judgements"
+    threshold = relevant_from(measure)
+    return name if threshold == 1 else f"{name}, rel={threshold}"
+
+
+def relevant_from(measure: Measure) -> int:
+    """The smallest grade of a relevant document."""
+    return int(measure.values.get(RELEVANT_FROM.name, 1))

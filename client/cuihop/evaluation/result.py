@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
-from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of
-from cuihop.evaluation.relevance_names import relevance_name
-from cuihop.files.csv_text import write_csv
+from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
+from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
 from cuihop.measures.measure import Measure
-from cuihop.notebooks.table import html_table
+from cuihop.notebooks.figures import evaluation_figure, saved_figure
+from cuihop.notebooks.table import Table
 from cuihop.resources.optional_packages import installed_by
 
 if TYPE_CHECKING:
@@ -235,20 +235,19 @@ class MeasuredQueries:
         """The judged queries without anything relevant under a measure, and the unjudged ones."""
         return [self.queries[query] for query in np.flatnonzero(np.isnan(self.values[:, place]))], ()
 
-    def table(self) -> list[tuple[str, ...]]:
-        """The means for people, as texts: a header, then for each measure its mean and the queries behind it."""
-        means = ["none" if mean is None else f"{mean:.4f}" for mean in self.means.values()]
+    def table(self) -> Table:
+        """The mean of each measure, and the queries behind it."""
+        means = list(map(number_text, self.means.values()))
         beside = mean_columns([[each] for each in self.mean_queries.values()], self.parameters.get("empty_ideal"))
-        columns = [("measure", list(self.means)), ("mean", means), *beside]
-        return list(zip(*([title, *cells] for title, cells in columns), strict=True))
+        titles, columns = zip(("measure", list(self.means)), ("mean", means), *beside, strict=True)
+        return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
     def __repr__(self) -> str:
-        means = ", ".join(f"{name} {'none' if mean is None else f'{mean:.4f}'}" for name, mean in self.means.items())
+        means = ", ".join(f"{name} {number_text(mean)}" for name, mean in self.means.items())
         return f"<{type(self).__name__} of {len(self.queries):,} queries: {means}>"
 
     def _repr_html_(self) -> str:
-        header, *rows = self.table()
-        return html_table(header, rows)
+        return self.table().html()
 
     def _account(self) -> Iterator[tuple[str, Any]]:
         """Columns between the name of each query and its values."""
@@ -277,7 +276,8 @@ class MeasuredQueries:
             OutputError: the disk is full, or the folder cannot be written.
         """
         names, columns = zip(*self._columns(), strict=True)
-        write_csv(path, names, zip(*([_field(value) for value in column] for column in columns), strict=True))
+        lists = (column if isinstance(column, list) else column.tolist() for column in columns)
+        write_whole(path, Table(names, list(zip(*lists, strict=True))).csv())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """A figure of the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
@@ -286,9 +286,6 @@ class MeasuredQueries:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
             InputError: another suffix. OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import saved_figure
-        from cuihop.notebooks.result_figures import evaluation_figure
-
         return saved_figure(evaluation_figure([str(measure) for measure in self.measures], self.values), path)
 
     def summary(self) -> dict[str, Any]:
@@ -371,9 +368,3 @@ def missing_rankings(queries: Sequence[str], source: str = "memory") -> InputErr
         expected="a ranking for every query",
         advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",
     )
-
-
-def _field(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(float(value))
-    return str(value)

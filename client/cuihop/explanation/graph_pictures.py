@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cuihop.errors import InputError
+from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, Neighbourhood, Path
-from cuihop.notebooks.box_svg import LETTERS, LINES, boxes_svg
-from cuihop.notebooks.graph_html import path_edges, path_places
+from cuihop.notebooks.figures import drawing, save_picture
+from cuihop.notebooks.graph_html import LETTERS, LINES, boxes_svg, path_edges, path_places
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,8 +53,6 @@ class Drawing:
         Raises:
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.notebooks.picture_file import drawing
-
         with drawing():
             return self._drawn()
 
@@ -94,8 +93,6 @@ class Drawing:
             InputError: another suffix.
             OutputError: the file cannot be written.
         """
-        from cuihop.notebooks.picture_file import save_picture
-
         save_picture(self.figure, path)
 
     def _repr_svg_(self) -> str:
@@ -126,11 +123,10 @@ def draw(graph: ConceptGraph, found: Path | Neighbourhood) -> Drawing:
 
 def _of_path(graph: ConceptGraph, path: Path) -> Drawing:
     names = dict(zip(path.cuis, graph.names(path.cuis), strict=True))
-    hops = f"{path.hops} hop{'' if path.hops == 1 else 's'}"
     ends = (path.start, path.cuis[-1])
     upwards = [step.relation == "parent" for step in path.steps]
     places, edges = path_places(path.cuis, upwards), path_edges(path.cuis, upwards)
-    return Drawing(f"{hops} from {ends[0]} to {ends[1]}", places, edges, names, ends)
+    return Drawing(f"{counted(path.hops, 'hop')} from {ends[0]} to {ends[1]}", places, edges, names, ends)
 
 
 def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
@@ -163,6 +159,6 @@ def _of_neighbourhood(graph: ConceptGraph, hood: Neighbourhood) -> Drawing:
                 for place, cui in enumerate(line):
                     places[cui] = (place - (len(line) - 1) / 2, height)
     names = dict(zip(cuis, graph.names(cuis), strict=True))
-    bound = "" if hood.hops is None else f" within {hood.hops} hop{'' if hood.hops == 1 else 's'}"
+    bound = "" if hood.hops is None else f" within {counted(hood.hops, 'hop')}"
     cut = f", {len(hood):,} shown" if hood.truncated else ""
     return Drawing(f"{hood.total:,} concepts{bound} of {hood.cui}{cut}", places, edges, names, (hood.cui,))

@@ -10,17 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from cuihop.errors import InputError
+from cuihop.explanation.picture import figure_of_pairs
 from cuihop.explanation.values import MATCHES, ExplainedConcept, ExplainedPair, Match, Partner, PathStep, Side
-from cuihop.graph import ConceptGraph, Direction, checked_hops
-from cuihop.measures.nn_iou import (
-    ConceptOverlap,
-    RelatedConcept,
-    checked_lam,
-    checked_n,
-    concept_overlap,
-)
+from cuihop.graph import ConceptGraph, Direction
+from cuihop.measures.nn_iou import ConceptOverlap, RelatedConcept, checked_lam, checked_n, concept_overlap
 from cuihop.measures.resolution import Unknown
+from cuihop.notebooks.figures import notebook_svg, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,8 +37,6 @@ class Explanation(ExplainedPair):
         Raises:
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.explanation.picture import figure_of_pairs
-
         return figure_of_pairs([self])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -54,14 +47,10 @@ class Explanation(ExplainedPair):
             OutputError: the file cannot be written.
             ModuleNotFoundError: matplotlib is not installed; the message names the extra.
         """
-        from cuihop.notebooks.picture_file import save_picture
-
         save_picture(self.figure, path)
 
     def _repr_svg_(self) -> str | None:
         """The picture in a notebook; the notebook shows the `repr` where matplotlib is not installed."""
-        from cuihop.notebooks.picture_file import notebook_svg
-
         return notebook_svg(self.figure)
 
     def __repr__(self) -> str:
@@ -103,7 +92,7 @@ def explain_pair(
     >>> [(c.cui, c.match, c.partners[0].cui, c.path[-1].relation) for c in explanation.concepts]
     [('C0042449', 'near', 'C0005847', 'parent'), ('C0005847', 'near', 'C0042449', 'parent')]
     """
-    n, lam, look = checked_n(n), checked_lam(lam), _checked_look(look)
+    n, lam, look = checked_n(n), checked_lam(lam), checked_n(look, "look")
     overlap = concept_overlap(A, B, graph, n + look, lam, direction, unknown=unknown)
     paths = {
         ends: [(path.start, None, ()), *((step.cui, step.relation, step.sabs) for step in path.steps)]
@@ -129,13 +118,6 @@ _Ends: TypeAlias = tuple[str, str]
 _Steps: TypeAlias = list[tuple[str, Literal["parent", "child"] | None, tuple[str, ...]]]
 
 
-def _checked_look(look: int) -> int:
-    checked = checked_hops(look, "look")
-    if checked is None:
-        raise InputError("not a number of hops", column="look", found="None", expected="a whole number, 0 or more")
-    return checked
-
-
 def _ends(related: RelatedConcept) -> _Ends:
     """A concept and its first partner, the one of A first."""
     partner = related.witnesses[0].cui
@@ -143,11 +125,7 @@ def _ends(related: RelatedConcept) -> _Ends:
 
 
 def _concepts(
-    overlap: ConceptOverlap,
-    n: int,
-    lam: float,
-    paths: Mapping[_Ends, _Steps],
-    names: Mapping[str, str | None],
+    overlap: ConceptOverlap, n: int, lam: float, paths: Mapping[_Ends, _Steps], names: Mapping[str, str | None]
 ) -> tuple[ExplainedConcept, ...]:
     """Every concept of the union, in the order of `ExplainedPair.concepts`. ``overlap`` has distances beyond n."""
     resolved = overlap.resolved

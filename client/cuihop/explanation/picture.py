@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cuihop.notebooks.picture_file import drawing
+from cuihop.files.text_lines import counted, direction_text
+from cuihop.notebooks.figures import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,17 +117,16 @@ class _Picture:
     def _draw_head(self, axes: Axes) -> None:
         pair = self._explanation
         value = f"nn-IoU = {pair.arithmetic} = {pair.nn_iou:.4f}"
-        way = {"any": "either way", "up": "upwards only", "down": "downwards only"}[pair.direction]
         small = (
-            f"(shared + λ · near) / union;  n = {pair.n}, λ = {pair.lam:g}, hops {way};  IoU = {pair.iou:.4f};  "
-            f"release {pair.release.name}, digest {pair.release.digest[:12]}"
+            f"(shared + λ · near) / union;  n = {pair.n}, λ = {pair.lam:g}, hops {direction_text(pair.direction)};  "
+            f"IoU = {pair.iou:.4f};  release {pair.release.name}, digest {pair.release.digest[:12]}"
         )
         _write(axes, _WIDTH / 2, 0.22, value, size=13, weight="bold")
         _write(axes, _WIDTH / 2, 0.47, _cut(small, _WIDTH - 2 * _MARGIN, 8.5), size=8.5, colour="#444444")
         for side, x in (("A", _MARGIN), ("B", _WIDTH - _MARGIN - _BOX)):
             title = pair.titles[0 if side == "A" else 1]
             count = len(self._boxes[side])
-            size = f" ({count} concept{'' if count == 1 else 's'})"
+            size = f" ({counted(count, 'concept')})"
             name = _cut(side if title == side else f"{side}: {title}", _BOX - _inches_of(size, 10, "bold"), 10, "bold")
             _write(axes, x, 0.8, name + size, size=10, weight="bold", align="left")
 
@@ -149,7 +149,7 @@ class _Picture:
         pair = self._explanation
         legend: tuple[tuple[Match, str], ...] = (
             ("exact", f"1: in both ({pair.shared})"),
-            ("near", f"λ: a concept of the other within {_hops(pair.n)} ({pair.near})"),
+            ("near", f"λ: a concept of the other within {counted(pair.n, 'hop')} ({pair.near})"),
             ("none", f"0: none so near ({pair.count('none')})"),
         )
         x = _MARGIN
@@ -227,18 +227,15 @@ def _lines(concept: ExplainedConcept, bound: int) -> list[str]:
     if concept.match == "none":
         nearest = concept.partners[0] if concept.partners else None
         far = (
-            f"none within {_hops(bound)}"
+            f"none within {counted(bound, 'hop')}"
             if nearest is None
-            else f"{nearest.name or nearest.cui}, {_hops(nearest.hops)}"
+            else f"{nearest.name or nearest.cui}, {counted(nearest.hops, 'hop')}"
         )
         lines += _wrapped(f"nearest: {far}", _TEXT)
     return lines
 
 
-_OUTSIDE = {
-    "unknown": "not in the graph",
-    "retired": "retired, no successor",
-}
+_OUTSIDE = {"unknown": "not in the graph", "retired": "retired, no successor"}
 
 
 def _path_lines(path: Sequence[PathStep]) -> list[str]:
@@ -246,11 +243,7 @@ def _path_lines(path: Sequence[PathStep]) -> list[str]:
     arrows = ["↑" if concept.relation == "parent" else "↓" for concept in path[1:]]
     between = [f"{arrow}\N{NO-BREAK SPACE}{c.name or c.cui}" for arrow, c in zip(arrows, path[1:-1], strict=False)]
     steps = " ".join(between) + "\N{NO-BREAK SPACE}" * bool(between) + arrows[-1]
-    return _wrapped(f"{_hops(len(arrows))}:  {steps}", _LANE_TEXT)
-
-
-def _hops(hops: int) -> str:
-    return f"{hops} hop{'' if hops == 1 else 's'}"
+    return _wrapped(f"{counted(len(arrows), 'hop')}:  {steps}", _LANE_TEXT)
 
 
 def _draw_box(axes: Axes, side: str, concept: ExplainedConcept, block: _Block) -> None:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cuihop.explanation.pair import Explanation, explain_pair
-from cuihop.explanation.query_gains import Float64, Int64, QueryGains, hops_to_corpus
-from cuihop.explanation.query_images import QueryImages
-from cuihop.explanation.values import ExplainedConcept
+from cuihop.explanation.picture import figure_of_pairs
+from cuihop.explanation.query_gains import Float64, Int64, QueryGains, QueryImages, hops_to_corpus
+from cuihop.explanation.values import ExplainedConcept, plain
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k, cumulated_gains
 from cuihop.measures.ndcg import normalised
 from cuihop.measures.nearness import Nearness
+from cuihop.notebooks.figures import save_picture
 from cuihop.rankings.blocks import RankingInBlocks
 from cuihop.rankings.ranking import Ranking
 
@@ -195,9 +196,7 @@ class QueryExplanation:
             "above": self._side(self.above, self.nn_iou_above, self.iou_above, self.pair_above),
             "below": self._side(self.below, self.nn_iou_below, self.iou_below, self.pair_below),
             "concepts": [asdict(concept) for concept in self.concepts],
-            "ranking": None
-            if self.ranked is None
-            else {**asdict(self.ranked), "ranks": [asdict(rank) for rank in self.ranked.ranks]},
+            "ranking": None if self.ranked is None else plain(asdict(self.ranked)),
             "inputs": dict(self.inputs),
         }
 
@@ -211,8 +210,6 @@ class QueryExplanation:
 
     def figure(self) -> Figure:
         """The pictures of the query with either image, the one with the larger gain first: see `Explanation.figure`."""
-        from cuihop.explanation.picture import figure_of_pairs
-
         pairs = [self.pair_above, self.pair_below]
         if self.nn_iou_below.rank < self.nn_iou_above.rank:
             pairs.reverse()
@@ -220,8 +217,6 @@ class QueryExplanation:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the picture: see `Explanation.save`."""
-        from cuihop.notebooks.picture_file import save_picture
-
         save_picture(self.figure, path)
 
 
@@ -297,11 +292,7 @@ def explain_query(
 
 
 def _standing(row: int, gains: Float64, ideal: Int64) -> Standing:
-    return Standing(
-        gain=float(gains[row]),
-        rank=rank_of(row, ideal),
-        tied=int((gains[ideal] == gains[row]).sum()) - 1,
-    )
+    return Standing(gain=float(gains[row]), rank=rank_of(row, ideal), tied=int((gains[ideal] == gains[row]).sum()) - 1)
 
 
 def rank_of(row: int, ranked: Int64) -> int:

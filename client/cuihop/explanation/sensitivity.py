@@ -10,8 +10,7 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.explanation.hub_free import HubFree, checked_hubs
 from cuihop.explanation.query import dcg_of_query, rank_of
-from cuihop.explanation.query_gains import Hops, QueryGains, hops_to_corpus
-from cuihop.explanation.query_images import QueryImages
+from cuihop.explanation.query_gains import Hops, QueryGains, QueryImages, hops_to_corpus
 from cuihop.graph import ConceptGraph, Direction, Release, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.dcg import checked_k
@@ -41,20 +40,6 @@ LAMS = (0.0, 0.25, 0.5, 0.75, 1.0)
 HUBS = (50,)
 
 
-def _ns(ns: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(sorted({checked_n(n) for n in ns}))
-    if not found:
-        raise InputError("nothing to vary", column="ns", found="no n", expected="at least one")
-    return found
-
-
-def _lams(lams: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(sorted({checked_lam(lam) for lam in lams}))
-    if not found:
-        raise InputError("nothing to vary", column="lams", found="no λ", expected="at least one")
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The settings to vary over: every n with every λ, in the whole graph and without hubs.
@@ -72,8 +57,11 @@ class Grid:
     hubs: Sequence[int] = HUBS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ns", _ns(self.ns))
-        object.__setattr__(self, "lams", _lams(self.lams))
+        for field, name, checked in (("ns", "n", checked_n), ("lams", "λ", checked_lam)):
+            values = tuple(sorted(set(map(checked, getattr(self, field)))))
+            if not values:
+                raise InputError("nothing to vary", column=field, found=f"no {name}", expected="at least one")
+            object.__setattr__(self, field, values)
         object.__setattr__(self, "hubs", checked_hubs(self.hubs))
 
 

@@ -10,7 +10,7 @@ from cuihop.graph import Direction, Release
 from cuihop.measures.nn_iou import nn_iou_of_counts
 from cuihop.measures.resolution import ResolvedConcepts
 
-__all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side"]
+__all__ = ["MATCHES", "ExplainedConcept", "ExplainedPair", "Match", "Partner", "PathStep", "Side", "plain"]
 
 Side: TypeAlias = Literal["A", "B", "both"]
 """The set that holds a concept, or both."""
@@ -164,7 +164,7 @@ class ExplainedPair:
             "iou": self.iou,
             "nn_iou": self.nn_iou,
             "arithmetic": self.arithmetic,
-            "concepts": [_plain(asdict(concept)) for concept in self.concepts],
+            "concepts": [plain(asdict(concept)) for concept in self.concepts],
             "merged": dict(self.resolved.merged),
             "unknown": list(self.resolved.unknown),
             "retired": list(self.resolved.retired),
@@ -172,10 +172,10 @@ class ExplainedPair:
         }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Tuples as lists at every level, as in parsed JSON."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

@@ -22,6 +22,7 @@ __all__ = [
     "decoded",
     "decoded_lines",
     "delimiter_of",
+    "direction_text",
     "first_line",
     "json_rows",
     "line_blocks",
@@ -231,6 +232,11 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
 def counted(number: int, thing: str) -> str:
     """A number and its noun."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def direction_text(direction: str) -> str:
+    """A direction of hops in words."""
+    return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]
 
 
 def quoted(text: str) -> str:

@@ -34,6 +34,7 @@ __all__ = [
     "real_target",
     "replaced_file",
     "replaced_folder",
+    "write_whole",
 ]
 
 _PARTIAL = re.compile(r"\..*\.[0-9a-f]{16}\.partial", re.DOTALL)
@@ -184,6 +185,13 @@ def replaced_file(
     except BaseException:
         _discard(temporary)
         raise
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file by `replaced_file`, which raises the same errors."""
+    raw = content.encode() if isinstance(content, str) else content
+    with replaced_file(Path(path), expected_bytes=len(raw)) as file:
+        file.write(raw)
 
 
 @contextlib.contextmanager

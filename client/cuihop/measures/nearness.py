@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cuihop.graph import Direction, checked_direction
 from cuihop.measures.nn_iou import checked_lam, checked_n
@@ -39,3 +40,7 @@ class Nearness:
         object.__setattr__(self, "lam", checked_lam(self.lam))
         object.__setattr__(self, "direction", checked_direction(self.direction))
         checked_unknown(self.unknown)
+
+    def fields(self) -> dict[str, Any]:
+        """Name → value, as in JSON and checkpoints."""
+        return {"n": self.n, "lambda": self.lam, "direction": self.direction, "unknown": self.unknown}

@@ -184,11 +184,11 @@ def nn_iou(
     return concept_overlap(A, B, graph, n, lam, direction, unknown=unknown).nn_iou
 
 
-def checked_n(n: int) -> int:
-    """The hop threshold, or an `InputError` where it is not a whole number of at least 0."""
-    checked = checked_hops(n, "n")
+def checked_n(n: int, name: str = "n") -> int:
+    """The hop threshold, or another number of hops; an `InputError` where it is not a whole number of at least 0."""
+    checked = checked_hops(n, name)
     if checked is None:
-        raise InputError("not a number of hops", column="n", found="None", expected="a whole number, 0 or more")
+        raise InputError("not a number of hops", column=name, found="None", expected="a whole number, 0 or more")
     return checked
 
 

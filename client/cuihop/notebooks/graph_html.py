@@ -1,20 +1,30 @@
-"""Answers of a graph as HTML for notebooks: a path as a picture, the others as tables."""
+"""Answers of a graph as HTML for notebooks: a path as a picture (SVG), the others as tables."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.files.text_lines import counted
-from cuihop.notebooks.box_svg import boxes_svg
-from cuihop.notebooks.table import html_table
+from cuihop.notebooks.table import Table
 
-__all__ = ["concept_html", "distances_html", "neighbourhood_html", "path_edges", "path_html", "path_places"]
+__all__ = [
+    "LETTERS",
+    "LINES",
+    "boxes_svg",
+    "concept_html",
+    "distances_html",
+    "neighbourhood_html",
+    "path_edges",
+    "path_html",
+    "path_places",
+]
 
 _DIRECTIONS = {"any": "either way", "up": "upwards", "down": "downwards"}
 _MOST_SHOWN = 20  # concepts at one distance, synonyms of one concept
@@ -81,7 +91,7 @@ def neighbourhood_html(
     for distance, neighbour in neighbours:
         at.setdefault(distance, []).append(neighbour)
     rows = [(str(distance), f"{len(cuis):,}", _first(cuis)) for distance, cuis in at.items()]
-    table = html_table(("hops", "concepts", ""), rows) if rows else ""
+    table = Table(("hops", "concepts", ""), rows).html() if rows else ""
     return f"<p>{escape(title)}</p>{table}{_merged(merged)}"
 
 
@@ -100,7 +110,7 @@ def concept_html(
         ("synonyms", _first(synonyms)),
         ("parents, children", f"{parents:,}, {children:,}"),
     ]
-    return html_table((), [row for row in rows if row[1]])
+    return Table((), [row for row in rows if row[1]]).html()
 
 
 def distances_html(
@@ -117,7 +127,7 @@ def distances_html(
     rows = [(str(distance), f"{count:,}") for distance, count in sorted(counts.items())]
     if without := int((~reached).sum()):
         rows.append(("no path", f"{without:,}"))
-    table = html_table(("hops", "pairs"), rows) if rows else ""
+    table = Table(("hops", "pairs"), rows).html() if rows else ""
     return f"<p>{escape(title)}</p>{table}{_merged(merged)}"
 
 
@@ -129,3 +139,88 @@ def _first(texts: Sequence[str]) -> str:
 def _merged(merged: Mapping[str, str]) -> str:
     notes = ", ".join(f"{requested} is retired: taken for {cui}" for requested, cui in merged.items())
     return f"<p>{escape(notes)}</p>" if notes else ""
+
+
+LETTERS, LINES = 24, 2
+"""Limits of a name in a box: letters of a line, and lines."""
+
+_WIDTH, _HEIGHT = 150, 50  # of a box, in pixels
+_RIGHT, _UP = 190, 96  # from box to box
+_EDGE, _TITLE, _HEAD = 12, 24, 7
+_STYLE = "font-family:system-ui,'DejaVu Sans',Arial,sans-serif;max-width:none"
+_BOX, _CENTRE, _LINE, _TEXT, _FAINT = "#f2f4f7", "#cfe3f5", "#47566b", "#16202c", "#4a5665"
+
+
+def boxes_svg(
+    title: str,
+    places: Mapping[str, tuple[float, float]],
+    edges: Sequence[tuple[str, str]],
+    *,
+    names: Mapping[str, str | None] | None = None,
+    centres: Sequence[str] = (),
+    labels: Mapping[tuple[str, str], str] | None = None,
+) -> str:
+    """A picture on a white ground, legible on a dark page too. All texts are escaped.
+
+    Args:
+        title: text above, and description for screen readers.
+        places: concept → column and level, in boxes; a broader concept's level is higher.
+        edges: (child, parent); the arrow points to the parent.
+        names: concept → its preferred name; without them a box holds only the identifier.
+        centres: concepts in a highlight colour.
+        labels: edge → text beside its arrow.
+    """
+    columns, levels = zip(*places.values(), strict=True)
+    left, top = min(columns), max(levels)
+    at = {
+        cui: (_EDGE + _WIDTH / 2 + (column - left) * _RIGHT, _TITLE + _EDGE + _HEIGHT / 2 + (top - level) * _UP)
+        for cui, (column, level) in places.items()
+    }
+    width = max((max(columns) - left) * _RIGHT + _WIDTH, 7.5 * len(title)) + 2 * _EDGE
+    height = (top - min(levels)) * _UP + _HEIGHT + 2 * _EDGE + _TITLE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}" style="{_STYLE}">',
+        '<rect width="100%" height="100%" rx="6" fill="#fff"/>',
+        _text(_EDGE, _TITLE - 5, title, 'font-size="12" font-weight="600"'),
+    ]
+    for edge in edges:
+        parts += _arrow(at[edge[0]], at[edge[1]], (labels or {}).get(edge, ""))
+    for cui, place in at.items():
+        parts += _box(place, cui, None if names is None else names.get(cui) or "(no name)", cui in centres)
+    return "".join([*parts, "</svg>"])
+
+
+def _box(place: tuple[float, float], cui: str, name: str | None, centre: bool) -> Iterator[str]:
+    x, y = place
+    yield f"<g><title>{escape(cui if name is None else f'{cui} {name}')}</title>"
+    yield (
+        f'<rect x="{x - _WIDTH / 2:.0f}" y="{y - _HEIGHT / 2:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" '
+        f'fill="{_CENTRE if centre else _BOX}" stroke="{_LINE}" stroke-width="{1.6 if centre else 0.8}"/>'
+    )
+    lines = [] if name is None else textwrap.wrap(name, LETTERS, max_lines=LINES, placeholder=" …")
+    first = y + 4 - 6.5 * len(lines)
+    for number, line in enumerate(lines):
+        yield _text(x, first + 13 * number, line, 'font-size="11" text-anchor="middle"')
+    size = 'font-size="12" font-weight="600"' if name is None else f'font-size="10" fill="{_FAINT}"'
+    yield _text(x, first + 13 * len(lines), cui, f'{size} text-anchor="middle"')
+    yield "</g>"
+
+
+def _arrow(child: tuple[float, float], parent: tuple[float, float], label: str) -> Iterator[str]:
+    (x, y), (to_x, to_y) = (child[0], child[1] - _HEIGHT / 2), (parent[0], parent[1] + _HEIGHT / 2)
+    length = math.hypot(to_x - x, to_y - y) or 1.0
+    along, across = (to_x - x) / length, (to_y - y) / length
+    base_x, base_y = to_x - _HEAD * along, to_y - _HEAD * across
+    yield f'<path d="M{x:.1f} {y:.1f}L{base_x:.1f} {base_y:.1f}" stroke="{_LINE}"/>'
+    sides = [(base_x - s * 3.5 * across, base_y + s * 3.5 * along) for s in (1, -1)]
+    yield f'<path d="M{to_x:.1f} {to_y:.1f}' + "".join(f"L{a:.1f} {b:.1f}" for a, b in sides) + f'Z" fill="{_LINE}"/>'
+    if label:
+        halo = 'stroke="#fff" stroke-width="4" paint-order="stroke"'
+        style = f'font-size="10" fill="{_FAINT}" text-anchor="middle" {halo}'
+        yield _text((x + to_x) / 2, (y + to_y) / 2 + 3, label, style)
+
+
+def _text(x: float, y: float, text: str, style: str) -> str:
+    fill = "" if "fill=" in style else f' fill="{_TEXT}"'
+    return f'<text x="{x:.1f}" y="{y:.1f}"{fill} {style}>{escape(text)}</text>'

@@ -1,13 +1,20 @@
-"""Tables: one value behind the terminal, HTML, Markdown and LaTeX (booktabs)."""
+"""Tables: one value behind the terminal, HTML, Markdown, LaTeX (booktabs) and CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Table", "html_table", "marked"]
+from cuihop.files.written_files import write_whole
+
+__all__ = ["Table", "marked", "write_tables"]
 
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -31,40 +38,52 @@ _MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers, its columns in groups.
+    """Rows under titles; printed on the terminal by `cuihop.cli.output.print_table`.
 
     Attributes:
+        columns: titles; empty for rows of names and values.
+        rows: cells of each row, as texts; as values for CSV. The first is its title.
         name: base name of its files, and LaTeX label.
         caption: text above the table.
-        corner: title of the column of row titles.
-        groups: title of each group of columns, and its number of columns.
-        columns: their titles.
-        rows: title of each row and its cells.
+        groups: title of each group of columns, and its number of columns, from the second column on.
     """
 
-    name: str
-    caption: str
-    corner: str
-    groups: Sequence[tuple[str, int]]
     columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[str]]]
-
-    @classmethod
-    def of(cls, name: str, caption: str, texts: Sequence[Sequence[str]]) -> Table:
-        """A table without groups, from its header and its rows."""
-        (corner, *columns), *rows = texts
-        return cls(name, caption, corner, [("", len(columns))], columns, [(title, cells) for title, *cells in rows])
+    rows: Sequence[Sequence[Any]]
+    name: str = ""
+    caption: str = ""
+    groups: Sequence[tuple[str, int]] = ()
 
     @property
     def header(self) -> list[str]:
-        """Corner and columns; a column's title begins with its group's."""
-        owners = [title for title, span in self.groups for _ in range(span)]
-        return [self.corner, *(f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True))]
+        """Columns; the title of each begins with that of its group."""
+        if not self.groups:
+            return list(self.columns)
+        owners = ["", *(title for title, span in self.groups for _ in range(span))]
+        return [f"{group} {column}".strip() for group, column in zip(owners, self.columns, strict=True)]
 
-    @property
-    def lines(self) -> list[list[str]]:
-        """Rows with their titles."""
-        return [[title, *cells] for title, cells in self.rows]
+    def csv(self) -> str:
+        r"""CSV, a line for each row. Floating-point numbers are in full; ``None`` and NaN are empty fields.
+
+        >>> Table(["a", "b"], [[0.1, None], ["x,y", 2]]).csv()
+        'a,b\n0.1,\n"x,y",2\n'
+        """
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(map(_field, row) for row in self.rows)
+        return text.getvalue()
+
+    def html(self) -> str:
+        """HTML without the caption.
+
+        >>> Table(["p"], [["< 0.05"]]).html()
+        '<table><tr><th>p</th></tr><tr><td>&lt; 0.05</td></tr></table>'
+        """
+        lines = [("th", self.columns), *(("td", row) for row in self.rows)]
+        return "<table>" + "".join(_line(kind, cells) for kind, cells in lines if cells) + "</table>"
+
+    _repr_html_ = html
 
     def markdown(self) -> str:
         """A caption and a table."""
@@ -72,8 +91,8 @@ class Table:
             f"**{marked(self.caption)}**",
             "",
             _piped(self.header),
-            "| --- |" + " ---: |" * len(self.columns),
-            *map(_piped, self.lines),
+            "| --- |" + " ---: |" * (len(self.columns) - 1),
+            *map(_piped, self.rows),
         ]
         return "\n".join(lines) + "\n"
 
@@ -93,12 +112,12 @@ class Table:
             r"\setlength{\tabcolsep}{3pt}",
             rf"\caption{{{_escaped(self.caption)}}}",
             rf"\label{{tab:{self.name}}}",
-            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
             r"\toprule",
             *grouped,
-            " & ".join(map(_escaped, [self.corner, *self.columns])) + r" \\",
+            " & ".join(map(_escaped, self.columns)) + r" \\",
             r"\midrule",
-            *(" & ".join(map(_escaped, line)) + r" \\" for line in self.lines),
+            *(" & ".join(map(_escaped, line)) + r" \\" for line in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -106,9 +125,22 @@ class Table:
         return "\n".join(lines) + "\n"
 
 
+def write_tables(path: Path, tables: Iterable[Table]) -> None:
+    """Write the tables in one file, whole or not at all: LaTeX where its name ends with .tex, else Markdown.
+
+    Raises:
+        OutputError: the disk is full, or the folder cannot be written.
+    """
+    write_whole(path, "\n".join(table.latex() if path.suffix == ".tex" else table.markdown() for table in tables))
+
+
 def marked(text: str) -> str:
     """Escape the signs that have a meaning in Markdown."""
     return _MARKDOWN.sub(r"\\\1", text)
+
+
+def _field(cell: object) -> object:
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def _piped(cells: Sequence[str]) -> str:
@@ -119,16 +151,6 @@ def _escaped(text: str) -> str:
     """Escape a text for LaTeX, with n and λ in formula style."""
     plain = "".join(_LATEX.get(sign, sign) for sign in text)
     return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)
-
-
-def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts; its header may be empty.
-
-    >>> html_table(["p"], [["< 0.05"]])
-    '<table><tr><th>p</th></tr><tr><td>&lt; 0.05</td></tr></table>'
-    """
-    lines = [("th", header), *(("td", row) for row in rows)]
-    return "<table>" + "".join(_line(kind, cells) for kind, cells in lines if cells) + "</table>"
 
 
 def _line(kind: str, cells: Sequence[str]) -> str:

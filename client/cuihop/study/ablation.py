@@ -125,11 +125,7 @@ def _subsets(place: int, by_iou: _Pass, by_nn_iou: _Pass | None, lam: float) -> 
 
 
 def _pass(
-    n: int,
-    images: ImageCollection,
-    judges: Sequence[_LabelAgreement],
-    inputs: StudyInputs,
-    resources: Resources,
+    n: int, images: ImageCollection, judges: Sequence[_LabelAgreement], inputs: StudyInputs, resources: Resources
 ) -> _Pass:
     """All λ of one n, that of the study among them."""
     lams = [*LAMBDAS, *({inputs.nearness.lam} - {*LAMBDAS})]

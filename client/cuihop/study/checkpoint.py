@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from cuihop.errors import OutputError
-from cuihop.files.input_file import opened_input
 from cuihop.files.written_files import clear_abandoned, replaced_file
 from cuihop.rankings.ranking import Ranking, checked_ties
 from cuihop.relevance.image_collection import ImageCollection
@@ -111,11 +110,8 @@ def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
         "work": "study",
         **images.depends(inputs.graph),
         "content of labels": None if inputs.labels is None else inputs.labels.digest,
-        **{f"embeddings {name}": opened_input(given).digest() for name, given in inputs.embeddings.items()},
-        "n": inputs.nearness.n,
-        "lambda": inputs.nearness.lam,
-        "direction": inputs.nearness.direction,
-        "unknown": inputs.nearness.unknown,
+        **{f"embeddings {name}": digest for name, (_, digest) in inputs.embedding_files.items()},
+        **inputs.nearness.fields(),
         "empty_ideal": inputs.empty_ideal,
         "seed": inputs.seed,
     }

@@ -92,7 +92,7 @@ def cross_evaluation(inputs: StudyInputs, progress_of: ProgressOf, checkpoint: S
     return CrossEvaluation(evaluations, by_overlap, means, {measure: next(bounds) for measure in measures})
 
 
-def intervals(values: Float64, seed: int, progress: Progress, *, resamples: int = RESAMPLES) -> list[Interval | None]:
+def intervals(values: Float64, seed: int, progress: Progress) -> list[Interval | None]:
     """The 95 % percentile bootstrap interval of the mean of each column (Efron and Tibshirani 1993).
 
     Each resample draws as many queries as there are, with replacement: the same for all columns, so that a column of
@@ -103,7 +103,6 @@ def intervals(values: Float64, seed: int, progress: Progress, *, resamples: int 
         values: float64, shape (queries, columns); NaN where a query has no value.
         seed: the same gives the same.
         progress: called with the resamples done and all.
-        resamples: number of resamples.
 
     Returns:
         For each column the lower and the upper bound; ``None`` where no query has a value.
@@ -112,17 +111,17 @@ def intervals(values: Float64, seed: int, progress: Progress, *, resamples: int 
     generator = np.random.default_rng(seed)
     there, which = np.unique(~np.isnan(values), axis=1, return_inverse=True)
     filled, counted = (np.ascontiguousarray(table.T) for table in (np.nan_to_num(values), there.astype(np.float64)))
-    means = np.empty((resamples, columns), dtype=np.float64)
+    means = np.empty((RESAMPLES, columns), dtype=np.float64)
     step = max(1, _CELLS_A_BLOCK // queries)
-    for first in range(0, resamples, step):
-        rows = min(step, resamples - first)
+    for first in range(0, RESAMPLES, step):
+        rows = min(step, RESAMPLES - first)
         times = np.empty((rows, queries), dtype=np.float64)
         for row in times:
             row[:] = np.bincount(generator.integers(0, queries, queries), minlength=queries)
         sizes = (times @ counted.T)[:, which.ravel()]
         with np.errstate(invalid="ignore"):
             means[first : first + rows] = (times @ filled.T) / sizes
-        progress(first + rows, resamples)
+        progress(first + rows, RESAMPLES)
     tail = (1.0 - CONFIDENCE) / 2
     found: list[Interval | None] = []
     for column in means.T:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.labels import Labels
 from cuihop.evaluation.result import EmptyIdeal
-from cuihop.files.input_file import Readable
+from cuihop.files.input_file import Readable, opened_input
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness
@@ -68,6 +68,12 @@ class StudyInputs:
     def nn_iou(self) -> str:
         """The parameters of nn-IoU, for captions."""
         return f"n = {self.nearness.n}, λ = {self.nearness.lam}"
+
+    @cached_property
+    def embedding_files(self) -> Mapping[str, tuple[str, str]]:
+        """Name of a system → name and SHA-256 of its file."""
+        files = {name: opened_input(given) for name, given in self.embeddings.items()}
+        return {name: (file.name, file.digest()) for name, file in files.items()}
 
     @cached_property
     def label_sets(self) -> tuple[tuple[str, ...], ...]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from cuihop.files.csv_text import csv_text
+from cuihop.notebooks.table import Table
 
-__all__ = ["COLUMNS", "LongRow", "write_long_table"]
+__all__ = ["LongRow", "long_table"]
 
-COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
+_COLUMNS = ("part", "ranking", "measure", "n", "lambda", "subset", "value", "queries", "nothing_relevant",
            "unjudged", "low", "high")  # fmt: skip
 
 
@@ -45,10 +44,10 @@ class LongRow:
     high: float | None = None
 
     def plain(self) -> dict[str, str | int | float | None]:
-        """Column → value, in the order of `COLUMNS`."""
-        return dict(zip(COLUMNS, dataclasses.astuple(self), strict=True))
+        """Column → value, in the order of `_COLUMNS`."""
+        return dict(zip(_COLUMNS, dataclasses.astuple(self), strict=True))
 
 
-def write_long_table(path: Path, rows: Iterable[LongRow]) -> None:
-    """Write CSV, floating point to the last digit."""
-    path.write_text(csv_text(COLUMNS, (row.plain().values() for row in rows)), encoding="utf-8")
+def long_table(rows: Iterable[LongRow]) -> Table:
+    """A table of numbers, for CSV."""
+    return Table(_COLUMNS, [dataclasses.astuple(row) for row in rows])

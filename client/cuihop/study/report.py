@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
-from cuihop.evaluation.result import Evaluation, IdentifierCount
-from cuihop.files.input_file import opened_input
+from cuihop.evaluation.result import Evaluation
+from cuihop.files.text_lines import direction_text
 from cuihop.graph import Release
 from cuihop.notebooks.table import Table, marked
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
@@ -16,8 +17,8 @@ from cuihop.study.cross_evaluation import RESAMPLES, CrossEvaluation
 from cuihop.study.difference import EXCHANGES, NearConcepts
 from cuihop.study.inputs import DEPTH, StudyInputs
 from cuihop.study.plots import time_text
-from cuihop.study.published import COST, SOURCE
 from cuihop.study.rankings import RANDOM, SHUFFLED
+from cuihop.study.tables import COST, SOURCE
 
 __all__ = ["cost_report", "cost_table", "report"]
 
@@ -59,30 +60,25 @@ def report(
 
 
 def _conditions(inputs: StudyInputs, first: Evaluation | None) -> Iterator[str]:
-    release = inputs.graph.release
-    yield "| | |"
-    yield "|---|---|"
-    for name, value in (
-        ("images", f"{inputs.images.source}, content SHA-256 {inputs.images.digest}"),
-        *(
-            ()
-            if inputs.labels is None
-            else (("labels", f"{inputs.labels.source}, content SHA-256 {inputs.labels.digest}"),)
-        ),
-        *(
-            (f"embeddings {name}", f"{file.name}, file SHA-256 {file.digest()}")
-            for name, file in ((name, opened_input(given)) for name, given in inputs.embeddings.items())
-        ),
-        *_release(release),
+    rows = [("images", f"{inputs.images.source}, content SHA-256 {inputs.images.digest}")]
+    if inputs.labels is not None:
+        rows.append(("labels", f"{inputs.labels.source}, content SHA-256 {inputs.labels.digest}"))
+    for name, (file, digest) in inputs.embedding_files.items():
+        rows.append((f"embeddings {name}", f"{file}, file SHA-256 {digest}"))
+    rows += [
+        *_release(inputs.graph.release),
         ("n, λ", f"{inputs.nearness.n}, {inputs.nearness.lam}"),
-        ("hops", {"any": "either way", "up": "upwards only", "down": "downwards only"}[inputs.nearness.direction]),
+        ("hops", direction_text(inputs.nearness.direction)),
         ("unknown identifiers", inputs.nearness.unknown),
         ("queries for which nothing is relevant", "left out" if inputs.empty_ideal == "skip" else "scored 0"),
         ("queries without the label", "left out"),
         ("seed", str(inputs.seed)),
-        *(() if first is None else (("versions", ", ".join(f"{k} {v}" for k, v in first.versions.items())),)),
-    ):
-        yield f"| {marked(name)} | {marked(value)} |"
+    ]
+    if first is not None:
+        rows.append(("versions", ", ".join(f"{name} {version}" for name, version in first.versions.items())))
+    yield "| | |"
+    yield "|---|---|"
+    yield from (f"| {marked(name)} | {marked(value)} |" for name, value in rows)
 
 
 def _release(release: Release) -> Iterator[tuple[str, str]]:
@@ -101,7 +97,7 @@ def _coverage(evaluation: Evaluation) -> str:
         return f"{held:,} of {total:,} ({held / total:.1%})" if total else "none"
 
     distinct = share(counts.identifiers, [kind.distinct for kind in outside])
-    occurrences = share(counts.occurrences, [_times(kind) for kind in outside])
+    occurrences = share(counts.occurrences, [kind.occurrences for kind in outside])
     return (
         f"**Coverage.** The graph holds {distinct} distinct identifiers of the images, and {occurrences} of their "
         "occurrences. The others are near nothing but themselves."
@@ -110,18 +106,17 @@ def _coverage(evaluation: Evaluation) -> str:
 
 def _alike(found: CrossEvaluation, inputs: StudyInputs) -> Iterator[str]:
     """Label sets that give every query the same values."""
-    measures = {labels: [m for m in inputs.measures if m.labels == labels] for labels in inputs.label_sets}
-    for place, labels in enumerate(inputs.label_sets):
-        for others in inputs.label_sets[place + 1 :]:
-            columns = [[inputs.measures.index(m) for m in measures[each]] for each in (labels, others)]
-            values = [(each.values[:, columns[0]], each.values[:, columns[1]]) for each in found.evaluations.values()]
-            if all(
-                np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values
-            ):
-                yield (
-                    f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
-                    "value under every ranking: on these images they are one result, not two."
-                )
+    columns = {
+        labels: [place for place, measure in enumerate(inputs.measures) if measure.labels == labels]
+        for labels in inputs.label_sets
+    }
+    for labels, others in combinations(inputs.label_sets, 2):
+        values = [(e.values[:, columns[labels]], e.values[:, columns[others]]) for e in found.evaluations.values()]
+        if all(np.array_equal(ours, theirs, equal_nan=True) and not np.isnan(ours).all() for ours, theirs in values):
+            yield (
+                f"**{marked(' & '.join(labels))}** and **{marked(' & '.join(others))}** give every query the same "
+                "value under every ranking: on these images they are one result, not two."
+            )
 
 
 def _linked(near: NearConcepts, inputs: StudyInputs) -> str:
@@ -134,10 +129,6 @@ def _linked(near: NearConcepts, inputs: StudyInputs) -> str:
         f"all that the images hold, {near.occurrences / near.queries:.1f} for each image. “Near concepts an image” "
         "is the mean |rel| of a query and one of its first K images."
     )
-
-
-def _times(kind: IdentifierCount) -> int:
-    return kind.occurrences
 
 
 def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
@@ -181,15 +172,13 @@ def _explained(inputs: StudyInputs, comparable: bool) -> Iterator[str]:
 
 def cost_table(costs: Sequence[Cost]) -> Table:
     """Seconds per query, each way."""
-    return Table(
-        "cost", f"Time per query image, ranking of {DEPTH}", "measure, way", [("", 3)],
-        ["time", "queries timed", "largest difference"],
-        [
-            (f"{cost.measure}, {cost.way}",
-             [time_text(cost.seconds), f"{cost.queries:,}", f"{cost.difference:.1e}" if cost.difference else "0"])
-            for cost in costs
-        ],
-    )  # fmt: skip
+    rows = [
+        (f"{cost.measure}, {cost.way}", time_text(cost.seconds), f"{cost.queries:,}",
+         f"{cost.difference:.1e}" if cost.difference else "0")
+        for cost in costs
+    ]  # fmt: skip
+    columns = ("measure, way", "time", "queries timed", "largest difference")
+    return Table(columns, rows, "cost", f"Time per query image, ranking of {DEPTH}")
 
 
 def cost_report(costs: Sequence[Cost], inputs: StudyInputs, machine: str, *, figure: bool) -> Iterator[str]:

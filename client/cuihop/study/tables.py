@@ -1,8 +1,8 @@
-"""The tables of a study."""
+"""The tables of a study, and the published figures of the paper beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from cuihop.evaluation.means import MeanQueries, mean_text
 from cuihop.evaluation.result import Evaluation
@@ -12,10 +12,13 @@ from cuihop.study.cross_evaluation import IOU, NN_IOU
 from cuihop.study.difference import NearConcepts, PrecisionDifference
 from cuihop.study.inputs import CUT_OFFS, DEPTH, StudyInputs
 from cuihop.study.long_table import LongRow
-from cuihop.study.published import PRECISION, SOURCE
 
 __all__ = [
+    "COST",
+    "PRECISION",
+    "SOURCE",
     "ablation_tables",
+    "comparable",
     "difference_table",
     "gain_table",
     "near_table",
@@ -23,17 +26,53 @@ __all__ = [
     "published_table",
 ]
 
+SOURCE = "Wei, Kurtz and Cloppet 2025, arXiv:2506.13509"
+
+PRECISION: dict[str, dict[tuple[str, ...], tuple[float, float, float]]] = {
+    "IoU": {
+        ("modality",): (99.28, 99.17, 98.99),
+        ("organ",): (94.27, 93.46, 91.15),
+        ("modality", "organ"): (90.03, 88.87, 85.72),
+    },
+    "nn-IoU": {
+        ("modality",): (99.34, 99.46, 99.42),
+        ("organ",): (94.59, 93.78, 91.50),
+        ("modality", "organ"): (90.65, 89.53, 86.85),
+    },
+    "BioMedCLIP-t": {
+        ("modality",): (74.61, 73.25, 69.83),
+        ("organ",): (60.52, 56.91, 51.17),
+        ("modality", "organ"): (37.62, 33.53, 27.44),
+    },
+    "BioMedCLIP-v": {
+        ("modality",): (95.85, 93.09, 89.44),
+        ("organ",): (87.12, 84.32, 78.46),
+        ("modality", "organ"): (91.33, 89.48, 84.08),
+    },
+}
+"""Table 1: P@5, P@10 and P@30 in per cent on the ROCOv2 test set."""
+
+COST = (
+    "The paper's Figure 4 shows, without numbers and on an axis up to five seconds per image, bars of CUI@K, nn-CUI@K "
+    "offline and nn-CUI@K on the fly, with NetworkX; machine and UMLS release are not stated."
+)
+
+_ROCOV2_TEST = "ROCOv2_2023_test_"
+_MOST_OF_THEM = 9_900  # of 9,928; copies without the few images that were withdrawn are the same test set
+
+
+def comparable(images: Collection[str], label_sets: Iterable[tuple[str, ...]]) -> bool:
+    """True for the test images of ROCOv2, recognised by their names, with labels of the paper's names."""
+    whole = len(images) >= _MOST_OF_THEM and all(image.startswith(_ROCOV2_TEST) for image in images)
+    return whole and set(PRECISION["IoU"]) <= set(label_sets)
+
 
 def precision_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
     """P@K in per cent for each ranking, by each set of labels."""
-    columns = [(labels, k) for labels in inputs.label_sets for k in CUT_OFFS]
-    return Table(
-        "precision",
-        f"Precision@K (%) of rankings by each relevance, by labels. Queries: {_query_counts(evaluations, inputs)}",
-        "ranking by",
-        [(" & ".join(labels), len(CUT_OFFS)) for labels in inputs.label_sets], [f"@{k}" for _, k in columns],
-        [(name, [_percent(_precision(e, labels, k)) for labels, k in columns]) for name, e in evaluations.items()],
-    )  # fmt: skip
+    rows = [(name, *_precisions(evaluation, inputs.label_sets)) for name, evaluation in evaluations.items()]
+    counts = _query_counts(evaluations, inputs)
+    caption = f"Precision@K (%) of rankings by each relevance, by labels. Queries: {counts}"
+    return _by_k("precision", caption, rows, [" & ".join(labels) for labels in inputs.label_sets])
 
 
 def _query_counts(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> str:
@@ -47,36 +86,31 @@ def _query_counts(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) ->
 
 def difference_table(found: Sequence[PrecisionDifference]) -> Table:
     """Each P@K of nn-IoU less that of IoU, in points, with interval and p."""
-    return Table(
-        "difference",
+    rows = [
+        (
+            f"P@{each.k}, {' & '.join(each.labels)}", _percent(each.iou), _percent(each.nn_iou),
+            _points(each.difference), f"{_points(each.interval[0])} to {_points(each.interval[1])}",
+            f"{each.p_holm:.4f}", f"{each.better:,}", f"{each.worse:,}",
+        )
+        for each in found
+    ]  # fmt: skip
+    caption = (
         "P@K (%) of the ranking by nn-IoU less that by IoU: 95 % confidence interval (paired bootstrap), p of the "
-        "paired randomisation test, adjusted by Holm, and queries for which nn-IoU is better and worse",
-        "measure", [("", 5), ("queries", 2)],
-        [IOU, NN_IOU, "difference", "interval", "p", "better", "worse"],
-        [
-            (
-                f"P@{each.k}, {' & '.join(each.labels)}",
-                [
-                    _percent(each.iou), _percent(each.nn_iou), _points(each.difference),
-                    f"{_points(each.interval[0])} to {_points(each.interval[1])}", f"{each.p_holm:.4f}",
-                    f"{each.better:,}", f"{each.worse:,}",
-                ],
-            )
-            for each in found
-        ],
-    )  # fmt: skip
+        "paired randomisation test, adjusted by Holm, and queries for which nn-IoU is better and worse"
+    )
+    columns = ("measure", IOU, NN_IOU, "difference", "interval", "p", "better", "worse")
+    return Table(columns, rows, "difference", caption, [("", 5), ("queries", 2)])
 
 
 def near_table(found: NearConcepts, inputs: StudyInputs) -> Table:
     """Near concepts, which nn-IoU counts and IoU does not."""
-    rows = [("queries with other images than by IoU (%)", [_percent(found.others[k]) for k in CUT_OFFS])]
+    rows = [("queries with other images than by IoU (%)", *(_percent(found.others[k]) for k in CUT_OFFS))]
     for name in (IOU, NN_IOU):
-        rows.append((f"near concepts an image, by {name}", [f"{found.near[name, k]:.3f}" for k in CUT_OFFS]))
-        rows.append((f"images with a near concept, by {name} (%)", [_percent(found.having[name, k]) for k in CUT_OFFS]))
-    return Table(
-        "near", f"What nn-IoU ({inputs.nn_iou}) changes among the first K images", "",
-        [("", len(CUT_OFFS))], [f"@{k}" for k in CUT_OFFS], rows,
-    )  # fmt: skip
+        shares = (_percent(found.having[name, k]) for k in CUT_OFFS)
+        rows.append((f"near concepts an image, by {name}", *(f"{found.near[name, k]:.3f}" for k in CUT_OFFS)))
+        rows.append((f"images with a near concept, by {name} (%)", *shares))
+    caption = f"What nn-IoU ({inputs.nn_iou}) changes among the first K images"
+    return Table(["", *(f"@{k}" for k in CUT_OFFS)], rows, "near", caption)
 
 
 def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
@@ -86,32 +120,32 @@ def gain_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Ta
     behind = next(iter(evaluations.values())).mean_queries
     counts = {family: behind[f"{family}@{DEPTH}"] for family in families}
     queries = "; ".join(f"{family}: {mean_text(each, inputs.empty_ideal)}" for family, each in counts.items())
-    return Table(
-        "gain",
-        f"CUI@K and nn-CUI@K ({inputs.nn_iou}) of rankings by each relevance. Queries: {queries}",
-        "ranking by",
-        [(family, len(CUT_OFFS)) for family in families], [f"@{k}" for _ in families for k in CUT_OFFS],
-        [(name, [_fraction(e.means[column]) for column in columns]) for name, e in evaluations.items()],
-    )  # fmt: skip
+    rows = [(name, *(_fraction(each.means[column]) for column in columns)) for name, each in evaluations.items()]
+    caption = f"CUI@K and nn-CUI@K ({inputs.nn_iou}) of rankings by each relevance. Queries: {queries}"
+    return _by_k("gain", caption, rows, families)
 
 
 def published_table(evaluations: Mapping[str, Evaluation], inputs: StudyInputs) -> Table:
     """P@K here, beside the published P@K of a ranking of the same name."""
-    columns = [(labels, k) for labels in PRECISION["IoU"] for k in CUT_OFFS]
     named = {name.lower(): name for name in evaluations}
-    rows: list[tuple[str, list[str]]] = []
+    rows: list[tuple[str, ...]] = []
     for name, figures in PRECISION.items():
         here = evaluations.get(named.get(name.lower(), ""))
         if here is not None:
-            found = {labels: next(s for s in inputs.label_sets if set(s) == set(labels)) for labels in figures}
-            rows.append((f"{name}, here", [_percent(_precision(here, found[labels], k)) for labels, k in columns]))
-        rows.append((f"{name}, published", [f"{value:.2f}" for labels in figures for value in figures[labels]]))
-    return Table(
-        "published",
+            found = [next(s for s in inputs.label_sets if set(s) == set(labels)) for labels in figures]
+            rows.append((f"{name}, here", *_precisions(here, found)))
+        rows.append((f"{name}, published", *(f"{value:.2f}" for values in figures.values() for value in values)))
+    caption = (
         f"Precision@K (%) here, and as published ({SOURCE}, Table 1). Queries here: "
-        f"{_query_counts(evaluations, inputs)}; published: not stated", "ranking by",
-        [(" & ".join(labels), len(CUT_OFFS)) for labels in PRECISION["IoU"]], [f"@{k}" for _, k in columns], rows,
-    )  # fmt: skip
+        f"{_query_counts(evaluations, inputs)}; published: not stated"
+    )
+    return _by_k("published", caption, rows, [" & ".join(labels) for labels in PRECISION["IoU"]])
+
+
+def _by_k(name: str, caption: str, rows: Sequence[Sequence[str]], groups: Sequence[str]) -> Table:
+    """A table of rankings, with a column for each K in each group."""
+    columns = ["ranking by", *(f"@{k}" for _ in groups for k in CUT_OFFS)]
+    return Table(columns, rows, name, caption, [(group, len(CUT_OFFS)) for group in groups])
 
 
 def ablation_tables(rows: Sequence[LongRow], inputs: StudyInputs) -> Iterator[Table]:
@@ -126,19 +160,20 @@ def ablation_tables(rows: Sequence[LongRow], inputs: StudyInputs) -> Iterator[Ta
             for labels, each in zip(inputs.label_sets, behind, strict=True)
         )
         yield Table(
-            f"ablation_{subset.replace(' ', '_')}",
-            f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {counts}", "λ",
-            [(" & ".join(labels), len(HOPS)) for labels in inputs.label_sets],
-            [f"n = {n}" for _ in names for n in HOPS],
+            ["λ", *(f"n = {n}" for _ in names for n in HOPS)],
             [
-                (f"{lam:.1f}", [_percent(values[subset, name, n, lam].value) for name in names for n in HOPS])
+                (f"{lam:.1f}", *(_percent(values[subset, name, n, lam].value) for name in names for n in HOPS))
                 for lam in LAMBDAS
             ],
-        )  # fmt: skip
+            f"ablation_{subset.replace(' ', '_')}",
+            f"P@{DEPTH} (%) of rankings by nn-IoU (n, λ) on the {meaning}. Queries: {counts}",
+            [(" & ".join(labels), len(HOPS)) for labels in inputs.label_sets],
+        )
 
 
-def _precision(evaluation: Evaluation, labels: Sequence[str], k: int) -> float | None:
-    return evaluation.means[f"P@{k}({', '.join(labels)})"]
+def _precisions(evaluation: Evaluation, label_sets: Sequence[Sequence[str]]) -> list[str]:
+    means = evaluation.means
+    return [_percent(means[f"P@{k}({', '.join(labels)})"]) for labels in label_sets for k in CUT_OFFS]
 
 
 def _percent(value: float | None) -> str:

@@ -1,23 +1,28 @@
-"""Files of a study, written from its results."""
+"""Files of a study, written from its results; its folder is written whole or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuihop.comparison.score_card import ScoreCard
-from cuihop.files.csv_text import csv_text
+from cuihop.errors import InputError, OutputError
+from cuihop.files.written_files import inputs_within, real_target, replaced_folder
 from cuihop.notebooks.table import Table
 from cuihop.study.cost import Cost
 from cuihop.study.cross_evaluation import CrossEvaluation
 from cuihop.study.difference import NearConcepts, PrecisionDifference
 from cuihop.study.inputs import StudyInputs
-from cuihop.study.long_table import LongRow, write_long_table
-from cuihop.study.published import comparable
+from cuihop.study.long_table import LongRow, long_table
+from cuihop.study.plots import plot_ablation, plot_costs, plot_differences, plot_gains, plot_precision, subset_files
 from cuihop.study.report import cost_report, cost_table, report
 from cuihop.study.tables import (
     ablation_tables,
+    comparable,
     difference_table,
     gain_table,
     near_table,
@@ -25,9 +30,9 @@ from cuihop.study.tables import (
     published_table,
 )
 
-__all__ = ["DIFFERENCE_COLUMNS", "StudyResults", "tables_of", "write_study"]
+__all__ = ["MARK", "StudyResults", "tables_of", "whole_folder", "write_study"]
 
-DIFFERENCE_COLUMNS = (
+_DIFFERENCE_COLUMNS = (
     "measure", "iou", "nn_iou", "difference", "low", "high", "p", "p_holm", "better", "worse", "same", "queries",
 )  # fmt: skip
 
@@ -95,16 +100,16 @@ def write_study(
     figures = _drawn(folder, found, inputs) if plots else []
     for table in tables:
         _write(folder / f"{table.name}.tex", table.latex())
-    write_long_table(folder / "numbers.csv", found.long_rows(inputs))
+    _write(folder / "numbers.csv", long_table(found.long_rows(inputs)).csv())
     if found.differences:
-        _write_differences(folder / "difference.csv", found.differences)
+        _write(folder / "difference.csv", _difference_numbers(found.differences).csv())
     published = any(table.name == "published" for table in tables)
     lines = report(inputs, found.tables, found.near, account, tables, figures, comparable=published)
     _write_lines(folder / "report.md", lines)
     if found.costs:
         table = cost_table(found.costs)
         _write(folder / "cost.tex", table.latex())
-        _write_costs(folder / "cost.csv", found.costs)
+        _write(folder / "cost.csv", _cost_numbers(found.costs).csv())
         _write_lines(folder / "cost.md", cost_report(found.costs, inputs, machine, figure=plots))
     if cards and found.tables is not None:
         (folder / "cards").mkdir()
@@ -115,41 +120,39 @@ def write_study(
 
 def _drawn(folder: Path, found: StudyResults, inputs: StudyInputs) -> list[str]:
     """Draw the figures; the names of those in the report."""
-    from cuihop.study import plots
-
     names = []
     if found.tables is not None:
         if inputs.label_sets:
-            plots.plot_precision(folder / "precision", found.tables.evaluations, inputs)
+            plot_precision(folder / "precision", found.tables.evaluations, inputs)
             names.append("precision")
         if found.differences:
-            plots.plot_differences(folder / "difference", found.differences, inputs)
+            plot_differences(folder / "difference", found.differences, inputs)
             names.append("difference")
-        plots.plot_gains(folder / "gain", found.tables.evaluations, inputs)
+        plot_gains(folder / "gain", found.tables.evaluations, inputs)
         names.append("gain")
     if found.ablation:
-        for subset, name in plots.subset_files().items():
-            plots.plot_ablation(folder / name, found.ablation, subset, inputs)
+        for subset, name in subset_files().items():
+            plot_ablation(folder / name, found.ablation, subset, inputs)
             names.append(name)
     if found.costs:
-        plots.plot_costs(folder / "cost", found.costs)
+        plot_costs(folder / "cost", found.costs)
     return names
 
 
-def _write_costs(path: Path, costs: Sequence[Cost]) -> None:
+def _cost_numbers(costs: Sequence[Cost]) -> Table:
     header = ("measure", "way", "seconds_per_query", "queries", "largest_difference")
-    _write(path, csv_text(header, ((c.measure, c.way, c.seconds, c.queries, c.difference) for c in costs)))
+    return Table(header, [dataclasses.astuple(cost) for cost in costs])
 
 
-def _write_differences(path: Path, differences: Sequence[PrecisionDifference]) -> None:
-    rows = (
+def _difference_numbers(differences: Sequence[PrecisionDifference]) -> Table:
+    rows = [
         (
             d.measure, d.iou, d.nn_iou, d.difference, *d.interval, d.p, d.p_holm, d.better, d.worse, d.same,
             d.better + d.worse + d.same,
         )
         for d in differences
-    )  # fmt: skip
-    _write(path, csv_text(DIFFERENCE_COLUMNS, rows))
+    ]  # fmt: skip
+    return Table(_DIFFERENCE_COLUMNS, rows)
 
 
 def _write(path: Path, text: str) -> None:
@@ -158,3 +161,57 @@ def _write(path: Path, text: str) -> None:
 
 def _write_lines(path: Path, blocks: Iterable[str]) -> None:
     _write(path, "\n\n".join(blocks) + "\n")
+
+
+MARK = "cuihop-study.json"
+"""A file that every study's folder has. It lists the others: only a folder that holds nothing else is written over."""
+
+
+@contextmanager
+def whole_folder(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """An empty folder beside ``out``; it takes the place of ``out`` when the block ends, and goes where it fails.
+
+    Raises:
+        InputError: ``out`` is a file, or holds something and may not, or should not, be written over.
+        OutputError: it cannot be written.
+    """
+    out = real_target(out.absolute())
+    _check_free(out, overwrite)
+    try:
+        with replaced_folder(out) as folder:
+            yield folder
+            _check_free(out, overwrite)  # a study takes a while
+    except OSError as error:
+        raise OutputError(f"{out} cannot be written: {error.strerror or error}") from error
+
+
+def _check_free(out: Path, overwrite: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError("not a folder", file=out, found="a file", expected="a new or empty folder")
+    if out in (Path.cwd(), *Path.cwd().parents):
+        raise InputError("the current folder cannot be replaced", file=out, expected="a folder in it, or elsewhere")
+    read = inputs_within(out)
+    if read:
+        raise InputError("the folder to write holds a file to read", file=out, found=read[0])
+    held = {path.name for path in out.iterdir()} if out.exists() else set()
+    if held and not overwrite:
+        raise InputError(
+            "the folder is not empty", file=out, expected="a new or empty folder",
+            advice="--overwrite replaces an earlier study.",
+        )  # fmt: skip
+    others = sorted(held - _written(out))
+    if others:
+        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+        raise InputError(
+            "the folder holds something else than a study", file=out, found=f"{others[0]}{more}",
+            expected="what an earlier study wrote, which --overwrite may delete",
+        )  # fmt: skip
+
+
+def _written(out: Path) -> set[str]:
+    """The files of an earlier study there; none where there is none."""
+    try:
+        files = json.loads((out / MARK).read_text(encoding="utf-8"))["files"]
+        return {MARK, *map(str, files)}
+    except (OSError, ValueError, TypeError, KeyError):
+        return set()

@@ -1,0 +1,160 @@
+"""Figures of results, and figures as files: SVG, PNG or PDF."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.files.written_files import write_whole
+from cuihop.resources.optional_packages import installed_by
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "FORMATS",
+    "comparison_figure",
+    "drawing",
+    "evaluation_figure",
+    "notebook_svg",
+    "picture_bytes",
+    "save_picture",
+    "saved_figure",
+]
+
+FORMATS = ("svg", "png", "pdf")
+_SETTINGS: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica", "sans-serif"],
+    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read aloud
+    "svg.hashsalt": "cuihop",  # one explanation, one file
+    "pdf.fonttype": 42,
+}
+
+
+@contextlib.contextmanager
+def drawing() -> Iterator[None]:
+    """Set matplotlib's parameters for pictures until the block ends.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
+    """
+    with installed_by("cuihop[plots]"):
+        import matplotlib as mpl
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a name in another script
+        yield
+
+
+def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
+    """Draw a figure and write it whole or not at all, in the format of the path's suffix.
+
+    Raises:
+        InputError: the suffix is none of `FORMATS`; nothing is drawn then.
+        OutputError: the file cannot be written.
+    """
+    path = Path(path)
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise InputError(
+            "no such form of picture", column="path", found=repr(path.name), expected="a name in .svg, .png or .pdf"
+        )
+    write_whole(path, picture_bytes(figure(), form))
+
+
+def picture_bytes(figure: Figure, form: str) -> bytes:
+    """Content of a figure's file; the same figure gives the same bytes."""
+    file = io.BytesIO()
+    undated = {"svg": {"Date": None}, "png": {}, "pdf": {"CreationDate": None}}[form]
+    with drawing():
+        figure.savefig(file, format=form, dpi=200, metadata=undated)
+    return file.getvalue()
+
+
+def saved_figure(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """The figure, after writing it to ``path`` where that is given: see `save_picture`."""
+    if path is not None:
+        save_picture(lambda: figure, path)
+    return figure
+
+
+def notebook_svg(figure: Callable[[], Figure]) -> str | None:
+    """A figure as SVG for a notebook; ``None`` where matplotlib is not installed."""
+    try:
+        return picture_bytes(figure(), "svg").decode()
+    except ModuleNotFoundError:
+        return None
+
+
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"
+
+
+def evaluation_figure(names: Sequence[str], values: npt.NDArray[np.float64]) -> Figure:
+    """Spread of the values of the queries under each measure: middle half, median, mean, and 5 to 95 %.
+
+    Args:
+        names: the measures, m of them. values: shape (queries, m); NaN is no value.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
+    """
+    with drawing():
+        from matplotlib.figure import Figure
+
+        columns = [column[~np.isnan(column)] for column in values.T]
+        figure = Figure(figsize=(6.0, 0.9 + 0.42 * len(names)), layout="constrained")
+        axes = figure.subplots()
+        axes.boxplot(
+            columns, orientation="horizontal", whis=(5, 95), showfliers=False, showmeans=True,
+            widths=0.5, medianprops={"color": _ORANGE, "linewidth": 1.6}, boxprops={"color": _BLUE},
+            whiskerprops={"color": _BLUE}, capprops={"color": _BLUE},
+            meanprops={"marker": "D", "markerfacecolor": _BLUE, "markeredgecolor": _BLUE, "markersize": 5},
+        )  # fmt: skip
+        scored = [f"{name}\n{len(column):,} queries" for name, column in zip(names, columns, strict=True)]
+        axes.set_yticks(range(1, len(names) + 1), scored, fontsize=8)
+        axes.invert_yaxis()
+        axes.set_xlabel("value of a query (◆ mean, line: median, box: middle half, whiskers: 5 to 95 %)", fontsize=8)
+        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def comparison_figure(differences: Mapping[str, tuple[float, float, float, float]], confidence: float) -> Figure:
+    """Each difference with its confidence interval; filled where Holm's adjusted p is below 1 − confidence.
+
+    Args:
+        differences: label → lower bound, difference, upper bound, and adjusted p.
+        confidence: of the intervals.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed; the message names the extra.
+    """
+    with drawing():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 0.9 + 0.42 * len(differences)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(0.0, color=_GREY, linewidth=1.0)
+        for place, (low, difference, high, p) in enumerate(differences.values()):
+            inside = _BLUE if p < 1.0 - confidence else "white"
+            axes.plot([low, high], [place, place], color=_BLUE, linewidth=1.6)
+            axes.plot(difference, place, "o", markersize=7, color=_BLUE, markerfacecolor=inside)
+        axes.set_yticks(range(len(differences)), list(differences), fontsize=8)
+        axes.invert_yaxis()
+        axes.margins(y=0.6 / max(len(differences), 1))
+        axes.set_xlabel(
+            f"difference of means with {confidence:.0%} interval (filled: p < {1 - confidence:.2g} after Holm)",
+            fontsize=8,
+        )
+        axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        return figure
