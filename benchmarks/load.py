@@ -46,7 +46,7 @@ def by_cuihop(path: Path) -> npt.NDArray[np.int64]:
     """
     import numpy as np
 
-    from cuihop_loader.identifier_codes import IdentifierCodes
+    from cuihop_loader.identifier_codes import IdentifierCodes, ReleaseReading
     from cuihop_loader.is_a_rows import read_is_a_rows
     from cuihop_loader.options import LoadOptions
     from cuihop_loader.rejected_rows import rejected_rows
@@ -55,7 +55,8 @@ def by_cuihop(path: Path) -> npt.NDArray[np.int64]:
     options = LoadOptions()
     file = found_files([path])["MRREL"][0]
     with rejected_rows(options) as rejected:
-        edges = read_is_a_rows(file, options, IdentifierCodes(), rejected, None, only_cuis=True).edges
+        reading = ReleaseReading(options, IdentifierCodes(), rejected, None, only_cuis=True)
+        edges = read_is_a_rows(file, reading).edges
     answer = edges.children.astype(np.int64)
     answer -= 1  # codes are digits plus one
     answer <<= 32
@@ -157,7 +158,7 @@ def seconds_to_read(command: tuple[str, ...], files: list[Path]) -> float:
 
 def sorted_distinct(edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Ascending, without repeats."""
-    from cuihop_loader.sorted_numbers import ascending
+    from cuihop_loader.arrays import ascending
 
     return ascending(edges)
 

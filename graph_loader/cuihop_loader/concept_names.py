@@ -8,18 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
+from cuihop_loader.arrays import bounds
 from cuihop_loader.identifier_codes import (
     ConceptPlaces,
     ConceptSet,
-    IdentifierCodes,
     IdentifierColumn,
+    NotCuis,
+    ReleaseReading,
     identifier_column,
-    interned,
 )
-from cuihop_loader.options import LoadOptions
-from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
@@ -77,43 +75,34 @@ class _Candidates:
     other_language: int
     without_text: int
     suppressed: int
-    not_cui: int
-    not_cuis: tuple[bytes, ...]
+    not_cuis: NotCuis
 
 
 class _Naming:
     """Processing of a block of MRCONSO. Shared by threads, so it has no state that changes."""
 
-    def __init__(self, options: LoadOptions, ranks: Ranks, *, only_cuis: bool) -> None:
+    def __init__(self, reading: ReleaseReading, ranks: Ranks) -> None:
+        options = reading.options
+        self._reading = reading
         self._languages = {language.encode(): place for place, language in enumerate(options.languages)}
         self._all_names = options.synonyms
         self._with_suppressed = options.include_suppressed
         self._ranks = ranks
-        self._only_cuis = only_cuis
 
     def __call__(self, rows: Rows) -> _Candidates:
         from cuihop_loader._kernels import names
 
-        chosen = rows.all
-        concepts = identifier_column(rows, _CUI, "CUI", chosen)
-        not_cui = 0
-        not_cuis: tuple[bytes, ...] = ()
-        if concepts.others:
-            bad = concepts.is_invalid()
-            if self._only_cuis:
-                not_cui = int(np.count_nonzero((concepts.codes < 0) & ~bad))
-                not_cuis = concepts.usable_others()
-                bad = concepts.codes < 0
-                concepts = concepts.without_others()
-            chosen = np.flatnonzero(~bad).astype(np.int32)
+        concepts = identifier_column(rows, _CUI, "CUI", rows.all)
+        usable, not_cuis = self._reading.usable_rows(concepts)
+        if not usable.all():
+            chosen = np.flatnonzero(usable)
             concepts = concepts.at(chosen)
             rows.spans = np.ascontiguousarray(rows.spans[chosen])
             rows.places = rows.places[chosen]
-            chosen = rows.all
 
-        languages, language_names = interned(rows, 2 * _LAT, 2 * _LAT + 1, chosen)
+        languages, language_names = rows.interned(_LAT, _LAT)
         # SAB and TTY are adjacent: one text "SAB|TTY".
-        term_types, term_type_names = interned(rows, 2 * _SAB, 2 * _TTY + 1, chosen)
+        term_types, term_type_names = rows.interned(_SAB, _TTY)
         grades = np.empty(len(rows), dtype=np.uint32)
         left_out = np.zeros(2, dtype=np.int64)
         names.grade(
@@ -137,7 +126,7 @@ class _Naming:
         names.copy(rows.buffer, rows.spans, 2 * _STR, chosen_rows, blob)
         return _Candidates(
             concepts, chosen_rows, grades[chosen_rows], lengths, blob,
-            int(left_out[0]), int(left_out[1]), int(suppressed[0]), not_cui, not_cuis,
+            int(left_out[0]), int(left_out[1]), int(suppressed[0]), not_cuis,
         )  # fmt: skip
 
     def _ranks_of(self, term_types: Sequence[bytes]) -> npt.NDArray[np.int32]:
@@ -150,36 +139,24 @@ class _Naming:
         return ranks
 
 
-def read_names(
-    file: SourceFile,
-    options: LoadOptions,
-    ranks: Ranks,
-    codes: IdentifierCodes,
-    concepts: ConceptSet,
-    rejected: RejectedRows,
-    progress: StepProgress | None,
-    *,
-    only_cuis: bool,
-) -> NameRows:
+def read_names(file: SourceFile, ranks: Ranks, concepts: ConceptSet, reading: ReleaseReading) -> NameRows:
     """Read MRCONSO. Every concept in it is added to ``concepts``, with or without a usable name.
 
     Raises:
         InputError: the file or a row of it is malformed.
     """
-    naming = _Naming(options, ranks, only_cuis=only_cuis)
-    scanner = RowScanner(file, _WANTED, naming, rejected, progress)
+    scanner = reading.scanner(file, _WANTED, _Naming(reading, ranks))
     blob = bytearray()
     found: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32], npt.NDArray[np.int32]]] = []
     rows = suppressed = other = 0
     for block in scanner:
-        of = codes.codes(block.concepts)
+        of = reading.codes.codes(block.concepts)
         concepts.add(of)
         found.append((of[block.chosen], block.grades, block.lengths))
         blob += block.blob.data
         scanner.skip("other language", block.other_language)
         scanner.skip("no text", block.without_text)
-        scanner.skip("identifier is not a CUI", block.not_cui)
-        codes.leave_out("MRCONSO", block.not_cui, block.not_cuis)
+        reading.codes.leave_out(scanner, block.not_cuis)
         rows += len(of)
         suppressed += block.suppressed
         other += block.other_language + block.without_text
@@ -199,8 +176,7 @@ def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> Con
     from cuihop_loader._kernels import names
 
     places = concepts.of(rows.codes)
-    offsets = np.zeros(len(places) + 1, dtype=np.int64)
-    np.cumsum(rows.lengths, out=offsets[1:])
+    offsets = bounds(rows.lengths, np.int64)
     order = np.argsort(places.astype(np.int64) << 32 | rows.grades, kind="stable")
     blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
     chosen_rows = np.empty(len(places), dtype=np.int64)
@@ -208,14 +184,11 @@ def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> Con
     count, suppressed = names.choose(order, places, rows.grades, offsets, blob, all_names, chosen_rows, counts)
     chosen_rows = chosen_rows[:count]
     del order, places
-    new_offsets = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(rows.lengths[chosen_rows], out=new_offsets[1:])
+    new_offsets = bounds(rows.lengths[chosen_rows], np.int64)
     new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
     names.gather(offsets, blob, chosen_rows, new_offsets, new_blob)
     del blob
     rows.blob = bytearray()
-    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
-    np.cumsum(counts, out=indptr[1:])
     rows.scanner.skip("suppressed", rows.suppressed - suppressed)
     rows.scanner.skip("same name again" if all_names else "not the preferred name", rows.active - (count - suppressed))
-    return ConceptNames(StringTable(new_offsets, new_blob), indptr, rows.scanner.report)
+    return ConceptNames(StringTable(new_offsets, new_blob), bounds(counts), rows.scanner.report)

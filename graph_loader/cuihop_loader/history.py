@@ -8,12 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable
-from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.arrays import ascending
+from cuihop_loader.identifier_codes import (
+    ConceptPlaces,
+    IdentifierCodes,
+    IdentifierColumn,
+    NotCuis,
+    ReleaseReading,
+    identifier_column,
+)
 from cuihop_loader.row_scanner import Rows, RowScanner
-from cuihop_loader.sorted_numbers import ascending
 from cuihop_loader.sources import SourceFile
 
 __all__ = ["HistoryRows", "read_history", "retired_concepts"]
@@ -47,22 +52,22 @@ class _Found:
     successors: IdentifierColumn
     relations: npt.NDArray[np.int64]
     left_out: dict[str, int]
-    not_cuis: tuple[bytes, ...]
+    not_cuis: NotCuis
 
 
-class _Reading:
+class _Statements:
     """Processing of a block of such a file. Shared by threads, so it has no state that changes."""
 
-    def __init__(self, role: str, *, only_cuis: bool) -> None:
+    def __init__(self, reading: ReleaseReading, role: str) -> None:
+        self._reading = reading
         self._role = role
         self._names = _COLUMNS[role]
-        self._only_cuis = only_cuis
 
     def __call__(self, rows: Rows) -> _Found:
         chosen = rows.all
         left_out: dict[str, int] = {}
         if self._role == "MRCUI":
-            numbers, names = interned(rows, 4, 5, chosen)
+            numbers, names = rows.interned(2, 2)
             indices = [RETIRED_RELATIONS.index(n.decode()) if n.decode() in RETIRED_RELATIONS else -1 for n in names]
             relations = np.array(indices, dtype=np.int64)[numbers]
             for number, name in enumerate(names):
@@ -87,27 +92,14 @@ class _Reading:
                     )
         usable = ~(retired.is_invalid() | successors.is_invalid())
         usable &= (successors.codes != 0) | (relations == _WITHOUT_SUCCESSOR)
-        not_cuis: tuple[bytes, ...] = ()
-        if self._only_cuis and retired.others:
-            not_cui = usable & (retired.codes < 0)
-            left_out["identifier is not a CUI"] = int(np.count_nonzero(not_cui))
-            not_cuis = tuple(o for o, no in zip(retired.others, retired.invalid.tolist(), strict=True) if not no)
-            usable &= ~not_cui
         rest = np.flatnonzero(usable)
-        retired = retired.at(rest)
-        if self._only_cuis:
-            retired = IdentifierColumn(retired.codes, (), np.empty(0, dtype=np.bool_))
-        return _Found(retired, successors.at(rest), relations[rest], left_out, not_cuis)
+        retired, successors, relations = retired.at(rest), successors.at(rest), relations[rest]
+        usable, not_cuis = self._reading.usable_rows(retired)
+        rest = np.flatnonzero(usable)
+        return _Found(retired.at(rest), successors.at(rest), relations[rest], left_out, not_cuis)
 
 
-def read_history(
-    file: SourceFile,
-    codes: IdentifierCodes,
-    rejected: RejectedRows,
-    progress: StepProgress | None,
-    *,
-    only_cuis: bool,
-) -> HistoryRows:
+def read_history(file: SourceFile, reading: ReleaseReading) -> HistoryRows:
     """Read one of the three files.
 
     Successors that the graph does not hold are included, so that a message can name them.
@@ -115,7 +107,8 @@ def read_history(
     Raises:
         InputError: the file or a row of it is malformed.
     """
-    scanner = RowScanner(file, _COLUMNS[file.role], _Reading(file.role, only_cuis=only_cuis), rejected, progress)
+    codes = reading.codes
+    scanner = reading.scanner(file, _COLUMNS[file.role], _Statements(reading, file.role))
     retired = [np.empty(0, dtype=np.int32)]
     relations = [np.empty(0, dtype=np.int64)]
     successors = [np.empty(0, dtype=np.int32)]
@@ -125,7 +118,7 @@ def read_history(
         successors.append(codes.codes(block.successors))
         for reason, count in block.left_out.items():
             scanner.skip(reason, count)
-        codes.leave_out(file.role, block.left_out.get("identifier is not a CUI", 0), block.not_cuis)
+        codes.leave_out(scanner, block.not_cuis)
     return HistoryRows(np.concatenate(retired), np.concatenate(relations), np.concatenate(successors), scanner)
 
 

@@ -5,25 +5,33 @@ The code of a CUI is made of its digits; each other identifier gets a number.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
 from cuihop.identifiers import EXPECTED, is_identifier
-from cuihop_loader.row_scanner import Rows
+from cuihop.resources.progress import StepProgress
+from cuihop_loader.options import LoadOptions
+from cuihop_loader.rejected_rows import RejectedRows, excerpt
+from cuihop_loader.row_scanner import Rows, RowScanner
+from cuihop_loader.sources import SourceFile
 
 __all__ = [
-    "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "identifier_column", "interned",
+    "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "NotCuis", "ReleaseReading",
+    "identifier_column",
 ]  # fmt: skip
+
+Found = TypeVar("Found")
 
 CODE_BITS = 26
 """Codes are below 2 to the power of this."""
 
 _CUIS = 10_000_000
 _SAMPLES = 5
-_SHOWN = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,31 +57,17 @@ class IdentifierColumn:
 
     def at(self, rows: npt.NDArray[np.integer]) -> IdentifierColumn:
         """The same column in fewer rows."""
-        return IdentifierColumn(self.codes[rows], self.others, self.invalid)
-
-    def usable_others(self) -> tuple[bytes, ...]:
-        """The well-formed ones of the other identifiers."""
-        return tuple(other for other, invalid in zip(self.others, self.invalid.tolist(), strict=True) if not invalid)
-
-    def without_others(self) -> IdentifierColumn:
-        """The same column, for a load that leaves out rows with other identifiers."""
-        return IdentifierColumn(self.codes, (), np.empty(0, dtype=np.bool_))
+        codes = self.codes[rows]
+        if not (codes < 0).any():
+            return IdentifierColumn(codes, (), np.empty(0, dtype=np.bool_))
+        return IdentifierColumn(codes, self.others, self.invalid)
 
 
-def interned(
-    rows: Rows, begin: int, end: int, chosen: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], tuple[bytes, ...]]:
-    """Number the texts from span ``begin`` to span ``end`` of the chosen rows; return the numbers and the texts."""
-    from cuihop_loader._kernels import interning
+class NotCuis(NamedTuple):
+    """Rows of a block left out because an identifier is not a CUI: their number, and the identifiers."""
 
-    if not len(chosen):
-        return np.empty(0, dtype=np.int32), ()
-    table = np.full(1 << (2 * len(chosen) - 1).bit_length(), -1, dtype=np.int32)
-    numbers = np.empty(len(chosen), dtype=np.int32)
-    firsts = np.empty(len(chosen), dtype=np.int32)
-    count = interning.intern(rows.buffer, rows.spans, begin, end, chosen, table, numbers, firsts)
-    spans = rows.spans[chosen[firsts[:count]]][:, [begin, end]].tolist()
-    return numbers, tuple(rows.buffer[b:e].tobytes() for b, e in spans)
+    rows: int = 0
+    identifiers: tuple[bytes, ...] = ()
 
 
 def identifier_column(
@@ -91,9 +85,10 @@ def identifier_column(
         return IdentifierColumn(codes, (), np.empty(0, dtype=np.bool_))
     where = np.flatnonzero(codes < 0).astype(np.int32)
     codes += 1
-    numbers, others = interned(rows, 2 * column, 2 * column + 1, chosen[where])
+    numbers, others = rows.interned(column, column, chosen[where])
     codes[where] = -1 - numbers
-    invalid = np.array([not _valid(other) for other in others], dtype=np.bool_)
+    valid = (other.isascii() and is_identifier(other.decode("ascii"), "any") for other in others)
+    invalid = ~np.fromiter(valid, dtype=np.bool_, count=len(others))
     if may_be_empty and b"" in others:
         empty = others.index(b"")
         codes[codes == -1 - empty] = 0
@@ -103,14 +98,10 @@ def identifier_column(
         refused = {fault.row for fault in rows.faults}
         for i in np.flatnonzero(answer.is_invalid()).tolist():
             if int(rows.places[chosen[i]]) not in refused:
-                found = rows.raw(int(chosen[i]), column).decode()
-                text = repr(found if len(found) <= _SHOWN else found[:_SHOWN] + "…")
-                rows.refuse(int(chosen[i]), name, "not an identifier", text if found else "nothing", EXPECTED["any"])
+                raw = rows.raw(int(chosen[i]), column)
+                found = excerpt(raw) if raw else "nothing"
+                rows.refuse(int(chosen[i]), name, "not an identifier", found, EXPECTED["any"])
     return answer
-
-
-def _valid(raw: bytes) -> bool:
-    return raw.isascii() and is_identifier(raw.decode("ascii"), "any")
 
 
 class IdentifierCodes:
@@ -143,15 +134,12 @@ class IdentifierCodes:
         codes[other] = given[-1 - codes[other]]
         return codes
 
-    def code(self, identifier: str) -> int:
-        """The code of one identifier."""
-        return 1 + int(identifier[1:]) if is_identifier(identifier, "cui") else self._code(identifier.encode("ascii"))
-
-    def leave_out(self, role: str, rows: int, others: tuple[bytes, ...]) -> None:
-        """Count rows that are left out because an identifier is not a CUI."""
-        if rows:
-            self.skipped[role] = self.skipped.get(role, 0) + rows
-            for other in others:
+    def leave_out(self, scanner: RowScanner[Found], left_out: NotCuis) -> None:
+        """Count rows of a file that are left out because an identifier is not a CUI."""
+        if left_out.rows:
+            scanner.skip("identifier is not a CUI", left_out.rows)
+            self.skipped[scanner.role] = self.skipped.get(scanner.role, 0) + left_out.rows
+            for other in left_out.identifiers:
                 if len(self.samples) < _SAMPLES and (text := other.decode()) not in self.samples:
                     self.samples.append(text)
 
@@ -232,3 +220,40 @@ class ConceptPlaces:
         """The number of each code's concept; -1 for a code without a concept in the graph."""
         places: npt.NDArray[np.int32] = self._places[codes]
         return places
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseReading:
+    """Common to the files of a release while they are read.
+
+    Attributes:
+        options: of the load.
+        codes: of the identifiers so far.
+        rejected: collector of the rows that break the layout.
+        progress: callback with the bytes read of each file.
+        only_cuis: rows with other identifiers are left out.
+    """
+
+    options: LoadOptions
+    codes: IdentifierCodes
+    rejected: RejectedRows
+    progress: StepProgress | None
+    only_cuis: bool
+
+    def scanner(self, file: SourceFile, wanted: Sequence[str], work: Callable[[Rows], Found]) -> RowScanner[Found]:
+        """The scanner of one file."""
+        return RowScanner(file, wanted, work, self.rejected, self.progress)
+
+    def usable_rows(self, *columns: IdentifierColumn) -> tuple[npt.NDArray[np.bool_], NotCuis]:
+        """Mask of the rows with well-formed identifiers in all columns; and the rows of other identifiers left out."""
+        usable = ~np.logical_or.reduce([column.is_invalid() for column in columns])
+        if not self.only_cuis or not any(column.others for column in columns):
+            return usable, NotCuis()
+        others = usable & np.logical_or.reduce([column.codes < 0 for column in columns])
+        identifiers = (
+            other
+            for column in columns
+            for other, invalid in zip(column.others, column.invalid.tolist(), strict=True)
+            if not invalid
+        )
+        return usable & ~others, NotCuis(int(np.count_nonzero(others)), tuple(identifiers))

@@ -20,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import LimitExceeded
-from cuihop.resources.progress import StepProgress
+from cuihop_loader.arrays import ascending
 from cuihop_loader.edge_table import EdgeRows, EdgeTable, edge_table
-from cuihop_loader.identifier_codes import IdentifierCodes, IdentifierColumn, identifier_column, interned
-from cuihop_loader.options import LoadOptions, RelationFilter
-from cuihop_loader.rejected_rows import RejectedRows
+from cuihop_loader.identifier_codes import IdentifierColumn, NotCuis, ReleaseReading, identifier_column
+from cuihop_loader.options import RelationFilter
 from cuihop_loader.report import FileReport
-from cuihop_loader.row_scanner import Rows, RowScanner
-from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
 
 __all__ = ["IsARows", "read_is_a_rows"]
@@ -71,19 +69,19 @@ class _Selected:
     other_relation: int
     suppressed: int
     other_sab: int
-    not_cui: int
-    not_cuis: tuple[bytes, ...]
+    not_cuis: NotCuis
 
 
 class _Selection:
     """Processing of a block of MRREL. Shared by threads, so it has no state that changes."""
 
-    def __init__(self, options: LoadOptions, *, only_cuis: bool) -> None:
+    def __init__(self, reading: ReleaseReading) -> None:
+        options = reading.options
+        self._reading = reading
         self._wanted = sum(_BITS[relation] for relation in set(options.relations))
         self._with_suppressed = options.include_suppressed
         self._include = {sab.encode() for sab in options.include_sabs}
         self._exclude = {sab.encode() for sab in options.exclude_sabs}
-        self._only_cuis = only_cuis
 
     def __call__(self, rows: Rows) -> _Selected:
         from cuihop_loader._kernels import edges
@@ -98,7 +96,7 @@ class _Selection:
         )  # fmt: skip
         chosen, kinds = chosen[:count], kinds[:count]
 
-        sabs, sab_names = interned(rows, 2 * _SAB, 2 * _SAB + 1, chosen)
+        sabs, sab_names = rows.interned(_SAB, _SAB, chosen)
         if self._include or self._exclude:
             allowed = np.array(
                 [(not self._include or sab in self._include) and sab not in self._exclude for sab in sab_names],
@@ -110,34 +108,16 @@ class _Selection:
 
         first = identifier_column(rows, _CUI1, "CUI1", chosen)
         second = identifier_column(rows, _CUI2, "CUI2", chosen)
-        not_cui = 0
-        not_cuis: tuple[bytes, ...] = ()
-        if first.others or second.others:
-            bad = first.is_invalid() | second.is_invalid()
-            opaque = ((first.codes < 0) | (second.codes < 0)) & ~bad
-            if self._only_cuis:
-                not_cui = int(np.count_nonzero(opaque))
-                bad |= opaque
-                not_cuis = first.usable_others() + second.usable_others()
-            usable = np.flatnonzero(~bad)
+        well_formed, not_cuis = self._reading.usable_rows(first, second)
+        if not well_formed.all():
+            usable = np.flatnonzero(well_formed)
             first, second, kinds, sabs = first.at(usable), second.at(usable), kinds[usable], sabs[usable]
-            if self._only_cuis:
-                first, second = first.without_others(), second.without_others()
         return _Selected(
-            first, second, sabs, sab_names, kinds, seen,
-            int(left_out[0]), int(left_out[1]), other_sab, not_cui, not_cuis,
-        )  # fmt: skip
+            first, second, sabs, sab_names, kinds, seen, int(left_out[0]), int(left_out[1]), other_sab, not_cuis
+        )
 
 
-def read_is_a_rows(
-    file: SourceFile,
-    options: LoadOptions,
-    codes: IdentifierCodes,
-    rejected: RejectedRows,
-    progress: StepProgress | None,
-    *,
-    only_cuis: bool,
-) -> IsARows:
+def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
     """Read MRREL.
 
     Raises:
@@ -146,7 +126,8 @@ def read_is_a_rows(
     """
     from cuihop_loader._kernels import edges
 
-    scanner = RowScanner(file, _WANTED, _Selection(options, only_cuis=only_cuis), rejected, progress)
+    codes = reading.codes
+    scanner = reading.scanner(file, _WANTED, _Selection(reading))
     sab_codes: dict[bytes, int] = {}
     sab_rows: list[int] = []
     found = EdgeRows()
@@ -168,9 +149,8 @@ def read_is_a_rows(
         scanner.skip("other relation", block.other_relation)
         scanner.skip("suppressed", block.suppressed)
         scanner.skip("other vocabulary", block.other_sab)
-        scanner.skip("identifier is not a CUI", block.not_cui)
         scanner.skip("concept is its own parent", n_loops)
-        codes.leave_out("MRREL", block.not_cui, block.not_cuis)
+        codes.leave_out(scanner, block.not_cuis)
     sabs = [sab.decode() for sab in sab_codes]
     return IsARows(
         edges=edge_table(found, sabs),

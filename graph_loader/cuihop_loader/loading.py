@@ -18,14 +18,13 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.writer import RETIRED_RELATIONS, RetiredTable, sections_of, write_snapshot
+from cuihop_loader.arrays import ascending
 from cuihop_loader.ontology import read_ontology
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows, rejected_rows
 from cuihop_loader.release_files import read_release
-from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired
-from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.report import Cycles, Hub, LoadReport, ReadGraph, Retired, structure
 from cuihop_loader.sources import OBO, SourceFile, found_files
-from cuihop_loader.structure import structure
 
 __all__ = ["Loaded", "load", "load_to"]
 

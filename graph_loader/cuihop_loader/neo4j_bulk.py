@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,8 +23,7 @@ from cuihop.neo4j_graph.connection import Neo4jConnection
 from cuihop.neo4j_graph.releases import StoredRelease, stored_release, stored_releases
 from cuihop.neo4j_graph.schema import SCHEMA_VERSION, install_schema
 from cuihop.snapshot.file import Sections
-from cuihop_loader import neo4j_cypher as cypher
-from cuihop_loader.neo4j_online import verify_stored
+from cuihop_loader.neo4j_online import FINISH_RELEASE, SAME_CONTENT, verify_stored
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
 __all__ = ["BulkFiles", "finish_bulk", "import_arguments", "import_command", "write_bulk_files"]
@@ -54,6 +54,7 @@ _LABELS = {
 }
 
 
+@dataclass(frozen=True)
 class BulkFiles:
     """Import files of one release.
 
@@ -62,9 +63,8 @@ class BulkFiles:
         multiline: true where a name or definition has a line break.
     """
 
-    def __init__(self, folder: Path, *, multiline: bool) -> None:
-        self.folder = folder
-        self.multiline = multiline
+    folder: Path
+    multiline: bool
 
 
 def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
@@ -143,11 +143,11 @@ def finish_bulk(sections: Sections, connection: Neo4jConnection) -> StoredReleas
     install_schema(connection)
     if [stored.number for stored in stored_releases(connection)] != [_NUMBER]:
         raise ReleaseMismatch("the database was not made by this import")
-    row = connection.read(lambda tx: tx.run(cypher.SAME_CONTENT, content=content).single())
+    row = connection.read(lambda tx: tx.run(SAME_CONTENT, content=content).single())
     if row is None:
         raise ReleaseMismatch("the database was imported from other files")
     verify_stored(connection, _NUMBER, sections.meta["release"]["digest"])
-    connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=_NUMBER).consume())
+    connection.write(lambda tx: tx.run(FINISH_RELEASE, release=_NUMBER).consume())
     return stored_release(connection, _NUMBER)
 
 

@@ -24,26 +24,91 @@ from cuihop.neo4j_graph.releases import StoredRelease, stored_release, switch_to
 from cuihop.neo4j_graph.schema import install_schema
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.file import Sections
-from cuihop_loader import neo4j_cypher as cypher
 from cuihop_loader.neo4j_rows import ReleaseRows, blocks
 
-__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "load_online", "verify_stored"]
+__all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "FINISH_RELEASE", "SAME_CONTENT", "load_online", "verify_stored"]
 
 CONCEPTS_A_BATCH = 10_000
 EDGES_A_BATCH = 10_000
 PAGES_A_BATCH = 500
 _BATCH_SECONDS = 600.0
 
+SAME_CONTENT: LiteralString = """
+MATCH (r:Release {content: $content})
+WHERE r.state IN ['loading', 'complete']
+RETURN properties(r) AS release ORDER BY r.number DESC LIMIT 1
+"""
 
-def _silent(what: str, done: int, total: int) -> None:
-    pass
+_BEGIN_RELEASE: LiteralString = """
+MATCH (s:CuihopStore {id: 0})
+SET s.last_number = coalesce(s.last_number, 0) + 1
+CREATE (r:Release {number: s.last_number})
+SET r += $properties
+RETURN properties(r) AS release
+"""
+
+_CLAIM = """
+MATCH (r:Release {{number: $release, state: 'loading'}})
+SET r.claimed_at = timestamp()
+WITH r, r.{0}_loaded AS loaded
+SET r.{0}_loaded = CASE WHEN loaded = $first THEN $last ELSE loaded END
+RETURN loaded
+"""
+"""The counters of a release record how much of it is stored. A batch claims its part first: the write lock on the
+release admits one loader at a time, and part and counter are committed together or not at all."""
+
+_CREATE_CONCEPTS: LiteralString = """
+UNWIND $rows AS row
+CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], component: row[2], name: row[3],
+                        synonyms: row[4], folded: row[5], semantic_types: row[6],
+                        definition_sabs: row[7], definitions: row[8]})
+"""
+
+# Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it anew, and
+# the load is read back by identifiers. `id()` is deprecated, but present in the whole 5.26 line; with
+# `elementId()`, whose texts must be sent and parsed, 11 and 28 % fewer edges were created in a second.
+_CREATE_EDGES: LiteralString = """
+UNWIND range(0, size($children) - 1) AS i
+MATCH (child) WHERE id(child) = $children[i]
+MATCH (parent) WHERE id(parent) = $parents[i]
+CREATE (child)-[:IS_A {sabs: $sab_set_members[$sab_sets[i]]}]->(parent)
+"""
+
+_CREATE_RETIRED: LiteralString = """
+UNWIND $rows AS row
+CREATE (:RetiredConcept {release: $release, cui: row[0], relation: row[1], successor: row[2]})
+"""
+
+_MERGE_PAGES: LiteralString = """
+UNWIND $rows AS row
+MERGE (p:SearchPage {release: $release, prefix: row[0]})
+SET p.cuis = row[1], p.places = row[2]
+"""
+
+_MERGE_TYPES: LiteralString = """
+UNWIND $rows AS row
+MERGE (t:SemanticType {release: $release, code: row[1]})
+SET t.name = row[2], t.number = row[0]
+"""
+
+_MERGE_VOCABULARIES: LiteralString = """
+UNWIND $rows AS row
+MERGE (v:SourceVocabulary {release: $release, sab: row[0]})
+SET v.edges = row[1]
+"""
+
+FINISH_RELEASE: LiteralString = """
+MATCH (r:Release {number: $release, state: 'loading'})
+SET r.state = 'complete', r.loaded_at = datetime()
+RETURN r.number AS number
+"""
 
 
 def load_online(
     sections: Sections,
     connection: Neo4jConnection,
     *,
-    progress: StepProgress = _silent,
+    progress: StepProgress | None = None,
     switch: bool = True,
     concepts_a_batch: int = CONCEPTS_A_BATCH,
     edges_a_batch: int = EDGES_A_BATCH,
@@ -73,20 +138,20 @@ def load_online(
         write = partial(_write_batches, connection, number, progress)
         write(
             "concepts", blocks(begun["concepts_loaded"], len(rows.cuis), concepts_a_batch),
-            cypher.CLAIM_CONCEPTS, cypher.CREATE_CONCEPTS, lambda *part: {"rows": rows.concept_rows(*part)},
+            _CLAIM.format("concepts"), _CREATE_CONCEPTS, lambda *part: {"rows": rows.concept_rows(*part)},
         )  # fmt: skip
         places = stored_concepts(connection, number).places
         write(
             "edges", blocks(begun["edges_loaded"], len(rows.parents), edges_a_batch),
-            cypher.CLAIM_EDGES, cypher.CREATE_EDGES, lambda *part: _edge_parameters(rows, places, *part),
+            _CLAIM.format("edges"), _CREATE_EDGES, lambda *part: _edge_parameters(rows, places, *part),
         )  # fmt: skip
         write(
             "retired concepts", blocks(begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch),
-            cypher.CLAIM_RETIRED, cypher.CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
+            _CLAIM.format("retired"), _CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
         )  # fmt: skip
         _write_pages(connection, rows, number)
         verify_stored(connection, number, rows.release.digest)
-        connection.write(lambda tx: tx.run(cypher.FINISH_RELEASE, release=number).consume())
+        connection.write(lambda tx: tx.run(FINISH_RELEASE, release=number).consume())
     if switch:
         switch_to(connection, number)
     return stored_release(connection, number)
@@ -111,9 +176,9 @@ def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
     counters = {"state": "loading", "concepts_loaded": 0, "edges_loaded": 0, "retired_loaded": 0}
 
     def begin(tx: neo4j.ManagedTransaction) -> dict[str, Any]:
-        row = tx.run(cypher.SAME_CONTENT, content=rows.content).single()
+        row = tx.run(SAME_CONTENT, content=rows.content).single()
         if row is None:
-            row = tx.run(cypher.BEGIN_RELEASE, properties={**rows.properties(), **counters}).single(strict=True)
+            row = tx.run(_BEGIN_RELEASE, properties={**rows.properties(), **counters}).single(strict=True)
         return dict(row["release"])
 
     return connection.write(begin)
@@ -121,8 +186,8 @@ def _begun(connection: Neo4jConnection, rows: ReleaseRows) -> dict[str, Any]:
 
 def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: int) -> None:
     def write(tx: neo4j.ManagedTransaction) -> None:
-        tx.run(cypher.MERGE_TYPES, release=number, rows=rows.type_rows()).consume()
-        tx.run(cypher.MERGE_VOCABULARIES, release=number, rows=rows.vocabulary_rows()).consume()
+        tx.run(_MERGE_TYPES, release=number, rows=rows.type_rows()).consume()
+        tx.run(_MERGE_VOCABULARIES, release=number, rows=rows.vocabulary_rows()).consume()
 
     connection.write(write)
 
@@ -134,13 +199,13 @@ def _write_pages(connection: Neo4jConnection, rows: ReleaseRows, number: int) ->
 
 
 def _merge_pages(tx: neo4j.ManagedTransaction, number: int, part: list[list[Any]]) -> None:
-    tx.run(cypher.MERGE_PAGES, release=number, rows=part).consume()
+    tx.run(_MERGE_PAGES, release=number, rows=part).consume()
 
 
 def _write_batches(
     connection: Neo4jConnection,
     number: int,
-    progress: StepProgress,
+    progress: StepProgress | None,
     what: str,
     batches: Iterable[tuple[int, int]],
     claim: LiteralString,
@@ -167,7 +232,8 @@ def _write_batches(
                     raise GraphError(f"{what} {first:,} to {last:,}: the server made {created:,} of {last - first:,}")
 
             connection.write(batch, timeout=_BATCH_SECONDS)
-            progress(what, last, parts[-1][1])
+            if progress is not None:
+                progress(what, last, parts[-1][1])
 
 
 def _edge_parameters(rows: ReleaseRows, places: npt.NDArray[np.int64], first: int, last: int) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.resources.optional_packages import installed_by
 from cuihop.resources.progress import StepProgress
-from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
-from cuihop_loader.rejected_rows import RejectedRows, RowFault
+from cuihop_loader.rejected_rows import RejectedRows, RowFault, excerpt
 from cuihop_loader.sources import SourceFile
-from cuihop_loader.streams import BrokenStream, byte_stream
+from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
 __all__ = ["OboFile", "Term"]
 
@@ -26,7 +25,6 @@ _TERM_TAGS = frozenset(
     {b"id", b"name", b"xref", b"is_a", b"alt_id", b"is_obsolete", b"replaced_by", b"consider", b"synonym"}
 )
 _UMLS = frozenset({"umls", "umls_cui"})
-_SHOWN = 80
 
 
 @dataclass
@@ -147,14 +145,7 @@ class OboFile:
                     if not reader.fill(block):
                         break
                 except BrokenStream as broken:
-                    raise InputError(
-                        broken.problem,
-                        file=broken.file,
-                        line=self.lines + 1,
-                        found=broken.found,
-                        expected=broken.expected,
-                        advice=broken.advice,
-                    ) from None
+                    raise broken.at_line(self.lines + 1) from None
                 lines = block.buffer[: block.size - 1].tobytes().split(b"\n")
                 for place, line in enumerate(lines):
                     self.lines += 1
@@ -178,11 +169,8 @@ class OboFile:
     def _reject(
         self, line: int, column: int, problem: str, raw: bytes, expected: str, found: str | None = None
     ) -> None:
-        if found is None:
-            text = raw.decode(errors="backslashreplace")
-            found = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
         self.bad += 1
-        fault = RowFault(0, column, problem, found, expected, 0, len(raw))
+        fault = RowFault(0, column, problem, excerpt(raw) if found is None else found, expected, 0, len(raw))
         self._rejected.reject(str(self._file), line, fault, raw)
 
     def _parsed(self, stanza: _Stanza, tags: frozenset[bytes], fastobo: ModuleType) -> Any:

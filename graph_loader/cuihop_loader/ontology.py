@@ -6,6 +6,7 @@ the ontology remains a hop. Where a term has several CUIs, each is a child of ea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
+from cuihop_loader.arrays import bounds
 from cuihop_loader.obo_terms import OboFile, Term
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
@@ -92,13 +94,9 @@ def read_ontology(
         for term in terms:
             if not is_identifier(term.id, "any"):
                 raise InputError(
-                    "not an identifier",
-                    file=str(source),
-                    line=term.line,
-                    column="id",
-                    found=repr(term.id),
+                    "not an identifier", file=str(source), line=term.line, column="id", found=repr(term.id),
                     expected=EXPECTED["any"],
-                )
+                )  # fmt: skip
         of_file.append(terms)
     all_terms = [term for terms in of_file for term in terms]
     projection = _Projection(all_terms, identifiers)
@@ -106,7 +104,7 @@ def read_ontology(
     sabs_of: dict[tuple[str, str], set[str]] = {}
     loops: set[str] = set()
     undefined: set[str] = set()
-    sab_rows: dict[str, int] = {}
+    sab_rows: Counter[str] = Counter()
     files = []
     for reader, source, terms in zip(readers, sources, of_file, strict=True):
         counts = dict.fromkeys(("used", "obsolete", "term without CUI", "concept is its own parent"), 0)
@@ -120,22 +118,12 @@ def read_ontology(
                 for edge in edges:
                     sabs_of.setdefault(edge, set()).add(reader.ontology)
                 gone = term.obsolete or parent in projection.obsolete
-                counts[
-                    "used"
-                    if edges
-                    else "concept is its own parent"
-                    if pairs
-                    else "obsolete"
-                    if gone
-                    else "term without CUI"
-                ] += 1
-        sab_rows[reader.ontology] = sab_rows.get(reader.ontology, 0) + counts["used"]
+                unused = "concept is its own parent" if pairs else "obsolete" if gone else "term without CUI"
+                counts["used" if edges else unused] += 1
+        sab_rows[reader.ontology] += counts["used"]
         files.append(_file_report(reader, source, counts))
 
-    sab_edges: dict[str, int] = {}
-    for sabs in sabs_of.values():
-        for sab in sabs:
-            sab_edges[sab] = sab_edges.get(sab, 0) + 1
+    sab_edges = Counter(sab for sabs in sabs_of.values() for sab in sabs)
     versions = list(dict.fromkeys(reader.version for reader in readers if reader.version))
     if not sabs_of:
         raise InputError(
@@ -149,9 +137,9 @@ def read_ontology(
         release=", ".join(versions) or None,
         self_loops=len(loops),
         mirrored=0,
-        relation_rows={"is_a": sum(sab_rows.values())},
+        relation_rows={"is_a": sab_rows.total()},
         sabs={
-            reader.ontology: SabReport(reader.version, sab_rows[reader.ontology], sab_edges.get(reader.ontology, 0))
+            reader.ontology: SabReport(reader.version, sab_rows[reader.ontology], sab_edges[reader.ontology])
             for reader in readers
         },
         files=files,
@@ -195,8 +183,6 @@ def _tables(
     members = sorted({tuple(sorted(sabs)) for sabs in sabs_of.values()})
     set_place = {member: i for i, member in enumerate(members)}
     names_of_concepts = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
-    indptr = np.zeros(len(concepts) + 1, dtype=np.int32)
-    np.cumsum([len(of) for of in names_of_concepts], out=indptr[1:])
     return GraphTables(
         cuis=identifier_array(concepts),
         children=np.array([place[child] for child, _ in edges], dtype=np.int32),
@@ -204,7 +190,7 @@ def _tables(
         sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
         sab_set_members=members,
         names=StringTable.of([name for of in names_of_concepts for name in of]),
-        name_indptr=indptr,
+        name_indptr=bounds([len(of) for of in names_of_concepts]),
         retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
     )
 
@@ -232,16 +218,13 @@ def _retired(projection: _Projection, terms: Sequence[Term]) -> Iterator[tuple[s
 
 def _obo_report(projection: _Projection, undefined: int) -> OboReport:
     cuis = [[cui for cui in projection.of(term) if is_identifier(cui, "cui")] for term in projection.terms]
-    shared: dict[str, int] = {}
-    for of in cuis:
-        for cui in of:
-            shared[cui] = shared.get(cui, 0) + 1
+    terms_of = Counter(cui for of in cuis for cui in of)
     return OboReport(
         terms=len(projection.terms),
         obsolete=len(projection.obsolete),
         without_cui=sum(not of for of in cuis),
         several_cuis=sum(len(of) > 1 for of in cuis),
-        shared_cuis=sum(count > 1 for count in shared.values()),
+        shared_cuis=sum(count > 1 for count in terms_of.values()),
         undefined_parents=undefined,
     )
 

@@ -12,9 +12,10 @@ from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop_loader.options import LoadOptions
 
-__all__ = ["RejectedRows", "RowFault", "rejected_rows"]
+__all__ = ["RejectedRows", "RowFault", "excerpt", "rejected_rows"]
 
 _HEADER = b"file\tline\tcolumn\tproblem\trow\n"
+_SHOWN = 80
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,9 @@ def rejected_rows(options: LoadOptions) -> Iterator[RejectedRows]:
     with replaced_file(Path(options.rejects)) as target:
         target.write(_HEADER)
         yield RejectedRows(skip=skip, target=target)
+
+
+def excerpt(raw: bytes) -> str:
+    """Text for a message, cut where it is long; bytes that are not UTF-8 are escaped."""
+    text = raw.decode(errors="backslashreplace")
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,8 +1,10 @@
-"""RRF files of a release as a graph."""
+"""RRF files of a release as a graph; and MRRANK and MRSAB: the ranks of names, the vocabularies and their versions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,22 +13,46 @@ from cuihop.identifiers import Identifiers
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, RetiredTable
-from cuihop_loader.concept_names import ConceptNames, names_of, read_names
-from cuihop_loader.definitions import Definitions, definitions_of, read_definitions
+from cuihop_loader.concept_names import ConceptNames, Ranks, names_of, read_names
 from cuihop_loader.edge_table import EdgeTable
 from cuihop_loader.history import read_history, retired_concepts
-from cuihop_loader.identifier_codes import ConceptPlaces, ConceptSet, IdentifierCodes
+from cuihop_loader.identifier_codes import ConceptPlaces, ConceptSet, IdentifierCodes, ReleaseReading
 from cuihop_loader.is_a_rows import IsARows, read_is_a_rows
 from cuihop_loader.options import LoadOptions, RelationFilter
 from cuihop_loader.rejected_rows import RejectedRows
-from cuihop_loader.release_facts import Vocabularies, read_ranks, read_vocabularies
-from cuihop_loader.report import ReadGraph, SabReport
-from cuihop_loader.semantic_types import SemanticTypes, read_types, types_of
+from cuihop_loader.report import FileReport, ReadGraph, SabReport
+from cuihop_loader.row_scanner import Rows
 from cuihop_loader.sources import SourceFile
+from cuihop_loader.types_and_definitions import (
+    Definitions,
+    SemanticTypes,
+    definitions_of,
+    read_definitions,
+    read_types,
+    types_of,
+)  # fmt: skip
 
 __all__ = ["read_release"]
 
 _HISTORY = ("MRCUI", "MERGEDCUI", "DELETEDCUI")
+_RELEASE = re.compile(r"\d{4}[A-Z]{2}|\d{6}")
+
+
+@dataclass(frozen=True)
+class _Vocabularies:
+    """Content of MRSAB for the current vocabularies.
+
+    Attributes:
+        versions: of each vocabulary (SAB).
+        languages: of each vocabulary (LAT).
+        release: name of the release; ``None`` if the file has none.
+        report: of the file.
+    """
+
+    versions: Mapping[str, str]
+    languages: Mapping[str, str]
+    release: str | None
+    report: FileReport
 
 
 def read_release(
@@ -42,13 +68,13 @@ def read_release(
         InputError: a file or a row of it is malformed, or there is no is_a relation.
         LimitExceeded: more vocabularies or identifiers than fit.
     """
-    only_cuis = identifiers == "cui"
     codes = IdentifierCodes()
+    reading = ReleaseReading(options, codes, rejected, progress, only_cuis=identifiers == "cui")
     concepts = ConceptSet()
-    vocabularies = None if (file := files.get("MRSAB")) is None else read_vocabularies(file, rejected, progress)
-    ranks, rank_report = ({}, None) if (file := files.get("MRRANK")) is None else read_ranks(file, rejected, progress)
+    vocabularies = None if (file := files.get("MRSAB")) is None else _read_vocabularies(file, reading)
+    ranks, rank_report = ({}, None) if (file := files.get("MRRANK")) is None else _read_ranks(file, reading)
 
-    rows = read_is_a_rows(files["MRREL"], options, codes, rejected, progress, only_cuis=only_cuis)
+    rows = read_is_a_rows(files["MRREL"], reading)
     if not len(rows.edges.children):
         raise _no_edges(rows, options, files["MRREL"], codes)
     for found in (rows.edges.children, rows.edges.parents, rows.loops):
@@ -56,15 +82,12 @@ def read_release(
 
     name_rows = type_rows = definition_rows = None
     if file := files.get("MRCONSO"):
-        name_rows = read_names(file, options, ranks, codes, concepts, rejected, progress, only_cuis=only_cuis)
+        name_rows = read_names(file, ranks, concepts, reading)
     if file := files.get("MRSTY"):
-        type_rows = read_types(file, codes, rejected, progress, only_cuis=only_cuis)
+        type_rows = read_types(file, reading)
     if options.definitions and (file := files.get("MRDEF")):
-        languages = {} if vocabularies is None else vocabularies.languages
-        definition_rows = read_definitions(file, options, languages, codes, rejected, progress, only_cuis=only_cuis)
-    history = [
-        read_history(files[role], codes, rejected, progress, only_cuis=only_cuis) for role in _HISTORY if role in files
-    ]
+        definition_rows = read_definitions(file, {} if vocabularies is None else vocabularies.languages, reading)
+    history = [read_history(files[role], reading) for role in _HISTORY if role in files]
 
     places = ConceptPlaces(concepts, codes)
     del concepts
@@ -98,6 +121,52 @@ def read_release(
     )
 
 
+def _read_ranks(file: SourceFile, reading: ReleaseReading) -> tuple[Ranks, FileReport]:
+    """Read MRRANK: the rank of each vocabulary, term type and SUPPRESS; the highest gives the preferred name."""
+
+    def work(rows: Rows) -> dict[tuple[bytes, bytes], int]:
+        ranks = {}
+        for row in range(len(rows)):
+            rank = rows.raw(row, 0)
+            if not rank.isdigit():
+                rows.refuse(row, "RANK", "not a rank", repr(rank.decode()), "digits")
+                continue
+            ranks[rows.raw(row, 1) + b"|" + rows.raw(row, 2), rows.raw(row, 3)] = int(rank)
+        return ranks
+
+    scanner = reading.scanner(file, ("RANK", "SAB", "TTY", "SUPPRESS"), work)
+    ranks: dict[tuple[bytes, bytes], int] = {}
+    for found in scanner:
+        ranks.update(found)
+    return ranks, scanner.report
+
+
+def _read_vocabularies(file: SourceFile, reading: ReleaseReading) -> _Vocabularies:
+    """Read MRSAB.
+
+    The release is that of the newest current vocabulary (IMETA): the Metathesaurus' own vocabularies come with
+    every release.
+    """
+
+    def work(rows: Rows) -> list[tuple[str, str, str, bool, str]]:
+        return [
+            (rows.text(row, 0), rows.text(row, 1), rows.text(row, 2), rows.raw(row, 3) == b"Y", rows.text(row, 4))
+            for row in range(len(rows))
+        ]
+
+    scanner = reading.scanner(file, ("RSAB", "SVER", "IMETA", "CURVER", "LAT"), work)
+    versions: dict[str, str] = {}
+    languages: dict[str, str] = {}
+    releases: set[str] = set()
+    for found in scanner:
+        current = [row for row in found if row[3]]
+        scanner.skip("not the current version", len(found) - len(current))
+        versions.update((sab, version) for sab, version, *_ in current)
+        languages.update((sab, language) for sab, _, _, _, language in current)
+        releases.update(release for _, _, release, *_ in current if _RELEASE.fullmatch(release))
+    return _Vocabularies(versions, languages, max(releases, default=None), scanner.report)
+
+
 def _tables(
     edges: EdgeTable,
     places: ConceptPlaces,
@@ -128,7 +197,7 @@ def _tables(
     )
 
 
-def _sab_reports(rows: IsARows, vocabularies: Vocabularies | None) -> dict[str, SabReport]:
+def _sab_reports(rows: IsARows, vocabularies: _Vocabularies | None) -> dict[str, SabReport]:
     """Vocabularies that assert an edge, most edges first."""
     versions: Mapping[str, str] = {} if vocabularies is None else vocabularies.versions
     return {

@@ -18,12 +18,10 @@ import numpy.typing as npt
 from cuihop.errors import InputError
 from cuihop.resources.cores import cores
 from cuihop.resources.progress import StepProgress
-from cuihop_loader.blocks import BLOCK_BYTES, Block, BlockReader
 from cuihop_loader.rejected_rows import RejectedRows, RowFault
 from cuihop_loader.report import FileReport
-from cuihop_loader.rrf_layout import LAYOUTS, RrfLayout
-from cuihop_loader.sources import SourceFile
-from cuihop_loader.streams import BrokenStream, byte_stream
+from cuihop_loader.sources import LAYOUTS, RrfLayout, SourceFile
+from cuihop_loader.streams import BLOCK_BYTES, Block, BlockReader, BrokenStream, byte_stream
 
 __all__ = ["RowScanner", "Rows"]
 
@@ -70,6 +68,27 @@ class Rows:
         """One field as bytes."""
         return self.buffer[self.spans[row, 2 * column] : self.spans[row, 2 * column + 1]].tobytes()
 
+    def interned(
+        self, first: int, last: int, chosen: npt.NDArray[np.int32] | None = None
+    ) -> tuple[npt.NDArray[np.int32], tuple[bytes, ...]]:
+        """Number the distinct texts of the chosen rows, from one column to the end of another, bars included.
+
+        Returns:
+            The number of each row's text, and the texts.
+        """
+        from cuihop_loader._kernels import interning
+
+        chosen = self.all if chosen is None else chosen
+        if not len(chosen):
+            return np.empty(0, dtype=np.int32), ()
+        begin, end = 2 * first, 2 * last + 1
+        table = np.full(1 << (2 * len(chosen) - 1).bit_length(), -1, dtype=np.int32)
+        numbers = np.empty(len(chosen), dtype=np.int32)
+        firsts = np.empty(len(chosen), dtype=np.int32)
+        count = interning.intern(self.buffer, self.spans, begin, end, chosen, table, numbers, firsts)
+        spans = self.spans[chosen[firsts[:count]]][:, [begin, end]].tolist()
+        return numbers, tuple(self.buffer[b:e].tobytes() for b, e in spans)
+
     def refuse(self, row: int, column: str, problem: str, found: str, expected: str) -> None:
         """Add a fault: this row cannot be used."""
         begin, end = _line_around(self.buffer, int(self.spans[row, 0]))
@@ -97,6 +116,9 @@ class RowScanner(Generic[Found]):
         rejected: collector of the rows that break the layout.
         progress: callback with the bytes read of this file.
         block_bytes: bytes to read at a time.
+
+    Attributes:
+        role: of the file.
     """
 
     def __init__(
@@ -109,6 +131,7 @@ class RowScanner(Generic[Found]):
         block_bytes: int | None = None,
     ) -> None:
         self._file = file
+        self.role = file.role
         self._layout: RrfLayout = LAYOUTS[file.role]
         self._wanted = np.array([self._layout.columns.index(name) for name in wanted], dtype=np.int64)
         self._work = work
@@ -152,14 +175,7 @@ class RowScanner(Generic[Found]):
                     if self._progress is not None:
                         self._progress(name, self._consumed, self._file.size)
         if broken is not None:
-            raise InputError(
-                broken.problem,
-                file=broken.file,
-                line=self._tally.rows + 1,
-                found=broken.found,
-                expected=broken.expected,
-                advice=broken.advice,
-            )
+            raise broken.at_line(self._tally.rows + 1)
         if not self._tally.rows and not self._layout.may_be_empty:
             raise InputError("the file is empty", file=name, found="0 bytes", expected=f"rows of {self._layout.role}")
 
@@ -234,11 +250,9 @@ def _wrong_columns(buffer: npt.NDArray[np.uint8], layout: RrfLayout, what: list[
     row, begin, end, ended, tail = what
     columns = len(layout.columns)
     expected = f"{columns} columns, each ended by '|'"
-    if tail and ended < columns:
+    if tail:
         last = _excerpt(buffer[end - tail : end].tobytes())
-        found = f"{ended} columns and {last} without a '|' after it"
-    elif tail:
-        found = f"{ended} columns and {_excerpt(buffer[end - tail : end].tobytes())} after the last '|'"
+        found = f"{ended} columns and {last} " + ("without a '|' after it" if ended < columns else "after the last '|'")
     else:
         found = f"{ended} columns" if end > begin else "an empty line"
     problem = "the last line is cut off" if cut else "too few columns" if ended < columns else "too many columns"

@@ -1,4 +1,4 @@
-"""Source files of a load: found in folders and archives, or named one by one; each kind once."""
+"""Source files of a load: their kinds and columns, and their discovery in folders, archives and lists of files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,44 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuihop.errors import InputError
-from cuihop_loader.rrf_layout import LAYOUTS
 from cuihop_loader.streams import Part
 
-__all__ = ["SourceFile", "found_files"]
+__all__ = ["LAYOUTS", "RrfLayout", "SourceFile", "found_files"]
 
 OBO = "OBO"
+
+
+@dataclass(frozen=True)
+class RrfLayout:
+    """Layout of one kind of file.
+
+    Attributes:
+        role: its name without ``.RRF``.
+        columns: their names, in order.
+        may_be_empty: true where a release can have the file without any row.
+    """
+
+    role: str
+    columns: Sequence[str]
+    may_be_empty: bool = False
+
+
+LAYOUTS = {
+    role: RrfLayout(role, columns.split(), role in ("MRDEF", "MRCUI", "MERGEDCUI", "DELETEDCUI"))
+    for role, columns in {
+        "MRREL": "CUI1 AUI1 STYPE1 REL CUI2 AUI2 STYPE2 RELA RUI SRUI SAB SL RG DIR SUPPRESS CVF",
+        "MRCONSO": "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF",
+        "MRSTY": "CUI TUI STN STY ATUI CVF",
+        "MRDEF": "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF",
+        "MRRANK": "RANK SAB TTY SUPPRESS",
+        "MRSAB": "VCUI RCUI VSAB RSAB SON SF SVER VSTART VEND IMETA RMETA SLC SCC SRL TFR CFR CXTY TTYL ATNL LAT CENC "
+        "CURVER SABIN SSN SCIT",
+        "MRCUI": "CUI1 VER REL RELA MAPREASON CUI2 MAPIN",
+        "MERGEDCUI": "PCUI CUI",
+        "DELETEDCUI": "PCUI PSTR",
+    }.items()
+}
+"""Columns by role (UMLS Reference Manual, chapter 3). The first file is required, the others are optional."""
 
 _FOLDERS = ("", "META", "CHANGE", "META/CHANGE")
 _ARCHIVES = (".zip", ".nlm")  # NLM's own name for a zip archive is .nlm
@@ -40,14 +72,10 @@ class SourceFile:
         return sum(part.size for part in self.parts)
 
     def __str__(self) -> str:
-        first = str(self.parts[0])
-        if len(self.parts) == 1:
+        first, others = str(self.parts[0]), len(self.parts) - 1
+        if not others:
             return first
-        return (
-            f"{first} and the {len(self.parts) - 1} parts after it"
-            if len(self.parts) > 2
-            else f"{first} and its next part"
-        )
+        return f"{first} and the {others} parts after it" if others > 1 else f"{first} and its next part"
 
 
 def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFile]]:
@@ -64,11 +92,11 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
     candidates: dict[tuple[str, str], list[Part]] = {}
     seen: set[tuple[Path, str | None]] = set()
     for source in sources:
-        for role, suffix, part in _offered(Path(source)):
+        for role_and_suffix, part in _offered(Path(source)):
             identity = (part.path.resolve(), part.member)
             if identity not in seen:
                 seen.add(identity)
-                candidates.setdefault((role, suffix), []).append(part)
+                candidates.setdefault(role_and_suffix, []).append(part)
     obo = [SourceFile(OBO, (part,)) for part in candidates.pop((OBO, ""), [])]
     if obo and candidates:
         raise InputError(
@@ -90,8 +118,8 @@ def found_files(sources: Sequence[Path | str]) -> Mapping[str, Sequence[SourceFi
     return files
 
 
-def _offered(source: Path) -> Iterator[tuple[str, str, Part]]:
-    """Candidates in a source: role, suffix of the part ("" for a whole file), and location."""
+def _offered(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+    """Candidates in a source: role and suffix of the part ("" for a whole file), and location."""
     try:
         if source.is_dir():
             for folder in _FOLDERS:
@@ -104,12 +132,12 @@ def _offered(source: Path) -> Iterator[tuple[str, str, Part]]:
         else:
             offered = list(_in_folder([source]))
             if match := _OBO.fullmatch(source.name):
-                offered = [(OBO, "", Part(source, None, match[1] is not None, source.stat().st_size))]
+                offered = [((OBO, ""), Part(source, None, match[1] is not None, source.stat().st_size))]
             if not offered:
                 raise InputError(
                     "not a file that can be loaded",
                     file=source,
-                    expected=f"{', '.join(layout.file_name for layout in LAYOUTS.values())}, plain or .gz; "
+                    expected=f"{', '.join(f'{role}.RRF' for role in LAYOUTS)}, plain or .gz; "
                     "a .zip of them; .obo or .obo.gz",
                 )
             yield from offered
@@ -117,17 +145,13 @@ def _offered(source: Path) -> Iterator[tuple[str, str, Part]]:
         raise InputError(f"cannot be read: {error.strerror}", file=source) from error
 
 
-def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[str, str, Part]]:
+def _in_folder(paths: Iterable[Path]) -> Iterator[tuple[tuple[str, str], Part]]:
     for path in paths:
         if (match := _RRF.fullmatch(path.name)) and path.is_file():
-            yield (
-                match[1].upper(),
-                (match[2] or "").lower(),
-                Part(path, None, match[3] is not None, path.stat().st_size),
-            )
+            yield _role_and_suffix(match), Part(path, None, match[3] is not None, path.stat().st_size)
 
 
-def _in_archive(source: Path) -> Iterator[tuple[str, str, Part]]:
+def _in_archive(source: Path) -> Iterator[tuple[tuple[str, str], Part]]:
     try:
         with zipfile.ZipFile(source) as archive:
             members = archive.infolist()
@@ -137,11 +161,11 @@ def _in_archive(source: Path) -> Iterator[tuple[str, str, Part]]:
         ) from error
     for member in members:
         if match := _RRF.fullmatch(member.filename.rpartition("/")[2]):
-            yield (
-                match[1].upper(),
-                (match[2] or "").lower(),
-                Part(source, member.filename, match[3] is not None, member.file_size),
-            )
+            yield _role_and_suffix(match), Part(source, member.filename, match[3] is not None, member.file_size)
+
+
+def _role_and_suffix(match: re.Match[str]) -> tuple[str, str]:
+    return match[1].upper(), (match[2] or "").lower()
 
 
 def _whole(role: str, candidates: Mapping[tuple[str, str], Sequence[Part]]) -> SourceFile:

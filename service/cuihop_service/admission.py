@@ -14,21 +14,13 @@ from typing import Any, Protocol, Self, TypeVar
 from cuihop.errors import CuihopError, QueryTimedOut, RateLimited
 from cuihop.remote.statuses import status_of
 from cuihop.resources.interruption import interrupted_by
-from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller, Scope
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, RequestContext
 
 __all__ = [
-    "Admission",
-    "Guard",
-    "Observer",
-    "Observers",
-    "OpenGuard",
-    "RequestInfo",
-    "RequestOutcome",
-    "SilentObserver",
-]
+    "Admission", "Guard", "Observer", "Observers", "OpenGuard", "RequestInfo", "RequestOutcome", "SilentObserver",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -150,7 +142,7 @@ class Observer(Protocol):
 class SilentObserver:
     """An observer that records nothing."""
 
-    def started(self, info: RequestInfo) -> None:
+    def started(self, info: RequestInfo) -> Any:
         """See `Observer`."""
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:
@@ -244,6 +236,9 @@ class Admission:
         limits: of requests at a time, and of seconds.
         guard: authenticates callers and counts their requests.
         observer: gets the outcomes.
+
+    Attributes:
+        running: requests in the threads at this moment.
     """
 
     def __init__(self, limits: Limits, guard: Guard | None = None, observer: Observer | None = None) -> None:
@@ -252,14 +247,9 @@ class Admission:
         self.observer: Observer = observer or SilentObserver()
         self._pool = ThreadPoolExecutor(limits.running, thread_name_prefix="answer")
         self._room = asyncio.Semaphore(limits.running)
-        self._running = 0
+        self.running = 0
         self._waiting = 0
         self._under_way: set[RequestContext] = set()
-
-    @property
-    def running(self) -> int:
-        """Requests in the threads at this moment."""
-        return self._running
 
     async def identified(self, info: RequestInfo) -> Caller:
         """The caller, before the request's body is read. A refusal is reported like any other outcome.
@@ -335,12 +325,12 @@ class Admission:
         """The answer of ``work`` in a thread, which stops between two blocks of its work once the caller has gone."""
         if self._room.locked() and self._waiting >= self.limits.waiting:
             raise RateLimited(
-                f"{self._running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
+                f"{self.running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
                 retry_after=1.0,
             )
         self._waiting += 1
         if self._room.locked():
-            self.observer.waiting(self._running, self._waiting)
+            self.observer.waiting(self.running, self._waiting)
         try:
             if self._room.locked():
                 await asyncio.wait_for(self._room.acquire(), context.remaining)
@@ -350,9 +340,9 @@ class Admission:
             raise QueryTimedOut("the service was too busy to begin in time") from None
         finally:
             self._waiting -= 1
-        self._running += 1
+        self.running += 1
         self._under_way.add(context)
-        self.observer.waiting(self._running, self._waiting)
+        self.observer.waiting(self.running, self._waiting)
         variables = contextvars.copy_context()
         future = asyncio.get_running_loop().run_in_executor(self._pool, variables.run, _interruptible, work, context)
         # Not earlier: an abandoned thread still takes room.
@@ -369,9 +359,9 @@ class Admission:
         if not future.cancelled():
             future.exception()  # an abandoned answer may fail in silence
         self._under_way.discard(context)
-        self._running -= 1
+        self.running -= 1
         self._room.release()
-        self.observer.waiting(self._running, self._waiting)
+        self.observer.waiting(self.running, self._waiting)
 
     def close(self) -> None:
         """Stop the work under way at its next check of the deadline, and end the threads."""
@@ -382,9 +372,9 @@ class Admission:
     async def idle(self, seconds: float) -> bool:
         """Wait until all threads are idle, at most for these seconds. True where they are."""
         ends = time.monotonic() + seconds
-        while self._running and time.monotonic() < ends:
+        while self.running and time.monotonic() < ends:
             await asyncio.sleep(0.01)
-        return not self._running
+        return not self.running
 
 
 def _interruptible(work: Callable[[RequestContext], T], context: RequestContext) -> T:

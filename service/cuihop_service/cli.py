@@ -23,8 +23,7 @@ def _serve(**given: Any) -> None:
     A setting is taken from its flag, else from its variable in the environment, else from the file, else it has its
     default.
     """
-    from cuihop_service.addresses import Addresses, listening_socket
-    from cuihop_service.guard.exposure import check_exposure
+    from cuihop_service.addresses import Addresses, check_exposure, listening_socket
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.supervisor import supervise
 

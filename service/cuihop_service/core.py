@@ -26,12 +26,11 @@ from cuihop.identifiers import EXPECTED, in_upper_case
 from cuihop.measures.nn_iou import ConceptOverlap, checked_lam, checked_n, concept_overlap, nn_iou_of_counts
 from cuihop.measures.resolution import Unknown, resolved_concepts
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.answers import Answer, ConceptDescriptions, RelevanceRow
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import Answer, ConceptDescriptions, RelevanceRow, RequestContext
 
 __all__ = ["ConceptService"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from cuihop.errors import GraphUnavailable, ReleaseMismatch
 from cuihop.graph import ConceptGraph, Release
 from cuihop.snapshot.graph import SnapshotGraph
-from cuihop_service.answers import Tier
+from cuihop_service.request_context import Tier
 
 if TYPE_CHECKING:
     from cuihop_service.cache import CachedGraph

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 __all__ = ["KeyedPairs"]
 
 _LENGTH = 8
 _LOW_DIGITS = 10_000
+
+_IN_JSON = np.dtype([("begin", "S2"), ("a", ">u8"), ("between", "S3"), ("b", ">u8"), ("end", "S3")])
+"""A pair of identifiers of eight plain characters in compact JSON, with the comma after it: ``["…","…"],``."""
 
 
 class KeyedPairs(Sequence[tuple[str, str]]):
@@ -28,8 +31,8 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         self.keys = keys
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[str, str]]) -> KeyedPairs | None:
-        """The same pairs as keys; None where an identifier is not of eight ASCII characters.
+    def of(cls, pairs: object) -> KeyedPairs | None:
+        """The same pairs as keys; None for values other than a list of pairs of texts of eight plain characters.
 
         >>> KeyedPairs.of([("C0042449", "C0005847")]).keys.tolist() == KeyedPairs.of_cuis(
         ...     np.array([42449], np.uint32), np.array([5847], np.uint32)
@@ -38,11 +41,16 @@ class KeyedPairs(Sequence[tuple[str, str]]):
         >>> KeyedPairs.of([("C0042449", "vein")]) is None
         True
         """
-        identifiers = list(chain.from_iterable(pairs))
-        text = "".join(identifiers)
-        if len(text) != _LENGTH * len(identifiers) or not text.isascii() or set(map(len, identifiers)) != {_LENGTH}:
+        try:
+            text = orjson.dumps(pairs)
+            rows = np.frombuffer(text[1:-1] + b",", dtype=_IN_JSON)
+        except (TypeError, ValueError):
             return None
-        return cls(np.frombuffer(text.encode("ascii"), dtype=">u8").astype(np.uint64))
+        # The JSON of such pairs has one form, so that all are checked at once.
+        framed = (rows["begin"] == b'["') & (rows["between"] == b'","') & (rows["end"] == b'"],')
+        if not framed.all() or text.count(b'"') != 4 * len(rows) or b"\\" in text or not text.isascii():
+            return None
+        return cls(np.column_stack((rows["a"], rows["b"])).ravel().astype(np.uint64))
 
     @classmethod
     def of_cuis(cls, starts: npt.NDArray[np.uint32], ends: npt.NDArray[np.uint32]) -> KeyedPairs:

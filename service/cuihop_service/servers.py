@@ -7,7 +7,7 @@ import contextlib
 import resource
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,12 +18,11 @@ from cuihop.errors import InputError
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api.server import GrpcServer, TlsFiles
-from cuihop_service.guard.address_limits import AddressLimits
+from cuihop_service.guard.address_limits import HEAD_SECONDS, AddressCount, AddressLimits, network_of
 from cuihop_service.http_api.application import application
 from cuihop_service.http_api.bounded_protocol import BoundedHttp
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder
-from cuihop_service.http_api.tls_listener import TlsListener
 
 __all__ = ["Servers", "connections_each"]
 
@@ -32,6 +31,7 @@ _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
 _MOST_CONNECTIONS = 8_192  # on one port
 _RESERVE = 128  # files, pipes, the database, Redis, the identity provider
 _PORTS = 2
+_ACCEPT_PAUSE_SECONDS = 0.1  # where a connection cannot be accepted
 
 
 class _HttpServer(uvicorn.Server):
@@ -80,7 +80,7 @@ class Servers:
         self._http_socket = http
         self._http: _HttpServer | None = None
         self._http_task: asyncio.Task[None] | None = None
-        self._tls: TlsListener | None = None
+        self._tls: _TlsListener | None = None
         if http is not None:
             held, heads = limits.connection_count(connections), limits.head_count(connections)
             quick = QuickDistance(Responder(core, admission), hosts=hosts)
@@ -102,7 +102,7 @@ class Servers:
                 def secured(begun: Callable[[], None]) -> BoundedHttp:
                     return protocol(begun=begun, config=config, server_state=server.server_state, app_state={})
 
-                self._tls = TlsListener(http, _context(tls), held, heads, secured)
+                self._tls = _TlsListener(http, _context(tls), held, heads, secured)
         self._grpc: GrpcServer | None = None
         self.grpc_port = 0
         if grpc_address is not None:
@@ -143,6 +143,80 @@ class Servers:
             self._http.should_exit = True
             ends.append(_ended(self._http_task))
         await asyncio.gather(*ends)
+
+
+class _TlsListener:
+    """Accepts connections, performs their handshakes, and hands them on.
+
+    A connection is counted when it is accepted. The event loop's own server sees it only after its handshake, for which
+    it gives strangers a minute.
+
+    Args:
+        listening: the socket, perhaps shared with other workers. Closed with the listener.
+        context: the service's certificate.
+        connections, heads: counts of connections on the port; in its handshake one counts among both.
+        protocol: creates the protocol over TLS, from a callback for the end of the handshake.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        context: ssl.SSLContext,
+        connections: AddressCount,
+        heads: AddressCount,
+        protocol: Callable[[Callable[[], None]], asyncio.Protocol],
+    ) -> None:
+        self._listening = listening
+        self._context = context
+        self._counts = connections, heads
+        self._protocol = protocol
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Accept from now on."""
+        self._begin(self._accept())
+
+    def close(self) -> None:
+        """Accept nothing new, and give up handshakes that are under way."""
+        for task in self._tasks:
+            task.cancel()
+        self._listening.close()
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)  # the event loop itself holds none
+        task.add_done_callback(self._tasks.discard)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, address = await loop.sock_accept(self._listening)
+            except OSError:  # gone already, or no descriptor left in the whole system
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
+                continue
+            self._begin(self._secure(accepted, network_of(address[0])))
+
+    async def _secure(self, accepted: socket.socket, network: str) -> None:
+        held: list[AddressCount] = []
+
+        def leave() -> None:
+            while held:
+                held.pop().leave(network)
+
+        try:
+            for count in self._counts:
+                if not count.enter(network):
+                    accepted.close()
+                    return
+                held.append(count)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self._protocol(leave), accepted, ssl=self._context, ssl_handshake_timeout=HEAD_SECONDS
+            )
+        except OSError:  # no TLS, no certificate, too late, or gone: a stranger's own affair
+            pass
+        finally:
+            leave()
 
 
 def connections_each(wanted: int | None) -> int:

@@ -24,7 +24,7 @@ from pydantic_settings import (
 
 from cuihop.errors import InputError
 from cuihop_service.guard.address_limits import AddressLimits
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 
 __all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]
@@ -32,6 +32,8 @@ __all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]
 ENVIRONMENT_PREFIX = "CUIHOP_"
 
 Port = Annotated[int, Ge(0), Le(65535)]
+Count = Annotated[int, Ge(1)]
+Positive = Annotated[float, Gt(0)]
 
 _DEFAULTS = Limits()
 _OF_ADDRESSES = AddressLimits()
@@ -60,7 +62,7 @@ class ServiceSettings(BaseSettings):
     workers: Annotated[int, Ge(1), Le(256)] = Field(
         1, description="Processes that answer. They share the memory of the release."
     )
-    watch_seconds: Annotated[float, Gt(0)] = Field(
+    watch_seconds: Positive = Field(
         1.0, description="Seconds between two looks at the store: for a new release, or a store that is down."
     )
     drain_seconds: Annotated[float, Ge(0)] = Field(
@@ -87,7 +89,7 @@ class ServiceSettings(BaseSettings):
     log_requests: bool = Field(
         False, description="Log every request, not only slow ones and faults. Concepts are never logged."
     )
-    slow_seconds: Annotated[float, Gt(0)] = Field(1.0, description="An answer that takes longer is logged.")
+    slow_seconds: Positive = Field(1.0, description="An answer that takes longer is logged.")
     traces: bool = Field(
         False, description="Send traces by OTLP to the address in OTEL_EXPORTER_OTLP_ENDPOINT. Needs the extra traces."
     )
@@ -106,9 +108,9 @@ class ServiceSettings(BaseSettings):
     certificate_callers: dict[str, tuple[str, ...]] = Field(
         {}, description="Scopes by the name in a caller's certificate, as JSON."
     )
-    rate_requests: Annotated[float, Gt(0)] | None = Field(None, description="Requests a second of one caller.")
-    rate_burst: Annotated[int, Ge(1)] | None = Field(None, description="Requests of one caller at once, after a pause.")
-    rate_pairs: Annotated[int, Ge(1)] | None = Field(
+    rate_requests: Positive | None = Field(None, description="Requests a second of one caller.")
+    rate_burst: Count | None = Field(None, description="Requests of one caller at once, after a pause.")
+    rate_pairs: Count | None = Field(
         None, description="Pairs, concepts or sets a minute of one caller. With Redis, replicas count together."
     )
     audit: str | None = Field(
@@ -122,9 +124,9 @@ class ServiceSettings(BaseSettings):
     )
     cypher_user: str | None = Field(None, description="A Neo4j user that may only read, for these queries.")
     cypher_password: SecretStr | None = Field(None, description="The password of that user.")
-    cypher_seconds: Annotated[float, Gt(0)] = Field(10.0, description="Seconds that one such query may take.")
-    cypher_rows: Annotated[int, Ge(1)] = Field(1_000, description="Rows that one such query may return.")
-    cypher_running: Annotated[int, Ge(1)] = Field(4, description="Such queries at a time, in one worker.")
+    cypher_seconds: Positive = Field(10.0, description="Seconds that one such query may take.")
+    cypher_rows: Count = Field(1_000, description="Rows that one such query may return.")
+    cypher_running: Count = Field(4, description="Such queries at a time, in one worker.")
     hosts: list[str] = Field(
         [], description="Host names that HTTP answers to. Empty: any with authentication, else those of loopback."
     )
@@ -133,29 +135,27 @@ class ServiceSettings(BaseSettings):
         description="Connections at a time, on each port of a worker. Not given: as many as the file descriptors "
         "of the process allow, at most 8192.",
     )
-    address_connections: Annotated[int, Ge(1)] = Field(
+    address_connections: Count = Field(
         _OF_ADDRESSES.address_connections,
         description="Connections of one address on each port of a worker; never more than a quarter of all.",
     )
     heads: Annotated[int, Ge(4)] | None = Field(
-        None,
-        description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all.",
+        None, description="HTTP connections in a worker that have not yet sent a whole head. Not given: half of all."
     )
-    address_heads: Annotated[int, Ge(1)] = Field(
-        _OF_ADDRESSES.address_heads,
-        description="Those of one address; never more than a quarter of all.",
+    address_heads: Count = Field(
+        _OF_ADDRESSES.address_heads, description="Those of one address; never more than a quarter of all."
     )
-    failures: Annotated[int, Ge(1)] = Field(
+    failures: Count = Field(
         _OF_ADDRESSES.failures,
         description="Refused credentials in a worker before more get 429; forgiven within 25 seconds.",
     )
-    address_failures: Annotated[int, Ge(1)] = Field(
+    address_failures: Count = Field(
         _OF_ADDRESSES.address_failures, description="Those of one address; forgiven within 25 seconds."
     )
-    log_lines: Annotated[int, Ge(1)] = Field(
+    log_lines: Count = Field(
         _OF_ADDRESSES.log_lines, description="Log lines a second of a worker, of those that callers cause."
     )
-    address_log_lines: Annotated[int, Ge(1)] = Field(
+    address_log_lines: Count = Field(
         _OF_ADDRESSES.address_log_lines, description="Log lines a second about malformed requests of one address."
     )
     proxies: list[str] = Field(
@@ -163,18 +163,16 @@ class ServiceSettings(BaseSettings):
         description="Addresses or networks of proxies, which stand for many callers: the bounds of one address are "
         "not theirs.",
     )
-    limit_pairs: Annotated[int, Ge(1)] = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
-    limit_concepts: Annotated[int, Ge(1)] = Field(_DEFAULTS.concepts, description="Concepts in one request.")
-    limit_neighbours: Annotated[int, Ge(1)] = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
-    limit_sets: Annotated[int, Ge(1)] = Field(_DEFAULTS.sets, description="Sets that one is compared with.")
-    limit_set_concepts: Annotated[int, Ge(1)] = Field(_DEFAULTS.set_concepts, description="Concepts in one set.")
-    limit_comparisons: Annotated[int, Ge(1)] = Field(
+    limit_pairs: Count = Field(_DEFAULTS.pairs, description="Pairs in one batch.")
+    limit_concepts: Count = Field(_DEFAULTS.concepts, description="Concepts in one request.")
+    limit_neighbours: Count = Field(_DEFAULTS.neighbours, description="Neighbours in one answer.")
+    limit_sets: Count = Field(_DEFAULTS.sets, description="Sets that one is compared with.")
+    limit_set_concepts: Count = Field(_DEFAULTS.set_concepts, description="Concepts in one set.")
+    limit_comparisons: Count = Field(
         _DEFAULTS.comparisons, description="Pairs of concepts that one relevance request may need."
     )
-    limit_hits: Annotated[int, Ge(1)] = Field(_DEFAULTS.hits, description="Hits of one search.")
-    limit_pack_concepts: Annotated[int, Ge(1)] = Field(
-        _DEFAULTS.pack_concepts, description="Concepts in one distance pack."
-    )
+    limit_hits: Count = Field(_DEFAULTS.hits, description="Hits of one search.")
+    limit_pack_concepts: Count = Field(_DEFAULTS.pack_concepts, description="Concepts in one distance pack.")
     limit_hops: Annotated[int, Ge(0)] | None = Field(
         _DEFAULTS.hops, description="The largest bound on hops; requests without a bound are refused then."
     )
@@ -182,10 +180,8 @@ class ServiceSettings(BaseSettings):
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
         _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."
     )
-    limit_seconds: Annotated[float, Gt(0)] = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
-    limit_running: Annotated[int, Ge(1)] = Field(
-        _DEFAULTS.running, description="Requests that a worker answers at a time."
-    )
+    limit_seconds: Positive = Field(_DEFAULTS.seconds, description="Seconds for one answer.")
+    limit_running: Count = Field(_DEFAULTS.running, description="Requests that a worker answers at a time.")
     limit_waiting: Annotated[int, Ge(0)] = Field(
         _DEFAULTS.waiting, description="Requests that wait for their turn in a worker; more are refused."
     )

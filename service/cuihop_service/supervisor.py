@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from pydantic import SecretStr
 
@@ -51,7 +51,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable
     """
     held = reserved_port(settings.host, settings.grpc_port)
     port = held.getsockname()[1]
-    given = settings.model_dump(mode="json") | revealed(settings)
+    given = settings.model_dump(mode="json") | _revealed(settings)
     handed = json.dumps({"settings": given, "http": http.fileno(), "grpc_port": port}).encode()
     over = threading.Event()
     announced = threading.Event()
@@ -131,7 +131,7 @@ def supervise(settings: ServiceSettings, http: socket.socket, on_ready: Callable
     return code
 
 
-def revealed(settings: ServiceSettings) -> dict[str, str]:
+def _revealed(settings: ServiceSettings) -> dict[str, str]:
     """The secrets among the settings, in plain text, for the worker alone."""
     return {name: value.get_secret_value() for name, value in settings if isinstance(value, SecretStr)}
 
@@ -158,11 +158,10 @@ def worker_main() -> None:
     http = socket.socket(fileno=handed["http"])
 
     def report(addresses: Addresses) -> None:
-        print(json.dumps({"http_port": addresses.http_port, "grpc_port": addresses.grpc_port, "tls": addresses.tls}))
-        sys.stdout.flush()
+        print(json.dumps(asdict(addresses)), flush=True)
 
     try:
-        run_worker(settings, http, handed["grpc_port"], shared_port=True, on_ready=report)
+        run_worker(settings, http, handed["grpc_port"], report)
     except CuihopError as error:
         print_error(str(error))
         raise SystemExit(exit_code(error)) from None

@@ -25,12 +25,11 @@ from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
 from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
 from cuihop_service.core import ConceptService
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.http_api.application import LOOPBACK_HOSTS
-from cuihop_service.http_api.metrics_route import metrics_route
+from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
 from cuihop_service.observe.observation import Observation
@@ -39,7 +38,7 @@ from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.stores import store_at
 
-__all__ = ["Addresses", "run_worker"]
+__all__ = ["run_worker"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -51,8 +50,6 @@ def run_worker(
     settings: ServiceSettings,
     http: socket.socket,
     grpc_port: int,
-    *,
-    shared_port: bool,
     on_ready: Callable[[Addresses], None],
 ) -> None:
     """Answer until SIGTERM or SIGINT.
@@ -62,16 +59,15 @@ def run_worker(
 
     Args:
         settings: of the service.
-        http: the listening socket, perhaps shared with other workers.
-        grpc_port: the port for gRPC.
-        shared_port: True where others listen on it too.
+        http: the listening socket, shared with other workers.
+        grpc_port: the port for gRPC, on which other workers listen too.
         on_ready: called when both ports answer.
 
     Raises:
         CuihopError: the store is no store, a port is taken, a certificate is none.
     """
     others = set(threading.enumerate())
-    uvloop.run(_answer(settings, http, grpc_port, shared_port=shared_port, on_ready=on_ready))
+    uvloop.run(_answer(settings, http, grpc_port, on_ready))
     _end_without(others)
 
 
@@ -79,8 +75,6 @@ async def _answer(
     settings: ServiceSettings,
     http: socket.socket,
     grpc_port: int,
-    *,
-    shared_port: bool,
     on_ready: Callable[[Addresses], None],
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -91,12 +85,17 @@ async def _answer(
         share_refusals(Path(folder))
     holder = GraphHolder()
     counts = PairCounts()
-    shared = redis_cache(settings)
+    entries = settings.cache_entries
+    shared = None if settings.redis is None or not entries else RedisCache(settings.redis.get_secret_value())
+
+    def cached(graph: ConceptGraph) -> CachedGraph | None:
+        return CachedGraph(graph, entries=entries, shared=shared, counts=counts) if entries else None
+
     store = store_at(
         settings.store,
         index=settings.index == "on",
         index_folder=settings.index_folder.expanduser(),
-        caching=caching(settings, counts, shared),
+        caching=cached,
         timeout=settings.limit_seconds,
         traces=settings.traces,
     )
@@ -122,20 +121,20 @@ async def _answer(
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer)
-    tls = tls_files(settings)
+    tls = _tls_files(settings)
     servers = Servers(
         core,
         admission,
         http=http,
         grpc_address=(settings.host, grpc_port),
         tls=tls,
-        shared_port=shared_port,
+        shared_port=True,
         hosts=settings.hosts or (("*",) if settings.guard.authenticates else LOOPBACK_HOSTS),
         limits=settings.address_limits,
         more_routes=[
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
-            *curators_routes(settings, core, admission),
+            *_curators_routes(settings, core, admission),
         ],
     )
 
@@ -213,12 +212,8 @@ def spare_collector() -> None:
     gc.freeze()
 
 
-def curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
-    """The route for curators' Cypher; none where it is off.
-
-    Raises:
-        InputError: the store is no database, or there is no authentication.
-    """
+def _curators_routes(settings: ServiceSettings, core: ConceptService, admission: Admission) -> list[BaseRoute]:
+    """The route for curators' Cypher; none where it is off."""
     if not settings.cypher:
         return []
     if not is_neo4j_address(settings.store):
@@ -241,12 +236,8 @@ def curators_routes(settings: ServiceSettings, core: ConceptService, admission: 
     )
 
 
-def tls_files(settings: ServiceSettings) -> TlsFiles | None:
-    """The certificate's files; None for plain text.
-
-    Raises:
-        InputError: only one of certificate and key is given.
-    """
+def _tls_files(settings: ServiceSettings) -> TlsFiles | None:
+    """The certificate's files; None for plain text."""
     given = (settings.tls_certificate, settings.tls_key)
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(given) or settings.tls_client_ca is not None:
@@ -255,23 +246,3 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
             )
         return None
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)
-
-
-def redis_cache(settings: ServiceSettings) -> RedisCache | None:
-    """The cache that replicas share; None without one.
-
-    Raises:
-        InputError: the address of Redis is not one.
-    """
-    if settings.redis is None or not settings.cache_entries:
-        return None
-    return RedisCache(settings.redis.get_secret_value())
-
-
-def caching(
-    settings: ServiceSettings, counts: PairCounts, shared: RedisCache | None
-) -> Callable[[ConceptGraph], CachedGraph | None]:
-    """Factory of the cache before a graph that answers by Cypher."""
-    if not settings.cache_entries:
-        return lambda graph: None
-    return lambda graph: CachedGraph(graph, entries=settings.cache_entries, shared=shared, counts=counts)

@@ -28,11 +28,11 @@ from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop_api.v1 import concept_graph_pb2
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.http_api.application import application as application_over_http
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.http_api.cypher_route import cypher_routes
-from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.limits import Limits
 from cuihop_service.observe.observation import Observation

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from cuihop.errors import InputError, LimitExceeded
 from cuihop_loader import identifier_codes
-from cuihop_loader.blocks import Block, BlockReader
-from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column, interned
+from cuihop_loader.identifier_codes import IdentifierCodes, identifier_column
 from cuihop_loader.rejected_rows import RejectedRows
 from cuihop_loader.row_scanner import Rows, RowScanner
 from cuihop_loader.sources import SourceFile
-from cuihop_loader.streams import Part
+from cuihop_loader.streams import Block, BlockReader, Part
 
 FIELDS = st.sampled_from([b"", b"a", b"0001", b"\xc3\xb6", b"\xff", b'"', b"\r"])
 PIECES = st.sampled_from([b"|", b"a", b"\xc3", b"\xb6", b"\xe2\x82\xac", b"\xf0\x9f\xab\x80", b"\r", b"longer text"])
@@ -116,7 +115,7 @@ def rows_of(texts: list[bytes]) -> Rows:
 @given(st.lists(st.binary(max_size=12).filter(lambda text: b"|" not in text), min_size=1, max_size=80))
 def test_equal_texts_get_equal_numbers(texts: list[bytes]) -> None:
     rows = rows_of(texts)
-    numbers, distinct = interned(rows, 0, 1, rows.all)
+    numbers, distinct = rows.interned(0, 0)
     assert [distinct[number] for number in numbers.tolist()] == texts
     assert list(distinct) == list(dict.fromkeys(texts))
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop_loader.structure import structure
+from cuihop_loader.report import structure
 
 NODES = 12
 

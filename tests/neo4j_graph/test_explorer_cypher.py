@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from browser import Explorer, opened
 from cuihop import SnapshotGraph
 from cuihop_server import running_service
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from cuihop_tools.neo4j_server import LocalServer
 from explorer_graph import HOSTILE, explorer_graph
 from neo4j_server import stored_graph

@@ -21,11 +21,10 @@ from cuihop.graph import ConceptGraph, Direction, Path
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission, RequestInfo, RequestOutcome
-from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS, Caller
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
-from cuihop_service.request_context import Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, RequestContext
 from example_graph import example_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
 

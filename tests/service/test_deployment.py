@@ -22,11 +22,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import RequestInfo, RequestOutcome
-from cuihop_service.answers import Answer
 from cuihop_service.callers import ANONYMOUS
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.observe.metrics import STATES, Metrics
+from cuihop_service.request_context import Answer
 from cuihop_service.settings import ServiceSettings
 from cuihop_tools.neo4j_server import LocalServer
 from example_graph import example_graph

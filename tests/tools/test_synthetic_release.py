@@ -11,7 +11,7 @@ import pytest
 
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.options import RelationFilter
-from cuihop_loader.rrf_layout import LAYOUTS
+from cuihop_loader.sources import LAYOUTS
 from cuihop_tools.synthetic_release import SyntheticRelease, SyntheticTables, write
 from loader.rrf_made import edges
 

@@ -1,4 +1,4 @@
-"""Files of a synthetic release, in the exact layout of RRF."""
+"""Files of a synthetic release, in the exact layout of RRF. Columns of numbers are rendered by compiled code."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cuihop._kernels.jit import compiled
 from cuihop.snapshot.string_table import StringTable
 from cuihop_tools.synthetic_release import (
     LANGUAGES,
@@ -21,6 +22,11 @@ from cuihop_tools.synthetic_release import (
 )
 
 __all__ = ["write_files"]
+
+UInt8 = npt.NDArray[np.uint8]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
 
 
 def _words(text: str) -> list[str]:
@@ -36,6 +42,8 @@ _RARE_WORDS = _words('Sjögren Ménière Guillain-Barré café-au-lait β-cell 5
 _TYPES = tuple((f"T{i:03d}", f"A1.{i}", f"Synthetic type {i}") for i in range(1, 128))
 _ROWS_A_BLOCK = 100_000
 _RELEASE = "2099AA"
+_LONGEST_ROW = 512  # bytes, as long as no word or code has more than 32
+_BAR, _SPACE, _LINE_FEED = 124, 32, 10
 
 
 def write_files(folder: Path, tables: SyntheticTables) -> None:
@@ -60,7 +68,7 @@ def _listed(*lists: Sequence[str]) -> tuple[StringTable, list[int]]:
     return StringTable.of([text for texts in lists for text in texts]), starts
 
 
-def _rendered(path: Path, rows: int, longest: int, render: Callable[[npt.NDArray[np.uint8], int, int], int]) -> None:
+def _rendered(path: Path, rows: int, longest: int, render: Callable[[UInt8, int, int], int]) -> None:
     out = np.empty(_ROWS_A_BLOCK * longest, dtype=np.uint8)
     with path.open("wb") as file:
         for first in range(0, rows, _ROWS_A_BLOCK):
@@ -69,8 +77,6 @@ def _rendered(path: Path, rows: int, longest: int, render: Callable[[npt.NDArray
 
 
 def _relations(path: Path, tables: SyntheticTables) -> None:
-    from cuihop_tools.rendering import LONGEST_ROW, relation_rows
-
     texts, (_, rela, sab, suppress, *_) = _listed(RELS, RELAS, SABS, SUPPRESS)
     columns = (
         tables.numbers[tables.cui1],
@@ -83,12 +89,10 @@ def _relations(path: Path, tables: SyntheticTables) -> None:
         texts.blob.copy(),
         texts.offsets,
     )
-    _rendered(path, len(tables.rel), LONGEST_ROW, lambda out, first, last: relation_rows(out, first, last, *columns))
+    _rendered(path, len(tables.rel), _LONGEST_ROW, lambda out, first, last: _relation_rows(out, first, last, *columns))
 
 
 def _names(path: Path, tables: SyntheticTables) -> None:
-    from cuihop_tools.rendering import LONGEST_ROW, name_rows
-
     concepts, seed = tables.release.concepts, tables.release.seed
     wanted = 5 * concepts if tables.release.names is None else tables.release.names
     random = random_numbers(seed, 30, concepts)
@@ -125,10 +129,10 @@ def _names(path: Path, tables: SyntheticTables) -> None:
         texts.blob.copy(),
         texts.offsets,
     )
-    _rendered(path, len(concept), LONGEST_ROW, lambda out, first, last: name_rows(out, first, last, *columns))
+    _rendered(path, len(concept), _LONGEST_ROW, lambda out, first, last: _name_rows(out, first, last, *columns))
 
 
-def _column(values: npt.NDArray[np.generic], start: int) -> npt.NDArray[np.uint8]:
+def _column(values: npt.NDArray[np.generic], start: int) -> UInt8:
     return (values.astype(np.int64) + start).astype(np.uint8)
 
 
@@ -166,3 +170,135 @@ def _history(path: Path, tables: SyntheticTables) -> None:
         for old, kind, new in zip((numbers[gaps] + 1).tolist(), kinds.tolist(), successors.tolist(), strict=True):
             successor = ("", "") if kind == "DEL" else (f"C{new:07d}", "Y")
             file.write(f"C{old:07d}|2098AB|{kind}|||{successor[0]}|{successor[1]}|\n")
+
+
+@compiled
+def _number(out: UInt8, at: int, letter: int, number: int, digits: int) -> int:
+    """Write a letter, the number with leading zeros, and a bar."""
+    out[at] = letter
+    for i in range(digits, 0, -1):
+        out[at + i] = 48 + number % 10
+        number //= 10
+    out[at + digits + 1] = _BAR
+    return at + digits + 2
+
+
+@compiled
+def _list_text(out: UInt8, at: int, blob: UInt8, offsets: Int64, which: int, end: int) -> int:
+    """Write one text of a list, and the byte that ends it."""
+    for i in range(offsets[which], offsets[which + 1]):
+        out[at] = blob[i]
+        at += 1
+    out[at] = end
+    return at + 1
+
+
+@compiled
+def _relation_rows(
+    out: UInt8,
+    first: int,
+    last: int,
+    cui1: Int32,
+    cui2: Int32,
+    rel: UInt8,
+    rela: UInt8,
+    sab: UInt8,
+    suppress: UInt8,
+    random: UInt64,
+    blob: UInt8,
+    offsets: Int64,
+) -> int:
+    """Write MRREL rows ``first`` up to ``last`` into ``out``; small columns index the list. Returns the bytes."""
+    at = 0
+    for row in range(first, last):
+        r = random[row]
+        with_atoms = r % np.uint64(20) != 0
+        for side in range(2):
+            cui = cui1[row] if side == 0 else cui2[row]
+            at = _number(out, at, 67, cui, 7)
+            if with_atoms:
+                at = _number(out, at, 65, (int(cui) * 7 + side * int(r % np.uint64(5))) % 100_000_000, 8)
+                out[at] = 65  # STYPE is AUI; CUI for rows without atoms
+            else:
+                out[at] = _BAR
+                at += 1
+                out[at] = 67
+            out[at + 1] = 85
+            out[at + 2] = 73
+            out[at + 3] = _BAR
+            at += 4
+            at = _list_text(out, at, blob, offsets, rel[row] if side == 0 else rela[row], _BAR)
+        at = _number(out, at, 82, row, 8)
+        out[at] = _BAR  # SRUI
+        at = _list_text(out, at + 1, blob, offsets, sab[row], _BAR)
+        at = _list_text(out, at, blob, offsets, sab[row], _BAR)  # SL
+        out[at] = _BAR  # RG
+        at += 1
+        if r & np.uint64(1 << 20):  # DIR
+            out[at] = 89
+            at += 1
+        out[at] = _BAR
+        at = _list_text(out, at + 1, blob, offsets, suppress[row], _BAR)
+        out[at] = _BAR  # CVF
+        out[at + 1] = _LINE_FEED
+        at += 2
+    return at
+
+
+@compiled
+def _name_rows(
+    out: UInt8,
+    first: int,
+    last: int,
+    cui: Int32,
+    language: UInt8,
+    preference: UInt8,
+    sab: UInt8,
+    term_type: UInt8,
+    suppress: UInt8,
+    text: UInt64,
+    words: int,
+    rare_words: int,
+    blob: UInt8,
+    offsets: Int64,
+) -> int:
+    """Write MRCONSO rows ``first`` up to ``last`` into ``out``. Returns the bytes.
+
+    ``preference``: bit 0 TS=P, bit 1 STT=PF, bit 2 ISPREF=Y. ``text``: seed of the words of the name; the list
+    begins with words, and with rare words, of which every 32nd name has one.
+    """
+    at = 0
+    for row in range(first, last):
+        at = _number(out, at, 67, cui[row], 7)
+        at = _list_text(out, at, blob, offsets, language[row], _BAR)
+        out[at] = 80 if preference[row] & 1 else 83
+        out[at + 1] = _BAR
+        at = _number(out, at + 2, 76, row % 100_000_000, 8)
+        if preference[row] & 2:
+            out[at] = 80
+            out[at + 1] = 70
+        else:
+            out[at] = 86
+            out[at + 1] = 79
+        out[at + 2] = _BAR
+        at = _number(out, at + 3, 83, row % 100_000_000, 8)
+        out[at] = 89 if preference[row] & 4 else 78
+        out[at + 1] = _BAR
+        at = _number(out, at + 2, 65, row % 100_000_000, 8)
+        out[at] = out[at + 1] = out[at + 2] = _BAR  # SAUI, SCUI, SDUI
+        at = _list_text(out, at + 3, blob, offsets, sab[row], _BAR)
+        at = _list_text(out, at, blob, offsets, term_type[row], _BAR)
+        at = _number(out, at, 68, row % 1_000_000, 6)
+        t = text[row]
+        for k in range(2 + int(t % np.uint64(4))):
+            at = _list_text(out, at, blob, offsets, int((t >> np.uint64(8 + 9 * k)) % np.uint64(words)), _SPACE)
+        if (t >> np.uint64(2)) % np.uint64(32) == 0:
+            at = _list_text(out, at, blob, offsets, words + int((t >> np.uint64(7)) % np.uint64(rare_words)), _SPACE)
+        at = _number(out, at, 35, int(t >> np.uint64(48)), 5)
+        out[at] = 48  # SRL
+        out[at + 1] = _BAR
+        at = _list_text(out, at + 2, blob, offsets, suppress[row], _BAR)
+        out[at] = _BAR  # CVF
+        out[at + 1] = _LINE_FEED
+        at += 2
+    return at

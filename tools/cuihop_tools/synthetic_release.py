@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cuihop_loader.sorted_numbers import ascending
+from cuihop_loader.arrays import ascending
 
 __all__ = ["SyntheticRelease", "SyntheticTables", "tables", "write"]
 

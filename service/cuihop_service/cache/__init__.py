@@ -8,11 +8,6 @@ from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts, SharedStatistics
 
 __all__ = [
-    "DEFAULT_ENTRIES",
-    "CacheStatistics",
-    "CachedDistances",
-    "CachedGraph",
-    "PairCounts",
-    "RedisCache",
+    "DEFAULT_ENTRIES", "CacheStatistics", "CachedDistances", "CachedGraph", "PairCounts", "RedisCache",
     "SharedStatistics",
-]
+]  # fmt: skip

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import redis
@@ -51,7 +51,7 @@ class RedisCache:
     Args:
         address: ``redis://host:port/db``, ``rediss://…`` with TLS, or ``unix:///path``; further settings of redis-py
             may follow as a query, e.g. ``?ssl_ca_certs=/path``.
-        username, password: instead of those in the address.
+        password: instead of the one in the address.
         secret: key of the signatures; by default the password. All replicas need the same. Without either, damage is
             found but not malice.
         timeout: seconds to wait for a connection, and for each piece of an answer.
@@ -66,14 +66,12 @@ class RedisCache:
         self,
         address: str,
         *,
-        username: str | None = None,
         password: str | None = None,
         secret: str | None = None,
         timeout: float = 0.1,
         lifetime: int | None = None,
         pause: float = 5.0,
     ) -> None:
-        settings: dict[str, Any] = {"username": username, "password": password}
         try:
             parts = urlsplit(address)
             place = f"{parts.hostname}:{parts.port or 6379}" if parts.scheme != "unix" else parts.path
@@ -89,7 +87,8 @@ class RedisCache:
                 max_connections=_CONNECTIONS,
             )
             connection = self._client.connection_pool.connection_kwargs
-            connection.update({name: value for name, value in settings.items() if value is not None})
+            if password is not None:
+                connection["password"] = password
         except ValueError:  # its text may show a part of the password
             raise InputError(
                 "not the address of a Redis server",

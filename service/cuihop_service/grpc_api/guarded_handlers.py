@@ -16,7 +16,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from cuihop.errors import CuihopError, InputError, QueryTimedOut
-from cuihop_service.grpc_api.errors import grpc_status_of
+from cuihop_service.grpc_api.messages import grpc_status_of
 
 __all__ = ["Begin", "Context", "GuardedRegistration"]
 

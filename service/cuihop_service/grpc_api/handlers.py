@@ -19,8 +19,8 @@ from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
-from cuihop_service.grpc_api.errors import grpc_status_of
 from cuihop_service.grpc_api.guarded_handlers import Context
+from cuihop_service.grpc_api.messages import grpc_status_of
 from cuihop_service.request_context import RequestContext
 
 __all__ = ["ConceptGraphHandlers", "Rpc"]

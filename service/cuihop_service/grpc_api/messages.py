@@ -1,39 +1,33 @@
-"""Conversion between the messages of the contract and the values of the core."""
+"""Conversion between the messages of the contract and the values of the core; and its errors as statuses of gRPC."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import grpc
 import numpy as np
+from google.protobuf import any_pb2
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
 
-from cuihop.errors import InputError
+from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
 from cuihop.graph import Direction, DistancePack, Distances, Neighbourhood, Path, Release, Resolution
 from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop.measures.resolution import Unknown
+from cuihop.remote.statuses import ERROR_DOMAIN, status_of
 from cuihop_api.v1 import concept_graph_pb2 as pb
-from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.keyed_pairs import KeyedPairs
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Answer, Cancelled, RelevanceRow
 
 __all__ = [
-    "bounds",
-    "distances_message",
-    "faults_message",
-    "limits_message",
-    "neighbourhood_message",
-    "optional",
-    "overlap_message",
-    "pack_messages",
-    "pairs_of",
-    "path_message",
-    "provenance",
-    "release_message",
-    "resolution_message",
-    "row_message",
-    "rule",
-    "way",
-]
+    "bounds", "distances_message", "grpc_status_of", "limits_message", "neighbourhood_message", "optional",
+    "overlap_message", "pack_messages", "pairs_of", "path_message", "provenance", "release_message",
+    "resolution_message", "row_message", "rule", "way",
+]  # fmt: skip
 
 _DIRECTIONS: dict[int, Direction] = {
     pb.DIRECTION_UNSPECIFIED: "any",
@@ -58,6 +52,8 @@ _UNKNOWN: dict[int, Unknown] = {
 }
 _LARGEST_CUI = 9_999_999
 _FAULTS_LISTED = 1_000
+_HEADER_BYTES = 4_000  # with details, below the 8 KiB that HTTP/2 peers accept by default
+_NO_CANDIDATES: Mapping[str, Sequence[tuple[str, str]]] = {}
 _PACK_ENTRIES = 500_000  # in one message: about two megabytes
 
 
@@ -246,35 +242,64 @@ def pack_messages(answer: Answer[DistancePack]) -> Iterator[pb.GetDistancePackRe
 
 def release_message(release: Release) -> pb.Release:
     """The loaded release."""
-    return pb.Release(
-        name=release.name,
-        digest=release.digest,
-        relations=release.relations,
-        sabs=release.sabs,
-        identifiers=release.identifiers,
-        concepts=release.concepts,
-        edges=release.edges,
-        source=release.source,
-    )
+    return pb.Release(**{field.name: getattr(release, field.name) for field in pb.Release.DESCRIPTOR.fields})
 
 
 def limits_message(limits: Limits) -> pb.Limits:
     """Limits of the service."""
-    return pb.Limits(
-        pairs=limits.pairs,
-        concepts=limits.concepts,
-        neighbours=limits.neighbours,
-        sets=limits.sets,
-        set_concepts=limits.set_concepts,
-        hits=limits.hits,
-        pack_concepts=limits.pack_concepts,
-    )
+    return pb.Limits(**{field.name: getattr(limits, field.name) for field in pb.Limits.DESCRIPTOR.fields})
 
 
-def faults_message(
-    cuis: Sequence[str], status: str, candidates: Mapping[str, Sequence[tuple[str, str]]]
-) -> pb.ConceptFault:
+# Errors
+
+
+def grpc_status_of(error: CuihopError, request_id: str = "") -> Any:
+    """The status of an error: a `grpc.Status` for ``abort_with_status``."""
+    if isinstance(error, Cancelled):
+        return rpc_status.to_status(status_pb2.Status(code=grpc.StatusCode.CANCELLED.value[0], message=str(error)))
+    status = status_of(error)
+    code: int = getattr(grpc.StatusCode, status.grpc).value[0]
+    message = str(error)
+    info = error_details_pb2.ErrorInfo(reason=status.reason, domain=ERROR_DOMAIN)
+    if request_id:
+        info.metadata["request_id"] = request_id
+    details: list[Message] = [info]
+    if isinstance(error, InputError):
+        for name, value in (
+            ("problem", error.problem),
+            ("field", error.column),
+            ("found", error.found),
+            ("expected", error.expected),
+            ("advice", error.advice),
+        ):
+            if value is not None:
+                info.metadata[name] = str(value)
+        field = error_details_pb2.BadRequest.FieldViolation(field=str(error.column or ""), description=message)
+        details.append(error_details_pb2.BadRequest(field_violations=[field]))
+    if isinstance(error, RateLimited):
+        wait = Duration()
+        wait.FromNanoseconds(int(error.retry_after * 1e9))
+        details.append(error_details_pb2.RetryInfo(retry_delay=wait))
+    if isinstance(error, ConceptError):
+        faults = _faults_message(error)
+        listed = len(faults.faults)
+        while faults.ByteSize() > _HEADER_BYTES and listed > 1:  # the total still has their number
+            listed //= 2
+            del faults.faults[listed:]
+        details.append(faults)
+    packed = []
+    for detail in details:
+        box = any_pb2.Any()
+        box.Pack(detail)
+        packed.append(box)
+    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=packed))
+
+
+def _faults_message(error: ConceptError) -> pb.ConceptFault:
     """The identifiers at fault."""
+    status, candidates = "invalid" if isinstance(error, InvalidCui) else "unknown", _NO_CANDIDATES
+    if isinstance(error, ConceptRetired):
+        status, candidates = "retired", error.candidates
     return pb.ConceptFault(
         faults=[
             pb.ConceptFault.Fault(
@@ -282,7 +307,7 @@ def faults_message(
                 status=_STATUSES[status],
                 candidates=[pb.Candidate(relation=relation, cui=c) for relation, c in candidates.get(cui, ())],
             )
-            for cui in cuis[:_FAULTS_LISTED]
+            for cui in error.cuis[:_FAULTS_LISTED]
         ],
-        total=len(cuis),
+        total=len(error.cuis),
     )

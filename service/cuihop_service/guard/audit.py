@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from cuihop.errors import InputError
-from cuihop_service.admission import RequestInfo, RequestOutcome
+from cuihop_service.admission import RequestOutcome, SilentObserver
 
 __all__ = ["AuditLog"]
 
@@ -24,7 +24,7 @@ _LONGEST_DETAIL = 500
 _CONTENT = "cypher"  # the one operation whose content is always written
 
 
-class AuditLog:
+class AuditLog(SilentObserver):
     """An `Observer` that writes the caller, the operation and the outcome of each request.
 
     Each line is one write to a file opened for appending: several workers may share the file, and it may be moved away
@@ -50,12 +50,6 @@ class AuditLog:
             self._open()
         except OSError as error:
             raise InputError("the audit cannot be written", file=target, found=error.strerror) from None
-
-    def started(self, info: RequestInfo) -> None:
-        """See `Observer`. The line is written at the end."""
-
-    def waiting(self, running: int, waiting: int) -> None:
-        """See `Observer`."""
 
     def finished(self, outcome: RequestOutcome, token: Any) -> None:
         """Write the line."""

@@ -96,7 +96,7 @@ class Rates:
         self._rate = rate
         self._shared = shared
         self._clock = clock
-        self._buckets: LRUCache[str, tuple[Rate, Bucket | None, Bucket | None]] = LRUCache(_CALLERS)
+        self._buckets: LRUCache[str, tuple[Rate, dict[str, Bucket]]] = LRUCache(_CALLERS)
 
     @property
     def shared(self) -> bool:
@@ -122,19 +122,14 @@ class Rates:
         now = self._clock()
         buckets = self._buckets.get(caller.name)
         if buckets is None or buckets[0] != rate:
-            buckets = self._buckets[caller.name] = (rate, *_buckets(rate, now))
-        _, of_requests, of_pairs = buckets
-        if of_requests is not None:
-            wait = of_requests.wait(1.0, now)
-            if wait:
-                raise _too_many_requests(caller, rate, wait)
-        if of_pairs is not None:
-            wait = of_pairs.wait(pairs, now)
-            if wait:
-                raise _too_many_pairs(caller, rate, wait)
-            of_pairs.take(pairs)
-        if of_requests is not None:
-            of_requests.take(1.0)
+            sizes = _sizes(rate)
+            buckets = self._buckets[caller.name] = rate, {kind: Bucket(*size, now) for kind, size in sizes.items()}
+        costs = {"requests": 1.0, "pairs": pairs}
+        for kind, bucket in buckets[1].items():
+            if wait := bucket.wait(costs[kind], now):
+                raise _too_many(kind, caller, rate, wait)
+        for kind, bucket in buckets[1].items():
+            bucket.take(costs[kind])
         return None if self._shared is None else self._shared.admit(caller, rate, pairs)
 
     async def close(self) -> None:
@@ -177,17 +172,15 @@ class SharedRates:
         """
         if self._pause.is_on:
             return
-        buckets: list[tuple[str, float, float, float]] = []
-        if rate.requests is not None:
-            buckets.append(("requests", rate.requests, _burst(rate), 1.0))
-        if rate.pairs is not None:
-            buckets.append(("pairs", rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs), float(pairs)))
-        if not buckets:
+        sizes = _sizes(rate)
+        if not sizes:
             return
-        keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind, *_ in buckets]
+        keys = [f"cuihop:rates:{{{caller.name}}}:{kind}" for kind in sizes]
+        costs = {"requests": 1.0, "pairs": float(pairs)}
+        numbers = [repr(number) for kind, size in sizes.items() for number in (*size, costs[kind])]
         try:
             async with asyncio.timeout(_REDIS_SECONDS):
-                place, wait = await self._take(keys, [repr(number) for _, *numbers in buckets for number in numbers])
+                place, wait = await self._take(keys, numbers)
         except Exception as error:  # whatever Redis and its client can raise
             if self._pause.begin():
                 _log.warning("Redis does not count (%s): this process counts alone until it does", error)
@@ -195,8 +188,7 @@ class SharedRates:
         if self._pause.end():
             _log.info("Redis counts again")
         if place:
-            too_many = _too_many_requests if buckets[place - 1][0] == "requests" else _too_many_pairs
-            raise too_many(caller, rate, float(wait))
+            raise _too_many(list(sizes)[place - 1], caller, rate, float(wait))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -204,23 +196,16 @@ class SharedRates:
             await self._client.aclose()
 
 
-def _burst(rate: Rate) -> float:
-    return float(rate.burst if rate.burst is not None else max(1.0, rate.requests or 1.0))
+def _sizes(rate: Rate) -> dict[str, tuple[float, float]]:
+    """Tokens a second and size of each bucket of a caller, by its kind."""
+    sizes = {}
+    if rate.requests is not None:
+        sizes["requests"] = rate.requests, float(max(1.0, rate.requests) if rate.burst is None else rate.burst)
+    if rate.pairs is not None:
+        sizes["pairs"] = rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs)
+    return sizes
 
 
-def _buckets(rate: Rate, now: float) -> tuple[Bucket | None, Bucket | None]:
-    of_requests = None if rate.requests is None else Bucket(rate.requests, _burst(rate), now)
-    of_pairs = None if rate.pairs is None else Bucket(rate.pairs / _SECONDS_OF_PAIRS, float(rate.pairs), now)
-    return of_requests, of_pairs
-
-
-def _too_many_requests(caller: Caller, rate: Rate, wait: float) -> RateLimited:
-    return _too_many(caller, f"{rate.requests:g} requests a second", wait)
-
-
-def _too_many_pairs(caller: Caller, rate: Rate, wait: float) -> RateLimited:
-    return _too_many(caller, f"{rate.pairs:,} pairs a minute", wait)
-
-
-def _too_many(caller: Caller, allowed: str, wait: float) -> RateLimited:
+def _too_many(kind: str, caller: Caller, rate: Rate, wait: float) -> RateLimited:
+    allowed = f"{rate.requests:g} requests a second" if kind == "requests" else f"{rate.pairs:,} pairs a minute"
     return RateLimited(f"{caller.name!r} may ask for {allowed}; ask again in {wait:.3g} s", retry_after=wait)

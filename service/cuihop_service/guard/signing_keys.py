@@ -23,7 +23,7 @@ import urllib3
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from cuihop.errors import GraphUnavailable, InputError
-from cuihop_service.guard.exposure import is_loopback
+from cuihop_service.addresses import is_loopback
 
 __all__ = ["ALGORITHMS", "SigningKey", "SigningKeys", "public_keys"]
 

@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 import cuihop
 from cuihop.errors import CuihopError
@@ -25,10 +26,11 @@ from cuihop_service.http_api.problems import (
     problem_response,
     with_problems_as_sent,
 )
-from cuihop_service.http_api.responder import Responder, request_id_of
+from cuihop_service.http_api.responder import Responder, request_id_of, request_info
 from cuihop_service.http_api.routes import routes
+from cuihop_service.observe.metrics import Metrics
 
-__all__ = ["LOOPBACK_HOSTS", "application"]
+__all__ = ["LOOPBACK_HOSTS", "application", "metrics_route"]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]", "testserver")
 """Names of this machine, which a page elsewhere cannot make a browser send."""
@@ -114,6 +116,24 @@ def application(
         app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(SecurityHeaders)
     return app
+
+
+def metrics_route(metrics: Metrics) -> Route:
+    """``/metrics``, for `more_routes` of the application.
+
+    It is a route of the service, not a port of its own: one port less to guard, the same TLS, and every worker reports
+    the metrics of all. Where authentication is configured, a scraper needs a key with the scope ``metrics``. It does
+    not queue behind other requests: a service that is too busy to answer is the one whose metrics are needed.
+    """
+
+    async def report(request: Request) -> Response:
+        admission: Admission = request.app.state.admission
+        info = request_info(request, "metrics", scope="metrics", quick=True)
+        await admission.answer(info, lambda context: None)
+        text, media_type = await run_in_threadpool(metrics.text, request.headers.get("accept", ""))
+        return Response(text, headers={"Cache-Control": "no-store", "Content-Type": media_type})
+
+    return Route("/metrics", report, methods=["GET"])
 
 
 class _Documented(FastAPI):

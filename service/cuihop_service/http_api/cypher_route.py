@@ -19,7 +19,7 @@ from cuihop.errors import InputError, NotAllowed, RateLimited
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.curator_query import curator_query
 from cuihop.neo4j_graph.query_text import LONGEST
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.http_api.problems import problem_responses
 from cuihop_service.http_api.responder import Responder, until_gone
 from cuihop_service.request_context import RequestContext

@@ -15,14 +15,9 @@ from cuihop_service.http_api.problems import problem_response
 from cuihop_service.http_api.responder import CALLER, request_id_of, request_info
 
 __all__ = [
-    "SECURITY_HEADERS",
-    "STREAMS",
-    "AllowedHosts",
-    "AuthenticateFirst",
-    "BodyLimits",
-    "SecurityHeaders",
+    "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AuthenticateFirst", "BodyLimits", "SecurityHeaders",
     "with_security_headers",
-]
+]  # fmt: skip
 
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),

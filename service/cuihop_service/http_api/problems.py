@@ -16,15 +16,9 @@ from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.request_context import Cancelled
 
 __all__ = [
-    "PROBLEM",
-    "fault_response",
-    "input_error",
-    "other_response",
-    "problem",
-    "problem_response",
-    "problem_responses",
+    "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
     "with_problems_as_sent",
-]
+]  # fmt: skip
 
 PROBLEM = "application/problem+json"
 
@@ -54,17 +48,22 @@ def with_problems_as_sent(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def _document(status: int, reason: str, detail: str, request_id: str) -> dict[str, Any]:
+    return {
+        "type": f"urn:cuihop:{reason}",
+        "title": reason.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "reason": reason,
+        "request_id": request_id,
+    }
+
+
 def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
     """The fields of an error's problem document."""
     status = status_of(error)
-    document: dict[str, Any] = {
-        "type": f"urn:cuihop:{status.reason}",
-        "title": status.reason.replace("_", " ").capitalize(),
-        "status": _GONE if isinstance(error, Cancelled) else status.http,
-        "detail": str(error),
-        "reason": status.reason,
-        "request_id": request_id,
-    }
+    code = _GONE if isinstance(error, Cancelled) else status.http
+    document = _document(code, status.reason, str(error), request_id)
     if isinstance(error, ConceptError):
         kind = "invalid" if isinstance(error, InvalidCui) else "unknown"
         candidates: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -106,14 +105,7 @@ def other_response(
     status: int, reason: str, detail: str, request_id: str, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The response to a failure that is no error of the library."""
-    document = {
-        "type": f"urn:cuihop:{reason}",
-        "title": reason.replace("_", " ").capitalize(),
-        "status": status,
-        "detail": detail,
-        "reason": reason,
-        "request_id": request_id,
-    }
+    document = _document(status, reason, detail, request_id)
     return Response(orjson.dumps(document), status, {**(headers or {}), "Cache-Control": "no-store"}, PROBLEM)
 
 

@@ -20,12 +20,11 @@ from cuihop import answer_fields
 from cuihop.errors import CuihopError
 from cuihop.graph import DIRECTIONS
 from cuihop_service.admission import RequestInfo
-from cuihop_service.answers import Answer
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.middleware import SECURITY_HEADERS, with_security_headers
 from cuihop_service.http_api.problems import fault_response, problem_response
 from cuihop_service.http_api.responder import PRIVATE_HEADERS, SUBJECT, Responder, usable_request_id
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import Answer, RequestContext
 
 __all__ = ["PATH", "QuickDistance", "RawResponse", "plain_head", "plain_query"]
 

@@ -19,15 +19,9 @@ from cuihop.graph import Direction
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "ConceptsRequest",
-    "DistancesRequest",
-    "NeighbourhoodsRequest",
-    "PackRequest",
-    "RelevanceRequest",
-    "RelevancesRequest",
-    "ResolutionsRequest",
-    "StreamedRequest",
-]
+    "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest", "RelevanceRequest",
+    "RelevancesRequest", "ResolutionsRequest", "StreamedRequest",
+]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
 
@@ -57,12 +51,7 @@ Pair = Annotated[tuple[Cui, Cui], FailFast()]
 
 def _as_keys(pairs: Any, validate: ValidatorFunctionWrapHandler) -> Any:
     """Pairs as keys in one step, where all identifiers have eight characters; the schema's own validation else."""
-    keyed = None
-    try:
-        if type(pairs) is list and set(map(type, pairs)) == {list} and set(map(len, pairs)) == {2}:
-            keyed = KeyedPairs.of(pairs)
-    except TypeError:  # an identifier that is no text
-        pass
+    keyed = KeyedPairs.of(pairs)
     return validate(pairs) if keyed is None else keyed
 
 

@@ -14,22 +14,15 @@ from starlette.responses import Response
 import cuihop
 from cuihop.errors import GraphUnavailable, InputError, ReleaseMismatch
 from cuihop_service.admission import Admission, RequestInfo
-from cuihop_service.answers import Answer
 from cuihop_service.callers import Caller, Scope
 from cuihop_service.core import ConceptService
 from cuihop_service.http_api.response_models import written
-from cuihop_service.request_context import Cancelled, RequestContext
+from cuihop_service.request_context import Answer, Cancelled, RequestContext
 
 __all__ = [
-    "CALLER",
-    "PRIVATE_HEADERS",
-    "SUBJECT",
-    "Responder",
-    "request_id_of",
-    "request_info",
-    "until_gone",
+    "CALLER", "PRIVATE_HEADERS", "SUBJECT", "Responder", "request_id_of", "request_info", "until_gone",
     "usable_request_id",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 

@@ -14,31 +14,15 @@ import cuihop
 from cuihop import answer_fields
 from cuihop.graph import DistancePack, Distances
 from cuihop.resources.interruption import check_interruption
-from cuihop_service.answers import Answer, RelevanceRow
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
-    "ConceptBody",
-    "ConceptsBody",
-    "DistanceBody",
-    "DistancesBody",
-    "NeighbourhoodBody",
-    "NeighbourhoodsBody",
-    "PackBody",
-    "PathBody",
-    "ProblemBody",
-    "ReleaseBody",
-    "RelevanceBody",
-    "RelevancesBody",
-    "ResolutionsBody",
-    "SearchBody",
-    "distances_fields",
-    "pack_fields",
-    "release_fields",
-    "row_fields",
-    "written",
-]
+    "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "NeighbourhoodBody", "NeighbourhoodsBody",
+    "PackBody", "PathBody", "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody", "ResolutionsBody",
+    "SearchBody", "distances_fields", "pack_fields", "release_fields", "row_fields", "written",
+]  # fmt: skip
 
 _NUMBERS_A_PART = 1 << 20
 

@@ -22,15 +22,22 @@ import orjson
 import structlog
 from structlog.typing import Processor
 
+from cuihop_service.admission import RequestOutcome, SilentObserver
 from cuihop_service.guard.address_limits import AddressLimits, LineBudget
 
-__all__ = ["FROM_ADDRESS", "UNBOUNDED", "LogStyle", "configure_logs"]
+__all__ = ["FAULTS_OF_THE_SERVICE", "FROM_ADDRESS", "UNBOUNDED", "LogStyle", "RequestLog", "configure_logs"]
 
 FROM_ADDRESS = "from_address"
 """Attribute of a record: the address that caused the line."""
 
 UNBOUNDED = "unbounded"
 """Attribute of a record: True exempts the line from the bounds."""
+
+FAULTS_OF_THE_SERVICE = frozenset({"INTERNAL", "GRAPH_UNAVAILABLE", "GRAPH_UNUSABLE", "TIMED_OUT"})
+"""Outcomes that concern the operator; every other one is an answer, or the caller's own doing."""
+
+_WITH_DETAIL = FAULTS_OF_THE_SERVICE - {"INTERNAL"}
+"""Outcomes whose message is the service's own and repeats nothing of the request."""
 
 LogStyle = Literal["auto", "json", "text"]
 
@@ -42,6 +49,7 @@ _OWN = ("cuihop.service", "cuihop.guard")
 """Loggers of the service's own life. Callers cause none of their lines but tracebacks."""
 
 _REPORT_SECONDS = 1.5
+_requests_log = logging.getLogger("cuihop.requests")
 
 
 def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limits: AddressLimits | None = None) -> None:
@@ -92,6 +100,45 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
         logger.setLevel(level)
 
 
+class RequestLog(SilentObserver):
+    """An `Observer` that writes faults of the service and slow answers, or everything.
+
+    The lines a second are bounded, unless every request leaves one. A caller's own mistakes are no news for the log:
+    metrics count them, and the audit log has refusals.
+
+    Args:
+        every: True for a line for every request. May be switched while the service runs.
+        slow_seconds: an answer that takes longer leaves a line.
+    """
+
+    def __init__(self, *, every: bool = False, slow_seconds: float = 1.0) -> None:
+        self.every = every
+        self.slow_seconds = slow_seconds
+
+    def finished(self, outcome: RequestOutcome, token: object) -> None:
+        """See `Observer`."""
+        fault = outcome.reason in FAULTS_OF_THE_SERVICE
+        slow = outcome.seconds >= self.slow_seconds
+        if not (self.every or fault or slow):
+            return
+        info = outcome.info
+        fields: dict[str, object] = {
+            "request_id": info.request_id,
+            "operation": info.operation,
+            "transport": info.transport,
+            "outcome": outcome.reason,
+            "milliseconds": round(outcome.seconds * 1000, 3),
+            "tier": outcome.tier,
+            "size": info.size,
+            "caller": None if outcome.caller is None else outcome.caller.name,
+        }
+        if outcome.reason in _WITH_DETAIL:
+            fields["detail"] = outcome.detail
+        fields[UNBOUNDED] = self.every
+        level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
+        _requests_log.log(level, "question", extra=fields)
+
+
 class _BoundedLines(logging.Filter):
     """Leaves out lines above the budget, and reports their number. Requests have a budget of their own.
 
@@ -109,7 +156,7 @@ class _BoundedLines(logging.Filter):
         address = getattr(record, FROM_ADDRESS, None)
         if record.__dict__.pop(UNBOUNDED, False) or (record.name in _OWN and not record.exc_info):
             return True
-        budget = self._requests if record.name == "cuihop.requests" else self._budget
+        budget = self._requests if record.name == _requests_log.name else self._budget
         if not budget.has_room(address):
             if self._report is None or not self._report.is_alive():
                 self._report = threading.Timer(_REPORT_SECONDS, self._write_number)

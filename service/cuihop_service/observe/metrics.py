@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import cuihop
-from cuihop_service.admission import RequestInfo, RequestOutcome
+from cuihop_service.admission import RequestOutcome, SilentObserver
 from cuihop_service.graph_holder import GraphHolder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, reading
 
@@ -32,16 +33,11 @@ _SECONDS = (
 )
 _DISTANCES = frozenset({"distance", "distances", "stream_distances"})
 _CACHE_SOURCES = {"memory_hits": "memory", "shared_hits": "redis", "collapsed": "collapsed", "misses": "computed"}
-_CACHE_REDIS = {
-    "shared_reads": "read",
-    "shared_writes": "written",
-    "shared_errors": "failed",
-    "shared_held_back": "held_back",
-    "shared_refused": "refused",
-}
+_CACHE_REDIS = {"shared_reads": "read", "shared_writes": "written", "shared_errors": "failed",
+                "shared_held_back": "held_back", "shared_refused": "refused"}  # fmt: skip
 
 
-class Metrics:
+class Metrics(SilentObserver):
     """An `Observer` that counts.
 
     Args:
@@ -68,6 +64,10 @@ class Metrics:
         self._cache = cache
         self._folder = os.environ.get(FOLDER_VARIABLE)
         self._registry = registry = CollectorRegistry()
+        counter = partial(Counter, registry=registry)
+        sum_of_workers = partial(Gauge, multiprocess_mode="livesum", registry=registry)
+        same_in_workers = partial(Gauge, multiprocess_mode="livemax", registry=registry)
+        of_each_worker = partial(Gauge, multiprocess_mode="liveall", registry=registry)
         self._seconds = Histogram(
             "cuihop_answer_seconds",
             "Time from a question's arrival to its answer, of questions that were answered.",
@@ -75,81 +75,36 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        self._questions = Counter(
+        self._questions = counter(
             "cuihop_questions",
             "Questions that ended, by outcome: OK, CANCELLED, or the reason of the error.",
             ["operation", "transport", "outcome"],
-            registry=registry,
         )
-        self._pairs = Counter("cuihop_pairs", "Distances answered.", ["transport"], registry=registry)
-        self._running = Gauge(
-            "cuihop_questions_running", "Questions in threads now.", multiprocess_mode="livesum", registry=registry
-        )
-        self._waiting = Gauge(
-            "cuihop_questions_waiting", "Questions waiting for one.", multiprocess_mode="livesum", registry=registry
-        )
-        self._workers = Gauge(
-            "cuihop_workers", "Workers in each state.", ["state"], multiprocess_mode="livesum", registry=registry
-        )
-        self._release_workers = Gauge(
+        self._pairs = counter("cuihop_pairs", "Distances answered.", ["transport"])
+        self._running = sum_of_workers("cuihop_questions_running", "Questions in threads now.")
+        self._waiting = sum_of_workers("cuihop_questions_waiting", "Questions waiting for one.")
+        self._workers = sum_of_workers("cuihop_workers", "Workers in each state.", ["state"])
+        self._release_workers = sum_of_workers(
             "cuihop_release_workers",
             "Workers that serve a release; two releases while one takes the other's place.",
             ["digest", "name"],
-            multiprocess_mode="livesum",
-            registry=registry,
         )
-        self._indexed_workers = Gauge(
-            "cuihop_indexed_workers",
-            "Workers that have the index in memory.",
-            multiprocess_mode="livesum",
-            registry=registry,
-        )
-        self._concepts = Gauge(
-            "cuihop_release_concepts", "Concepts of the release.", multiprocess_mode="livemax", registry=registry
-        )
-        self._edges = Gauge(
-            "cuihop_release_edges", "is_a edges of the release.", multiprocess_mode="livemax", registry=registry
-        )
-        Gauge("cuihop_build_info", "The version.", ["version"], multiprocess_mode="livemax", registry=registry).labels(
-            cuihop.__version__
-        ).set(1)
-        self._cache_pairs = Counter(
-            "cuihop_cache_pairs",
-            "Distances from the cache, by where it had them.",
-            ["source"],
-            registry=registry,
-        )
-        self._cache_redis = Counter(
-            "cuihop_cache_redis_calls", "Calls to the Redis that replicas share.", ["outcome"], registry=registry
-        )
-        self._cache_entries = Gauge(
-            "cuihop_cache_entries", "Distances kept in the workers.", multiprocess_mode="livesum", registry=registry
-        )
+        self._indexed_workers = sum_of_workers("cuihop_indexed_workers", "Workers that have the index in memory.")
+        self._concepts = same_in_workers("cuihop_release_concepts", "Concepts of the release.")
+        self._edges = same_in_workers("cuihop_release_edges", "is_a edges of the release.")
+        same_in_workers("cuihop_build_info", "The version.", ["version"]).labels(cuihop.__version__).set(1)
+        self._cache_pairs = counter("cuihop_cache_pairs", "Distances from the cache, by where it had them.", ["source"])
+        self._cache_redis = counter("cuihop_cache_redis_calls", "Calls to the Redis that replicas share.", ["outcome"])
+        self._cache_entries = sum_of_workers("cuihop_cache_entries", "Distances kept in the workers.")
         self._of_process = ProcessCollector(registry=None)
         self._process = {
-            "process_resident_memory_bytes": Gauge(
-                "cuihop_worker_resident_bytes",
-                "Memory of a worker; workers share the pages of the release.",
-                multiprocess_mode="liveall",
-                registry=registry,
+            "process_resident_memory_bytes": of_each_worker(
+                "cuihop_worker_resident_bytes", "Memory of a worker; workers share the pages of the release."
             ),
-            "process_cpu_seconds_total": Gauge(
-                "cuihop_worker_cpu_seconds",
-                "Processor time of a worker.",
-                multiprocess_mode="liveall",
-                registry=registry,
-            ),
-            "process_open_fds": Gauge(
-                "cuihop_worker_open_files",
-                "Files and sockets that a worker has open.",
-                multiprocess_mode="liveall",
-                registry=registry,
-            ),
-            "process_start_time_seconds": Gauge(
-                "cuihop_worker_start_time_seconds",
-                "When a worker started, since 1970.",
-                multiprocess_mode="liveall",
-                registry=registry,
+            "process_cpu_seconds_total": of_each_worker("cuihop_worker_cpu_seconds", "Processor time of a worker."),
+            "process_open_fds": of_each_worker("cuihop_worker_open_files", "Files and sockets that a worker has open."),
+            "process_start_time_seconds": of_each_worker(
+                "cuihop_worker_start_time_seconds", "When a worker started, since 1970."
             ),
         }
         # A look-up in a dict, since the package's own way from label values to a child takes longer than to count.
@@ -161,9 +116,6 @@ class Metrics:
         self._last_waiting = 0
         self._last_cache: dict[str, float] = {}
         self._last_release: Gauge | None = None
-
-    def started(self, info: RequestInfo) -> None:
-        """See `Observer`."""
 
     def finished(self, outcome: RequestOutcome, token: object) -> None:
         """See `Observer`."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from cuihop.errors import InputError
 from cuihop_service.admission import Observer, Observers
 from cuihop_service.graph_holder import GraphHolder
+from cuihop_service.observe.logs import RequestLog
 from cuihop_service.observe.metrics import Metrics
-from cuihop_service.observe.request_log import RequestLog
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

@@ -16,8 +16,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import cuihop
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop_service.admission import RequestInfo, RequestOutcome
-from cuihop_service.observe.request_log import FAULTS_OF_THE_SERVICE
+from cuihop_service.admission import RequestInfo, RequestOutcome, SilentObserver
+from cuihop_service.observe.logs import FAULTS_OF_THE_SERVICE
 
 if TYPE_CHECKING:
     import neo4j
@@ -47,7 +47,7 @@ def exporting_provider() -> TracerProvider:
     return provider
 
 
-class Tracing:
+class Tracing(SilentObserver):
     """An `Observer` that opens a span for each request, below the caller's own where ``traceparent`` names one.
 
     Args:
@@ -84,9 +84,6 @@ class Tracing:
         if outcome.reason in FAULTS_OF_THE_SERVICE:
             span.set_status(Status(StatusCode.ERROR, outcome.reason))
         span.end()
-
-    def waiting(self, running: int, waiting: int) -> None:
-        """See `Observer`."""
 
 
 class TracedConnection(Neo4jConnection):

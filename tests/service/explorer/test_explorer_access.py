@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Route, expect
 
 from browser import LIGHT_AND_DARK, SCREENSHOTS, Explorer, opened
 from cuihop_server import RunningService, running_service
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from explorer_graph import explorer_graph
 
 STEM, HEAD = "C0006121", "C0018670"

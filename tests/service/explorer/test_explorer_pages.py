@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from cuihop_server import RunningService, running_service
-from cuihop_service.explorer.pages import POLICY, explorer_routes, pages
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.explorer import POLICY, explorer_routes, pages
+from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_tools import vendoring
 from cuihop_tools.vendoring import LOCK, VENDOR
 from example_graph import example_graph

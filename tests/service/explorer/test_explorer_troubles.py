@@ -13,8 +13,8 @@ from browser import Explorer, opened
 from cuihop.remote.statuses import STATUSES
 from cuihop_server import RunningService, running_service
 from cuihop_service.callers import Rate
-from cuihop_service.explorer.pages import explorer_routes
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.explorer import explorer_routes
+from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.guard.key_file import changed_keys
 from example_graph import UNKNOWN, example_graph
 from guarded_service import new_key_in

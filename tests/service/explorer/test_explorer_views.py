@@ -18,7 +18,7 @@ from browser import Explorer, opened
 from cuihop import SnapshotGraph
 from cuihop.measures.nn_iou import concept_overlap
 from cuihop_server import RunningService, running_service
-from cuihop_service.explorer.pages import explorer_routes
+from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
 from explorer_graph import CHILDREN, FORMULA, FORMULA_NAME, HOSTILE, HOSTILE_NAME, HUB, explorer_graph

@@ -20,8 +20,8 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.configured_guard import Certificates, ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.http_api.bounded_protocol import subject_of
-from cuihop_service.http_api.metrics_route import metrics_route
 from cuihop_service.observe.metrics import Metrics
 from example_graph import example_graph
 from guarded_service import DISTANCE, A, B, bearer, new_key_in, raw, refused

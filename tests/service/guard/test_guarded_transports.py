@@ -16,16 +16,15 @@ import pytest
 from cuihop.errors import InputError
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
+from cuihop_service.addresses import check_exposure
 from cuihop_service.admission import Observers, RequestInfo, RequestOutcome
 from cuihop_service.callers import Rate
 from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.guard.configured_guard import ConfiguredGuard
-from cuihop_service.guard.exposure import check_exposure
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates
-from cuihop_service.http_api.metrics_route import metrics_route
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.settings import ServiceSettings
 from example_graph import NAMES, RETIRED, example_graph

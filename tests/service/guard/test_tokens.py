@@ -25,8 +25,7 @@ from cuihop_server import running_service
 from cuihop_service.admission import RequestInfo
 from cuihop_service.callers import Caller
 from cuihop_service.guard.api_keys import PREFIX
-from cuihop_service.guard.configured_guard import ConfiguredGuard
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.signing_keys import SigningKeys, public_keys
 from cuihop_service.guard.tokens import TokenRules, TokenVerifier
 from example_graph import example_graph

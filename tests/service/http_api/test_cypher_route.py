@@ -22,8 +22,7 @@ from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission
 from cuihop_service.core import ConceptService
 from cuihop_service.guard.audit import AuditLog
-from cuihop_service.guard.configured_guard import ConfiguredGuard
-from cuihop_service.guard.guard_settings import GuardSettings
+from cuihop_service.guard.configured_guard import ConfiguredGuard, GuardSettings
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 from cuihop_service.http_api.responder import Responder

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
@@ -87,18 +88,35 @@ def test_a_caller_who_sends_much_before_reading_gets_every_answer(service: Runni
     assert got.count(b"HTTP/1.1 200 OK") == requests
 
 
-IDENTIFIERS = st.integers(0, 9_999_999).map("C{:07d}".format) | st.text("C01.é", max_size=9)
+CUIS = st.integers(0, 9_999_999).map("C{:07d}".format)
+IDENTIFIERS = CUIS | st.text('C01.é"\\,[]', max_size=10) | st.text('C01"\\,[]\x00', min_size=8, max_size=8)
 
 
-@given(pairs=st.lists(st.tuples(IDENTIFIERS, IDENTIFIERS), max_size=6))
+@given(pairs=st.lists(st.tuples(CUIS, CUIS) | st.tuples(IDENTIFIERS, IDENTIFIERS), max_size=6))
 def test_pairs_as_keys_are_the_same_pairs(pairs: list[tuple[str, str]]) -> None:
     keyed = KeyedPairs.of(pairs)
-    short = all(len(cui) == 8 and cui.isascii() for pair in pairs for cui in pair)
-    assert (keyed is not None) == (bool(pairs) and short)
+    plain = all(len(cui) == 8 and cui.isascii() and json.dumps(cui) == f'"{cui}"' for pair in pairs for cui in pair)
+    assert (keyed is not None) == (bool(pairs) and plain)
     if keyed is not None:
         assert list(keyed) == pairs
         assert [keyed[i] for i in range(len(pairs))] == pairs
         assert list(keyed[1:]) == pairs[1:]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | CUIS | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(CUIS, inner, max_size=2) | st.lists(CUIS, max_size=3)
+        ),
+    )
+)
+def test_other_values_are_no_keys(value: Any) -> None:
+    pairs = isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(end, str) and len(end) == 8 for end in pair)
+        for pair in value
+    )
+    assert pairs or KeyedPairs.of(value) is None
 
 
 @pytest.mark.parametrize(

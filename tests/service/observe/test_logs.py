@@ -25,8 +25,7 @@ from cuihop_server import running_service
 from cuihop_service.admission import OpenGuard, RequestInfo, RequestOutcome
 from cuihop_service.callers import Caller
 from cuihop_service.graph_holder import ServedGraph
-from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, configure_logs
-from cuihop_service.observe.request_log import RequestLog
+from cuihop_service.observe.logs import FROM_ADDRESS, LogStyle, RequestLog, configure_logs
 from example_graph import example_graph
 
 CONCEPTS = ("C0006121", "C0018670")

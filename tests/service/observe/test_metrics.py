@@ -26,7 +26,7 @@ from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.callers import Caller
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
-from cuihop_service.http_api.metrics_route import metrics_route
+from cuihop_service.http_api.application import metrics_route
 from cuihop_service.limits import Limits
 from cuihop_service.observe.metrics import Metrics
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder

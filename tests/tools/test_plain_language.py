@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+from cuihop_tools.plain_language import main, problems
+
+
+def causes(folder: Path, text: str, name: str = "made.py") -> list[tuple[int, str]]:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return list(problems(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "cause"),
+    [
+        ('"""What the module does."""\n', 1, "docstring begins with “What”"),
+        ('class Graph:\n    """Where hops are counted."""\n', 1, "docstring begins with “Where”"),
+        ('def hops() -> int:\n    """How many hops."""\n', 1, "docstring begins with “How”"),
+        ('async def hops() -> int:\n    """Whether there are hops."""\n', 1, "docstring begins with “Whether”"),
+        ("x = 1\n# the caller is told\n", 2, "“told”"),
+        ('x = "there is No Such Way"\n', 1, "“No Such Way”"),
+        ("class kept: ...\n", 1, "the name “kept”"),
+        ("def tell_all() -> None: ...\n", 1, "the name “tell_all”"),
+        ("x = 1\nasync def _known() -> None: ...\n", 2, "the name “_known”"),
+        ("def f(asked: int) -> None: ...\n", 1, "the name “asked”"),
+        ("shown_rows = 1\n", 1, "the name “shown_rows”"),
+        ("when_settled = 1\n", 1, "the name “when_settled”"),
+    ],
+)
+def test_each_rule_finds_the_place_that_breaks_it(tmp_path: Path, text: str, line: int, cause: str) -> None:
+    assert causes(tmp_path, text) == [(line, cause)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Whatever."""\n',
+        '"""Hops.\n\nWhat they are."""\n',
+        "unknown = makers = knowns = 1\n",
+        "print(asked)\n",  # another package's name is used, none is given
+        "x = 'toldness'\n",
+    ],
+)
+def test_plain_text_passes(tmp_path: Path, text: str) -> None:
+    assert causes(tmp_path, text) == []
+
+
+def test_a_page_is_read_for_its_words_alone(tmp_path: Path) -> None:
+    assert causes(tmp_path, "What this is\n\nkept = 1\n\nIt tells more.\n", "page.md") == [(5, "“tells”")]
+
+
+def test_the_command_lists_every_place_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.py").write_text("made = told = 1\n", encoding="utf-8")
+    (tmp_path / "one_pb2.py").write_text("told = 1\n", encoding="utf-8")
+    (tmp_path / "data.csv").write_text("told\n", encoding="utf-8")
+    assert main([str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        f"{tmp_path / 'one.py'}:1: {cause}" for cause in ("“told”", "the name “made”", "the name “told”")
+    ]
+    assert printed.err == "3 places\n"
+    (tmp_path / "one.py").write_text("hops = 1\n", encoding="utf-8")
+    assert main([str(tmp_path)]) == 0
