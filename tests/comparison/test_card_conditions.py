@@ -73,7 +73,9 @@ def test_every_parameter_of_an_evaluation_is_thought_of() -> None:
     grouped = {"data", "nearness", "resources"}
     own = set(inspect.signature(evaluate).parameters) - grouped
     assert own | FLAT | {"queries"} == {*CHANGES, *NO_CONDITIONS}
-    assert set(inspect.signature(evaluate_detection).parameters) == {"truth", "predictions", "manual_truth", "official"}
+    assert set(inspect.signature(evaluate_detection).parameters) == {
+        "truth", "predictions", "manual_truth", "official", "image_column", "concept_column"
+    }  # fmt: skip
     assert set(inspect.signature(evaluate_irma).parameters) == {
         "truth", "predictions", "codes", "branching", "missing_wrong"
     }  # fmt: skip

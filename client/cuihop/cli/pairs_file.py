@@ -209,7 +209,7 @@ class _Pairs:
     def pairs(self, block: Sequence[tuple[int, bytes]]) -> list[tuple[str, str]]:
         """The identifiers of many rows at once; none where a row needs a look of its own."""
         text = b"\n".join(raw for _, raw in block)
-        if self._keys or self._width != 2 or self._places != (0, 1) or b'"' in text:
+        if self._keys or self._width != 2 or self._places != (0, 1) or b'"' in text or b"\0" in text:
             return []
         try:
             rows = (line.split(self._delimiter) for line in text.decode().split("\n"))
