@@ -24,8 +24,9 @@ import numpy as np
 import redis
 
 from cuihop import SnapshotGraph
-from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache import CachedGraph
 from cuihop_service.cache.local_cache import LocalCache
+from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_tools.synthetic_release import SyntheticRelease, tables
 from measurement import Measurement, arguments_of, require, resident_megabytes
 

@@ -50,6 +50,13 @@ def _is_long(item: pytest.Item) -> bool:
     return room in _LONG_ROOMS or bool(_SERVERS & fixtures) or item.get_closest_marker("slow") is not None
 
 
+def _shares_in_its_module(item: pytest.Item) -> bool:
+    """True if its module makes something once, which each process would make again."""
+    info = getattr(item, "_fixtureinfo", None)
+    definitions = [] if info is None else [each for several in info.name2fixturedefs.values() for each in several]
+    return any(each.scope in ("class", "module") and each.baseid for each in definitions)
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a server run in one process: each process would start a server of its own."""
@@ -65,6 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("redis"))
         elif "browser" in fixtures:
             item.add_marker(pytest.mark.xdist_group("browser"))
+        elif item.get_closest_marker("xdist_group") is None and _shares_in_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         group = item.get_closest_marker("xdist_group")
         if group is not None and getattr(config.option, "loadgroup", False):
             # pytest-xdist 3.8 hands groups on in a name that pytest 9.2 does not read any more.

@@ -120,7 +120,8 @@ def warm(
     The graph is a service that answers by Cypher, or the Neo4j server behind it with the Redis that they share. It can
     be interrupted: pairs already requested stay in the cache.
     """
-    from cuihop_service.cache import CachedGraph, RedisCache
+    from cuihop_service.cache import CachedGraph
+    from cuihop_service.cache.redis_cache import RedisCache
 
     cuis = concepts_of_file(file)
     with ExitStack() as stack:

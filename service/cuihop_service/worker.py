@@ -23,7 +23,7 @@ from cuihop.errors import GraphError, InputError, SnapshotError
 from cuihop.graph import ConceptGraph
 from cuihop_service.addresses import Addresses
 from cuihop_service.admission import Admission, Observers
-from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
+from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.core import ConceptService
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
@@ -86,7 +86,11 @@ async def _answer(
     holder = GraphHolder()
     counts = PairCounts()
     entries = settings.cache_entries
-    shared = None if settings.redis is None or not entries else RedisCache(settings.redis.get_secret_value())
+    shared = None
+    if settings.redis is not None and entries:
+        from cuihop_service.cache.redis_cache import RedisCache  # the client of Redis takes long to import
+
+        shared = RedisCache(settings.redis.get_secret_value())
 
     def cached(graph: ConceptGraph) -> CachedGraph | None:
         return CachedGraph(graph, entries=entries, shared=shared, counts=counts) if entries else None

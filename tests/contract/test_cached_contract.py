@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from concept_graph_contract import Adapt, ConceptGraphContract
-from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache import CachedGraph
+from cuihop_service.cache.redis_cache import RedisCache
 from example_graph import example_graph
 from redis_server import RedisServer
 

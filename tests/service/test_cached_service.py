@@ -12,7 +12,8 @@ from cuihop import SnapshotGraph
 from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_server import RunningService, running_service
-from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache import CachedGraph
+from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.warm_command import concepts_of_file
 from cuihop_tools.neo4j_server import LocalServer

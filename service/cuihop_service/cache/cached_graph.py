@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +39,12 @@ from cuihop_service.cache.local_cache import (
     pair_keys,
     within,
 )
-from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.cache.single_flight import Claim, SingleFlight
 from cuihop_service.cache.statistics import CacheStatistics, PairCounts
 from cuihop_service.request_context import Overdue
+
+if TYPE_CHECKING:
+    from cuihop_service.cache.redis_cache import RedisCache
 
 __all__ = ["CachedDistances", "CachedGraph"]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cuihop.errors import InputError, NotAuthenticated, RateLimited
 from cuihop_service.admission import RequestInfo
@@ -14,8 +15,9 @@ from cuihop_service.guard.address_limits import AddressLimits, FailureCount
 from cuihop_service.guard.api_keys import PREFIX, checked_scopes
 from cuihop_service.guard.key_file import KeyFile
 from cuihop_service.guard.rates import Rates, SharedRates
-from cuihop_service.guard.signing_keys import SigningKeys
-from cuihop_service.guard.tokens import TokenRules, TokenVerifier
+
+if TYPE_CHECKING:
+    from cuihop_service.guard.tokens import TokenVerifier
 
 __all__ = ["Certificates", "ConfiguredGuard", "GuardSettings"]
 
@@ -232,6 +234,9 @@ class GuardSettings:
         """
         tokens = None
         if self.issuer is not None and self.jwks is not None:
+            from cuihop_service.guard.signing_keys import SigningKeys  # with cryptography, which takes long to import
+            from cuihop_service.guard.tokens import TokenRules, TokenVerifier
+
             scopes = self.token_scopes or {f"cuihop:{name}": (name,) for name in SCOPES}
             rules = TokenRules(self.issuer, self.audience, self.scope_claim, scopes, self.leeway)
             tokens = TokenVerifier(rules, SigningKeys(self.jwks))

@@ -9,10 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-import redis.asyncio
 from cachetools import LRUCache
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 
 from cuihop.errors import InputError, LimitExceeded, RateLimited
 from cuihop_service.callers import Caller, Rate
@@ -153,7 +150,11 @@ class SharedRates:
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("redis", "rediss"):
             raise InputError("not the address of a Redis", column="rates-redis", expected="redis:// or rediss://")
-        self._client = redis.asyncio.Redis.from_url(
+        from redis.asyncio import Redis  # takes long to import
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+
+        self._client = Redis.from_url(
             address,
             socket_timeout=_REDIS_SECONDS,
             socket_connect_timeout=_REDIS_SECONDS,

@@ -17,7 +17,8 @@ from cuihop_service.observe.metrics import Metrics
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-    from cuihop_service.cache import PairCounts, RedisCache
+    from cuihop_service.cache import PairCounts
+    from cuihop_service.cache.redis_cache import RedisCache
 
 __all__ = ["Observation"]
 

@@ -12,7 +12,7 @@ from concept_graph_contract import small_graphs
 from cuihop import Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS
-from cuihop_service.cache import CachedGraph, PairCounts, RedisCache
+from cuihop_service.cache import CachedGraph, PairCounts
 from cuihop_service.cache.local_cache import (
     NO_PATH,
     answers,
@@ -22,6 +22,7 @@ from cuihop_service.cache.local_cache import (
     pair_keys,
     within,
 )
+from cuihop_service.cache.redis_cache import RedisCache
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
 from cuihop_service.observe.observation import Observation
 from cuihop_service.warm_command import warm_pairs

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
 from cuihop.errors import ConceptNotFound, InputError, InvalidCui
-from cuihop_service.cache import CachedGraph, RedisCache
+from cuihop_service.cache import CachedGraph
 from cuihop_service.cache.local_cache import NO_PATH, entry_beyond
+from cuihop_service.cache.redis_cache import RedisCache
 from redis_server import RedisServer, new_redis
 
 CHAIN = [f"C{i:07d}" for i in range(20)]
