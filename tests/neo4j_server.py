@@ -68,8 +68,8 @@ def new_server(factory: pytest.TempPathFactory, **options: Any) -> LocalServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """The session's server, which lasts long enough for Java's optimising compiler, with a plugin that is kept out."""
-    with with_plugin(new_server(tmp_path_factory, java_options=())) as server:
+    """The session's server, with a plugin that is kept out; it lasts long enough for Java's optimising compiler."""
+    with with_plugin(new_server(tmp_path_factory, java_options=("-XX:+UseSerialGC",))) as server:
         yield server
 
 
