@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.errors import InputError
 from cuihop.files.written_files import replaced_file
 from cuihop.identifiers import Identifiers
+from cuihop.notebooks.table import Table
 from cuihop.resources.progress import StepProgress
 from cuihop_loader.options import LoadOptions, OnBadRow
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-    from rich.table import Table
 
     from cuihop_loader.report import LoadReport
 
@@ -191,8 +191,7 @@ def load(
     if json:
         print_json(values if outcome is None else {**values, **outcome.to_json()})
     else:
-        for part in (_files(facts), _graph(facts), _sabs(facts), _hubs(facts)):
-            console().print(part)
+        _print_report(facts)
         if outcome is not None:
             outcome.print_summary()
     for warning in facts.warnings:
@@ -226,22 +225,22 @@ def _progress() -> Iterator[StepProgress | None]:
         yield show
 
 
-def _files(report: LoadReport) -> Table:
-    result = _with_numbers(table("file", "rows", "used", "left out", title="Files"), 1, 2)
+def _print_report(report: LoadReport) -> None:
+    rows = []
     for file in report.files:
         reasons = [f"{count:,} {reason}" for reason, count in file.skipped.items()]
         if file.line_ends != "LF":
             reasons.append(f"(line ends: {file.line_ends})")
-        result.add_row(file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons))
-    return result
-
-
-def _graph(report: LoadReport) -> Table:
-    result = table("", "", title=f"Graph of release {report.release}")
-    result.show_header = False
-    for label, value in _facts(report):
-        result.add_row(label, value if isinstance(value, str) else f"{value:,}")
-    return result
+        rows.append([file.role, f"{file.rows:,}", f"{file.used:,}", ", ".join(reasons)])
+    print_table(Table(["file", "rows", "used", "left out"], rows), "Files", numbers=(1, 2))
+    rows = [[label, value if isinstance(value, str) else f"{value:,}"] for label, value in _facts(report)]
+    print_table(Table([], rows), f"Graph of release {report.release}")
+    sabs = [(sab, x.version or "", f"{x.rows:,}", f"{x.edges:,}") for sab, x in list(report.sabs.items())[:_SABS]]
+    if len(report.sabs) > _SABS:
+        sabs.append((f"and {len(report.sabs) - _SABS:,} more", "", "", ""))
+    print_table(Table(["SAB", "version", "rows", "edges"], sabs), "Vocabularies that assert an edge", numbers=(2, 3))
+    hubs = [(hub.cui, hub.name or "(no name)", f"{hub.children:,}") for hub in report.hubs]
+    print_table(Table(["concept", "name", "children"], hubs), "Concepts with the most children", numbers=(2,))
 
 
 def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
@@ -279,25 +278,3 @@ def _facts(report: LoadReport) -> Iterator[tuple[str, int | str]]:
         yield "  CUIs of several terms", report.obo.shared_cuis
         yield "  parents defined nowhere", report.obo.undefined_parents
     yield "read", f"{report.bytes / 1e6:,.1f} MB in {report.seconds:,.1f} s"
-
-
-def _sabs(report: LoadReport) -> Table:
-    result = _with_numbers(table("SAB", "version", "rows", "edges", title="Vocabularies that assert an edge"), 2, 3)
-    for sab, facts in list(report.sabs.items())[:_SABS]:
-        result.add_row(sab, facts.version or "", f"{facts.rows:,}", f"{facts.edges:,}")
-    if len(report.sabs) > _SABS:
-        result.add_row(f"and {len(report.sabs) - _SABS:,} more", "", "", "")
-    return result
-
-
-def _hubs(report: LoadReport) -> Table:
-    result = _with_numbers(table("concept", "name", "children", title="Concepts with the most children"), 2)
-    for hub in report.hubs:
-        result.add_row(hub.cui, hub.name or "(no name)", f"{hub.children:,}")
-    return result
-
-
-def _with_numbers(result: Table, *columns: int) -> Table:
-    for column in columns:
-        result.columns[column].justify = "right"
-    return result

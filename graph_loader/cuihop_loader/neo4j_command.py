@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, console, note, print_json, progress, table
+from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
 from cuihop.errors import InputError
+from cuihop.notebooks.table import Table
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 
@@ -103,10 +104,9 @@ class StoreOutcome:
             + ("; readers get it" if stored.active else "; readers keep the release they had")
         )
         if self.difference is not None:
-            counts = table("change", "count", title=f"From {self.difference.old} to {self.difference.new}")
-            for change, count in self.difference.counts().items():
-                counts.add_row(change, f"{count:,}")
-            console().print(counts)
+            counts = [(change, f"{count:,}") for change, count in self.difference.counts().items()]
+            title = f"From {self.difference.old} to {self.difference.new}"
+            print_table(Table(["change", "count"], counts), title)
 
 
 def store_online(sections: Sections, server: str, *, switch: bool, changes: Path | None) -> StoreOutcome:

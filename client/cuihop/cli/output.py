@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,6 @@ from cuihop.files.text_lines import counted, direction_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
-    import rich.table
     from rich.console import Console
     from rich.progress import Progress
 
@@ -30,7 +29,6 @@ __all__ = [
     "print_json",
     "print_table",
     "progress",
-    "table",
 ]
 
 _WIDTH_OF_FILES = 160  # a pipe or a file has no width of its own
@@ -48,36 +46,39 @@ def console(*, error: bool = False) -> Console:
     return screen
 
 
-def print_table(given: Table, title: str | None = None, *, names: int | None = None, total: bool = False) -> None:
+def print_table(
+    given: Table,
+    title: str | None = None,
+    *,
+    names: int | None = None,
+    numbers: Iterable[int] = (),
+    total: bool = False,
+) -> None:
     """Print a table.
 
     Args:
         given: the table.
         title: text above it.
         names: number of columns that may fold; all by default.
+        numbers: places of columns that end flush right.
         total: the last row is a sum; a line stands above it.
     """
-    screen_table = table(*given.header or ("", ""), title=title)
+    from rich import box
+    from rich.table import Table as ScreenTable
+    from rich.text import Text
+
+    shown = title and Text(title)
+    screen_table = ScreenTable(title=shown, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for place, column in enumerate(given.header or ("", "")):
+        screen_table.add_column(Text(column), overflow="fold", justify="right" if place in numbers else "left")
     screen_table.show_header = bool(given.columns)
     if names is not None:
         screen_table.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
-        for column in screen_table.columns[names:]:
-            column.no_wrap = True
+        for folded in screen_table.columns[names:]:
+            folded.no_wrap = True
     for place, row in enumerate(given.rows, start=1):
         screen_table.add_row(*row, end_section=total and place == len(given.rows) - 1)
     console().print(screen_table)
-
-
-def table(*columns: str, title: str | None = None) -> rich.table.Table:
-    """An empty table in the house style."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = Table(title=title and Text(title), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for column in columns:
-        rows.add_column(Text(column), overflow="fold")
-    return rows
 
 
 def print_json(value: Mapping[str, Any]) -> None:

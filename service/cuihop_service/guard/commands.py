@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cuihop.cli.output import JsonOption, console, note, print_json, table
+from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
     from cuihop_service.guard.api_keys import ApiKey
@@ -81,10 +82,8 @@ def list_keys(file: FileOption, as_json: JsonOption = False) -> None:
         ]
         print_json({"keys": records})
         return
-    rows = table("name", "id", "scopes", "state", "created", "expires")
-    for key in stored:
-        rows.add_row(key.name, key.id, ", ".join(sorted(key.scopes)), key.state(now), *_dates(key))
-    console().print(rows)
+    rows = [(key.name, key.id, ", ".join(sorted(key.scopes)), key.state(now), *_dates(key)) for key in stored]
+    print_table(Table(["name", "id", "scopes", "state", "created", "expires"], rows))
 
 
 @keys.command()
