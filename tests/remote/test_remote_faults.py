@@ -74,9 +74,9 @@ def server(*answers: Callable[[socket.socket], None]) -> Iterator[int]:
     finally:
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
+        thread.join(5)  # it may have accepted one more
         for connection in held:
             connection.close()
-        thread.join(5)
 
 
 def http(status: str, kind: str, body: bytes, *more: str, length: int | None = None) -> Callable[[socket.socket], None]:
