@@ -1,6 +1,6 @@
 # make demo    set everything up, load open data, ask, evaluate
 # make test    set everything up and run every test
-# make test-quick  without servers, browser and slow tests: the inner loop, two to three minutes
+# make test-quick  without servers, browser and slow tests, on fewer examples: the inner loop, a minute and a half
 # make check   lint, formatting, types, import rules, plain language
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run

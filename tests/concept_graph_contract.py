@@ -19,6 +19,7 @@ from cuihop import ConceptGraph, Direction, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS, Definition
 from example_graph import ISOLATED, UNKNOWN, asserted_graph, example_graph
+from examples import examples
 from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
 
@@ -357,7 +358,7 @@ class ConceptGraphContract:
 
     def test_random_graphs_against_networkx(self, adapt: Adapt) -> None:
         @settings(
-            max_examples=self.random_graphs,
+            max_examples=examples(self.random_graphs),
             deadline=None,
             derandomize=True,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.nodeid import NodeId
+from hypothesis import settings
 
 from browser import browser
 from command_server import forked_programs
+from examples import QUICK
 from neo4j_server import killable_neo4j, neo4j_server
 from program_run import program
 from redis_server import killable_redis, redis_server
@@ -44,10 +47,21 @@ _LONG_ROOMS = {"docs", "neo4j_graph", "packaging", "remote", "service", "study",
 """Rooms whose tests start servers, build pages and packages, or run whole studies."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        os.environ[QUICK] = "1"  # properties are tried on fewer examples
+        settings.register_profile("quick", max_examples=20)
+        settings.load_profile("quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    room = collection_path.parent == Path(__file__).parent and collection_path.name in _LONG_ROOMS
+    return True if room and config.getoption("--quick") else None
+
+
 def _is_long(item: pytest.Item) -> bool:
-    room = item.path.relative_to(Path(__file__).parent).parts[0]
     fixtures = set(getattr(item, "fixturenames", ()))
-    return room in _LONG_ROOMS or bool(_SERVERS & fixtures) or item.get_closest_marker("slow") is not None
+    return bool(_SERVERS & fixtures) or item.get_closest_marker("slow") is not None
 
 
 def _shares_in_its_module(item: pytest.Item) -> bool:

@@ -26,6 +26,7 @@ from cuihop.evaluation.evaluate import evaluate
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ties
 from cuihop.rankings.reading import read_ranking, read_run
+from examples import examples
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies, when it is imported
@@ -69,7 +70,7 @@ def test_tables_keep_a_ranking(tool: str, ranking: Ranking) -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=examples(30))
 @given(image_rankings(names_for_ranx))
 def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
     assume(len(ranking.rows))
@@ -84,7 +85,7 @@ def test_ranx_keeps_a_ranking(ranking: Ranking) -> None:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=examples(30))
 @given(judgements)
 def test_judgements_keep_their_grades(qrels: dict[str, dict[str, int]]) -> None:
     for back in (
@@ -154,7 +155,7 @@ def test_scores_of_ranx_come_back_in_double_precision() -> None:
     assert to_ranx.from_run(run, ties="trec")["q"] == ("c", "b", "a")
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True, max_examples=examples(30))
 @given(judged_runs())
 def test_scores_in_memory_are_ordered_as_scores_in_a_file(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[Judged, Run]
@@ -265,6 +266,7 @@ def test_what_does_not_go_over_is_refused() -> None:
         frames.from_qrels(pd.DataFrame({"query": ["q"], "document": ["a"], "grade": [0.5]}))
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("ranx")  # it compiles anew in each process
 def test_ranx_itself_loses_names_beyond_latin_1() -> None:
     # Why to_run refuses them. Once ranx keeps them, so can we.

@@ -17,6 +17,7 @@ from cuihop.collection.dataset import Dataset
 from cuihop.errors import ConceptNotFound, InputError
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
+from examples import examples
 
 GRAPH = SnapshotGraph.of([("C0042449", "C0005847")], concepts=["C0018670"])
 IMAGES = {"vein": "C0042449", "vessel": "C0005847", "head": "C0018670"}
@@ -44,7 +45,7 @@ def provider() -> Iterator[ConceptProvider]:
         yield registered
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
+@settings(deadline=None, derandomize=True, max_examples=examples(50))
 @given(cases())
 def test_values_and_means_are_those_of_evaluate(case: Case) -> None:
     run = {

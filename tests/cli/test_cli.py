@@ -264,6 +264,7 @@ def program(*arguments: str | Path, **options: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_the_program_quietly(snapshot: Path, tmp_path: Path) -> None:
     source = pairs_file(tmp_path, "C0006121\tC0018670\n" * 200_000)
     process = program("distance", "--pairs", source, "--graph", snapshot)

@@ -104,6 +104,7 @@ def test_every_command_reads_pipes_as_files(
     assert "/dev/fd/" in found.out
 
 
+@pytest.mark.slow
 def test_a_shell_gives_the_pipes(graph: Path, tmp_path: Path) -> None:
     (tmp_path / "images.csv.gz").write_bytes(gzip.compress(CLEAN["concepts"]))
     (tmp_path / "run.gz").write_bytes(gzip.compress(CLEAN["run"]))

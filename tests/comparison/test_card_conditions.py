@@ -28,6 +28,7 @@ from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.rankings.reading import read_ranking
 from example_graph import EDGES, example_graph
+from examples import examples
 from flat_options import FLAT, evaluate_flat
 
 QUERIES = {"a": "C0042449;C0018670", "b": "C0005847;C0018670", "c": "C0003842"}
@@ -128,7 +129,7 @@ def test_another_rule_for_ties_is_refused_also_between_the_second_and_the_third(
     assert compare({"0": given, "2": as_trec}, resamples=10)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=examples(40))
 @given(st.data())
 def test_any_other_content_is_refused_by_name(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["queries", "corpus", "qrels", "labels"]))

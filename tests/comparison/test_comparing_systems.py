@@ -37,6 +37,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.evaluation.means import MeanQueries
 from example_graph import example_graph
+from examples import examples
 from flat_options import evaluate_flat
 
 Float64 = npt.NDArray[np.float64]
@@ -54,7 +55,7 @@ def bootstrap(data: Float64, **options: Any) -> PairedBootstrap:
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=examples(40))
 @given(st.lists(st.sampled_from([-0.5, -0.25, 0.125, 0.25, 0.5, 1.0]), min_size=2, max_size=9))
 def test_the_exact_randomisation_test_is_scipys(differences: list[float]) -> None:
     data = np.array(differences)
@@ -103,7 +104,7 @@ def test_the_bootstrap_interval_is_near_scipys() -> None:
     assert wider.low < ours.low < ours.high < wider.high
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=40))
 def test_students_test_and_its_effect_size_are_scipys(differences: list[float]) -> None:
     data = np.array(differences)
@@ -127,7 +128,7 @@ def test_one_query_has_no_spread() -> None:
     assert student_tests(np.array([[0.5]])) == [StudentTest(None, None)]
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, deadline=None, max_examples=examples(20))
 @given(st.integers(1, 60), st.integers(1, 5), st.integers(0, 3))
 def test_a_test_does_not_depend_on_the_others_nor_on_threads(queries: int, tests: int, seed: int) -> None:
     data = np.round(np.random.default_rng(seed).normal(0.0, 0.3, (queries, tests)), 2)
@@ -333,7 +334,7 @@ def test_three_systems_are_three_pairs_and_are_adjusted_together() -> None:
     assert [d.p_holm for d in found.differences] == holm([d.p_randomisation for d in found.differences])
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, deadline=None, max_examples=examples(20))
 @given(st.data())
 def test_the_order_of_queries_and_of_systems_and_how_many_are_tested_at_once_make_no_difference(
     data: st.DataObject,

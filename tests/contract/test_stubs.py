@@ -48,6 +48,7 @@ def run(buf: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_contract_is_in_buf_s_standard_form_with_every_field_commented(buf: str) -> None:
     run(buf, "lint")
     run(buf, "format", "--diff", "--exit-code")

@@ -27,6 +27,7 @@ from cuihop.graph import Direction
 from cuihop.measures.nearness import Nearness
 from cuihop.relevance.baselines import random_ranking, top_k
 from cuihop.resources.resources import Resources
+from examples import examples
 from flat_options import evaluate_flat
 from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
@@ -36,7 +37,7 @@ CUT_OFFS = (1, 2, 3, 10)
 ALL = [f"{family}@{','.join(map(str, CUT_OFFS))}" for family in ("nn-CUI", "CUI")]
 
 small = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -229,6 +230,7 @@ def test_a_sample_of_rocov2_scores_as_the_literal_algorithms_say(
         assert of_query(result, f"nn-CUI@{k}") == pytest.approx({q: v or 0.0 for q, v in expected.items()}, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "direction"), [(1, "any"), (2, "any"), (3, "down")])
 def test_gains_are_those_of_the_matrix_form(
     open_graph: SnapshotGraph, rocov2: ImageConcepts, n: int, direction: Direction
@@ -271,6 +273,7 @@ def test_gains_are_those_of_the_matrix_form(
     assert best == {name: gains[row].max() for row, name in enumerate(names)}
 
 
+@pytest.mark.slow
 def test_rocov2_with_its_unknown_concepts(open_graph: SnapshotGraph, rocov2: ImageConcepts) -> None:
     ranking = top_k(rocov2, open_graph, 30, nearness=Nearness(unknown="isolated"))
     result = evaluate(
@@ -325,6 +328,7 @@ def test_the_numbers_do_not_depend_on_the_threads(open_graph: SnapshotGraph, roc
         assert result.means == results[0].means
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_the_compiler() -> None:
     """Without numba's compiler the same functions run as plain Python."""
     program = textwrap.dedent("""

@@ -21,6 +21,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.judge import Truth, judge
 from cuihop.measures import Measure, measures_named
 from cuihop.rankings.ranking import Ranking
+from examples import examples
 
 NAMES = ("modality", "organ", "view")
 LabelValues = Mapping[str, Mapping[str, str]]
@@ -45,7 +46,7 @@ def collections(draw: st.DrawFn) -> tuple[LabelValues, list[str], list[str], dic
     return labels, queries, corpus, lists
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=examples(150))
 @given(collections(), st.integers(1, 3), st.integers(1, 10))
 def test_grades_of_labels_are_judgements_that_nobody_wrote(
     drawn: tuple[LabelValues, list[str], list[str], dict[str, list[str]]], joined: int, k: int

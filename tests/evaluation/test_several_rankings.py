@@ -19,6 +19,7 @@ from cuihop.evaluation.evaluate import evaluate, evaluate_each
 from cuihop.evaluation.result import Evaluation
 from cuihop.rankings.ranking import Ranking
 from example_graph import example_graph
+from examples import examples
 from flat_options import evaluate_each_flat, evaluate_flat
 
 IMAGES = {"a": "C0042449;C0018670", "b": "C0005847;C0018670", "c": "C0003842", "d": "C0042449"}
@@ -40,7 +41,7 @@ def alike(found: Evaluation, expected: Evaluation) -> None:
             assert ours == theirs
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=examples(25))
 @given(cases(), st.data())
 def test_each_ranking_scores_what_it_scores_alone(case: Case, data: st.DataObject) -> None:
     held = list(case.held)

@@ -17,6 +17,7 @@ from cuihop.explanation import ExplainedConcept, Explanation
 from cuihop_server import running_service
 from cuihop_service.limits import Limits
 from example_graph import ISOLATED, UNKNOWN, example_graph
+from examples import examples
 from literal_algorithms import rel
 
 VEINS, VESSELS, ARTERIES, AORTA, SYSTEM = "C0042449", "C0005847", "C0003842", "C0003483", "C0007226"
@@ -152,7 +153,7 @@ def test_a_look_beyond_the_limit_of_a_service_is_limit_exceeded() -> None:
         assert explain_pair(VEINS, VESSELS, remote, look=1).nn_iou == 0.5
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(cases(), st.data())
 def test_an_explanation_holds_of_any_graph(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))

@@ -20,6 +20,7 @@ from cuihop.explanation import sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import Grid
 from cuihop.measures.nearness import Nearness
 from example_graph import example_graph
+from examples import examples
 from literal_algorithms import Distance, ndcg_of_each_query, nn_iou, rel
 
 VEINS, VESSELS, ARTERIES, AORTA = "C0042449", "C0005847", "C0003842", "C0003483"
@@ -110,7 +111,7 @@ def test_the_json_is_stable() -> None:
     }  # fmt: skip
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=examples(150))
 @given(cases(), st.data())
 def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> None:
     images = st.sampled_from(sorted(case.queries))
@@ -138,7 +139,7 @@ def test_every_setting_of_a_pair_is_exact(case: Case, data: st.DataObject) -> No
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=75)
+@settings(derandomize=True, deadline=None, max_examples=examples(75))
 @given(cases(), st.data())
 def test_every_setting_of_a_query_is_exact(case: Case, data: st.DataObject) -> None:
     query = data.draw(st.sampled_from(sorted(case.queries)))

@@ -19,6 +19,7 @@ from cuihop.files.text_lines import columns, line_blocks, raw_lines
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking, read_run
+from examples import examples
 
 LINES = 1024  # of a block
 
@@ -27,7 +28,7 @@ gaps = st.sampled_from([b" ", b"\t", b"  ", b" \r", b"\x0b", b"\x0c"])
 written_lines = st.lists(st.tuples(fields, gaps, st.sampled_from([b"\n", b"\r\n", b" \n"])), min_size=1, max_size=6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@settings(deadline=None, derandomize=True, max_examples=examples(500))
 @given(written_lines, st.integers(1, 4), st.booleans())
 def test_columns_are_those_of_each_line(drawn: list[tuple[list[bytes], bytes, bytes]], count: int, cut: bool) -> None:
     lines = [gap.join(row) + end for row, gap, end in drawn]

@@ -195,6 +195,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_what_a_live_one_w
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.partial", "other", "study"]
 
 
+@pytest.mark.slow
 def test_a_killed_load_leaves_nothing_for_good(tmp_path: Path) -> None:
     """The program itself, stopped while it writes: the file of rejects is open from the first row on."""
     os.mkfifo(tmp_path / "MRREL.RRF.gz")

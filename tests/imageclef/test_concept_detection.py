@@ -16,6 +16,7 @@ from cuihop.errors import InputError
 from cuihop.imageclef.concept_detection import evaluate_detection
 from cuihop.measures import concept_f1
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS
+from examples import examples
 from shared_data import shared
 
 concepts = st.frozensets(st.sampled_from(["C0040405", "C0024485", "C0000726", "C1111111", "C2222222"]))
@@ -53,7 +54,7 @@ def literal(rows: dict[str, list[str]], predicted: dict[str, list[str]], allowed
 fields = st.lists(st.sampled_from(["C0040405", "c0024485", "C0000726", "C1111111"]), unique=True, max_size=4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(derandomize=True, deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=5))
 def test_the_official_reading_follows_the_organisers(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[list[str], list[str], list[str]]]
@@ -146,6 +147,7 @@ def test_the_manual_ground_truth_holds_no_other_image(tmp_path: Path) -> None:
         evaluate_detection(truth, predictions, manual)
 
 
+@pytest.mark.slow
 def test_rocov2_against_its_own_manual_subset() -> None:
     truth, manual = shared("rocov2/test_concepts.csv.gz"), shared("rocov2/test_concepts_manual.csv.gz")
     perfect = evaluate_detection(truth, truth, truth)

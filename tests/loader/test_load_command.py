@@ -197,6 +197,7 @@ def test_an_interrupt_leaves_nothing_behind(umls: Path, tmp_path: Path, moment: 
     assert [path.name for path in tmp_path.iterdir()] == ["umls"]
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_a_progress_bar(umls: Path, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

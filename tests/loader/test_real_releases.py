@@ -137,6 +137,7 @@ def test_retired_concepts_of_real_change_files(tmp_path: Path) -> None:
     assert graph.resolve(["C0002165"])[0].cui == "C0206030"
 
 
+@pytest.mark.slow
 def test_the_disease_ontology_is_projected_as_its_lines_say() -> None:
     file = shared("hierarchies/doid_2016-09-01.obo.gz")
     terms: list[dict[str, list[str]]] = []

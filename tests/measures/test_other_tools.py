@@ -23,6 +23,7 @@ from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
 from cuihop.measures import JudgedRanking, average_precision, bipartite_matching, graded_ndcg
 from cuihop.measures.bipartite_matching import best_matching
+from examples import examples
 
 documents = [f"d{i:02}" for i in range(12)]
 judgements = st.dictionaries(st.sampled_from(documents), st.integers(0, 3), min_size=1)
@@ -135,7 +136,7 @@ matrices = st.integers(1, 6).flatmap(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(matrices)
 def test_the_best_matching_weighs_as_much_as_scipys(weights: list[list[float]]) -> None:
     table = np.array(weights)

@@ -229,6 +229,7 @@ def test_embeddings_are_ranked_alike_with_little_memory(k: int) -> None:
         ranked_rows(table, names, k, memory="20kB")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_the_ranking_of_codes() -> None:
     program = (
         "import numpy as np\nfrom cuihop import Resources\nfrom cuihop.rankings import embedding_ranking\n"

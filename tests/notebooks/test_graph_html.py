@@ -74,6 +74,7 @@ def answers() -> list[dict[str, str]]:
     return [dict(output.data) for cell in done.cells for output in cell.outputs]
 
 
+@pytest.mark.slow
 def test_a_kernel_shows_each_answer(answers: list[dict[str, str]]) -> None:
     path, drawn, hood, concept, distances = answers
     assert "3 hops from C0042449 to C0003483, either way" in words(path["text/html"])

@@ -28,6 +28,7 @@ from cuihop.rankings.ranking import Ranking, Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.resources.checkpoint import Checkpoint
 from cuihop.resources.resources import Resources
+from examples import examples
 from flat_options import evaluate_flat
 from vectors_ranked import ranked_blocks, ranked_rows
 
@@ -42,7 +43,7 @@ def exact_order(table: npt.NDArray[np.float64], names: list[str], query: int, k:
     return order[:k]
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=examples(60))
 @given(
     st.integers(2, 14), st.integers(1, 20), st.integers(1, 15), st.integers(0, 2**32), st.sampled_from([1, 10**6]),
     st.sampled_from([np.float16, np.float32, np.float64]),

@@ -22,6 +22,7 @@ from cuihop.errors import CuihopError, InputError
 from cuihop.files.array_file import ArrayFile, content_of_rows
 from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking
+from examples import examples
 
 NAMES = tuple(f"i{n}" for n in range(40))
 TABLE = np.random.default_rng(5).standard_normal((40, 6))
@@ -158,7 +159,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path, length: int) -> None:
         ranked(path)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=examples(300))
 @given(st.data())
 def test_no_damage_to_the_header_ends_in_anything_but_words(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -176,6 +177,7 @@ def test_no_damage_to_the_header_ends_in_anything_but_words(
     assert message == "" or "damaged.npy" in message
 
 
+@pytest.mark.slow
 def test_a_file_that_shrinks_while_it_is_read_is_an_error_and_no_crash(tmp_path: Path) -> None:
     """A mapped file would end the process by SIGBUS."""
     program = textwrap.dedent("""

@@ -27,6 +27,7 @@ from cuihop.relevance.matching_gains import rows_by_matching
 from cuihop.relevance.rank_by_gain import RankingWork
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
+from examples import examples
 from literal_algorithms import Distance
 from real_graphs import isa_edges
 from shared_data import shared
@@ -102,7 +103,7 @@ def test_pairs_that_are_passed_over_do_not_change_the_ranking() -> None:
         assert list(ranking[query]) == sorted(values, key=lambda image: (-values[image], image))[:5]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(cases(), st.sampled_from(["min", "max", "mean"]))
 def test_every_divisor_ranks_as_the_measure_of_two_sets(case: Case, by: DividedBy) -> None:
     images = ImageCollection.of(Dataset(case.queries, case.corpus), case.graph, "isolated")

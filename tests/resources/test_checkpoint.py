@@ -185,6 +185,7 @@ def test_a_checkpoint_of_another_version_is_refused(
         evaluate(job["images"], job["ranking"], job["graph"], measures=MEASURES, resources=Resources(checkpoint=path))
 
 
+@pytest.mark.slow
 def test_what_is_torn_at_the_end_is_computed_again(job: dict[str, Any], whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     interrupted(job, path, after=3)
@@ -326,6 +327,7 @@ def _header(path: Path) -> bytes:
     return raw[32 : 32 + int.from_bytes(raw[16:24], "little")]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_what_was_finished_stays_good(whole: Evaluation, tmp_path: Path) -> None:
     path = tmp_path / "blocks"
     program = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n" + PROGRAM

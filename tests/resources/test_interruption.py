@@ -51,6 +51,7 @@ def long_operations(graph: ConceptGraph, names: list[str]) -> Iterator[tuple[str
     yield "neighbours", lambda: graph.neighbours(names, hops=None)
 
 
+@pytest.mark.slow
 def test_every_long_operation_stops_between_two_blocks(chain: tuple[SnapshotGraph, list[str]]) -> None:
     graph, names = chain
     for name, work in long_operations(graph, names):

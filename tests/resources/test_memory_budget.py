@@ -28,6 +28,7 @@ from cuihop.relevance import concept_sets
 from cuihop.relevance.baselines import random_ranking, top_k
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.resources import Resources
+from examples import examples
 from literal_algorithms import ndcg_of_each_query, nn_iou
 from real_graphs import isa_edges
 from shared_data import shared
@@ -80,6 +81,7 @@ def scored(images: dict[str, frozenset[str]], graph: SnapshotGraph, memory: int 
     )
 
 
+@pytest.mark.slow
 def test_with_as_little_as_is_accepted_the_numbers_are_the_same(
     open_graph: SnapshotGraph, images: dict[str, frozenset[str]]
 ) -> None:
@@ -124,7 +126,7 @@ def test_rankings_that_do_not_fit_are_refused(images: dict[str, frozenset[str]])
 
 
 small = settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],

@@ -81,6 +81,7 @@ def test_distances_beyond_what_a_byte_holds_are_beyond_the_bound() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_warm_compiles_nothing_for_a_question(tmp_path: Path) -> None:
     """In a process of its own, since this one has compiled everything; with and without an index."""
     chain = [f"C{i:07d}" for i in range(100)]

@@ -21,6 +21,7 @@ from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index import EveryName, NameIndex
 from cuihop.snapshot.string_table import folded
 from example_graph import example_graph
+from examples import examples
 from neo4j_server import open_release
 
 CUIS = [f"C{i:07d}" for i in range(1, 13)]
@@ -38,7 +39,10 @@ def without_index(graph: SnapshotGraph) -> SnapshotGraph:
 
 
 @settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(names=RELEASES, text=TEXTS, limit=st.integers(0, 12))
 @example(names={"C0000001": ["a b", "a"], "C0000002": ["a"], "C0000003": ["b a"]}, text="a b", limit=3)

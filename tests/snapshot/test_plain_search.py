@@ -18,6 +18,7 @@ from cuihop.graph import DIRECTIONS
 from cuihop.snapshot.distance_engines import PlainTurns, plain_distances
 from cuihop.snapshot.distance_index import index_path
 from cuihop.snapshot.index_builder import build_index
+from examples import examples
 
 _FAR = 2**31 - 2
 
@@ -26,7 +27,7 @@ _FAR = 2**31 - 2
     concepts=st.integers(2, 30), edges=st.integers(0, 80), seed=st.integers(0, 2**32),
     bound=st.just(_FAR) | st.integers(0, 5),
 )  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_plain_distances_are_those_of_networkx(concepts: int, edges: int, seed: int, bound: int) -> None:
     draw = np.random.default_rng(seed)
     names = [f"C{i:07d}" for i in range(concepts)]
@@ -56,6 +57,7 @@ def test_turns_end_and_numba_ends_them() -> None:
     assert not PlainTurns(5).take(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_index", [False, True])
 def test_a_process_that_asks_few_questions_never_imports_numba(with_index: bool, tmp_path: Path) -> None:
     path = tmp_path / "graph.cuihop"

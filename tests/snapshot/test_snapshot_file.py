@@ -22,6 +22,7 @@ from cuihop.errors import DamageWarning, OutputError, SnapshotError, SnapshotToo
 from cuihop.snapshot.file import write_sections
 from cuihop.snapshot.layout import FORMAT_VERSION
 from example_graph import example_graph
+from examples import examples
 
 
 @pytest.fixture
@@ -88,7 +89,10 @@ def test_a_file_that_has_grown_is_refused(snapshot: Path) -> None:
 
 
 @settings(
-    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_no_flipped_bit_goes_unnoticed(snapshot: Path, data: st.DataObject) -> None:

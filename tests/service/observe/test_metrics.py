@@ -33,6 +33,7 @@ from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE, MetricsFolder
 from cuihop_service.observe.observation import Observation
 from cuihop_service.request_context import RequestContext
 from example_graph import example_graph
+from examples import examples
 from neo4j_server import open_release, typed_graph
 from service_askers import GrpcAsker, HttpAsker, Refused
 
@@ -109,7 +110,7 @@ def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: R
     grpc.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["a", "cui", "text"]))))
 def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
     metrics = Metrics()
