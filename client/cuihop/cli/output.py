@@ -67,8 +67,8 @@ def print_table(
     from rich.table import Table as ScreenTable
     from rich.text import Text
 
-    shown = title and Text(title)
-    screen_table = ScreenTable(title=shown, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    heading = title and Text(title)
+    screen_table = ScreenTable(title=heading, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for place, column in enumerate(given.header or ("", "")):
         screen_table.add_column(Text(column), overflow="fold", justify="right" if place in numbers else "left")
     screen_table.show_header = bool(given.columns)
