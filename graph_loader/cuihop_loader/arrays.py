@@ -1,13 +1,13 @@
-"""Sorted numbers, and the bounds of groups."""
+"""Sorted numbers."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ascending", "bounds"]
+__all__ = ["ascending"]
 
 Number = TypeVar("Number", bound=np.integer)
 
@@ -22,15 +22,3 @@ def ascending(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
     first = np.ones(len(ordered), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
-
-
-def bounds(lengths: npt.ArrayLike, dtype: type[np.integer] = np.int32) -> npt.NDArray[Any]:
-    """Begin of each of some adjacent groups, and the end of the last, from their lengths.
-
-    >>> bounds([2, 0, 3]).tolist()
-    [0, 2, 2, 5]
-    """
-    lengths = np.asarray(lengths)
-    ends = np.zeros(len(lengths) + 1, dtype=dtype)
-    np.cumsum(lengths, out=ends[1:])
-    return ends

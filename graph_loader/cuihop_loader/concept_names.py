@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.string_table import StringTable
-from cuihop_loader.arrays import bounds
+from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop_loader.identifier_codes import (
     ConceptPlaces,
     ConceptSet,
@@ -176,7 +175,7 @@ def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> Con
     from cuihop_loader._kernels import names
 
     places = concepts.of(rows.codes)
-    offsets = bounds(rows.lengths, np.int64)
+    offsets = bounds_of(rows.lengths)
     order = np.argsort(places.astype(np.int64) << 32 | rows.grades, kind="stable")
     blob = np.frombuffer(rows.blob, dtype=np.uint8) if rows.blob else np.empty(0, dtype=np.uint8)
     chosen_rows = np.empty(len(places), dtype=np.int64)
@@ -184,11 +183,11 @@ def names_of(rows: NameRows, concepts: ConceptPlaces, *, all_names: bool) -> Con
     count, suppressed = names.choose(order, places, rows.grades, offsets, blob, all_names, chosen_rows, counts)
     chosen_rows = chosen_rows[:count]
     del order, places
-    new_offsets = bounds(rows.lengths[chosen_rows], np.int64)
+    new_offsets = bounds_of(rows.lengths[chosen_rows])
     new_blob = np.empty(int(new_offsets[-1]), dtype=np.uint8)
     names.gather(offsets, blob, chosen_rows, new_offsets, new_blob)
     del blob
     rows.blob = bytearray()
     rows.scanner.skip("suppressed", rows.suppressed - suppressed)
     rows.scanner.skip("same name again" if all_names else "not the preferred name", rows.active - (count - suppressed))
-    return ConceptNames(StringTable(new_offsets, new_blob), bounds(counts), rows.scanner.report)
+    return ConceptNames(StringTable(new_offsets, new_blob), bounds_of(counts, np.int32), rows.scanner.report)

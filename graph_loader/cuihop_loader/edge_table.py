@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.cores import in_order
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["EdgeRows", "EdgeTable", "edge_table"]
 
@@ -91,8 +92,7 @@ class EdgeRows:
         rows = self._batch[: self._filled]
         counts = np.zeros(edges.BUCKETS, dtype=np.int64)
         edges.count_buckets(rows, counts)
-        begins = np.zeros(edges.BUCKETS + 1, dtype=np.int64)
-        np.cumsum(counts, out=begins[1:])
+        begins = bounds_of(counts)
         placed = np.empty_like(rows)
         edges.into_buckets(rows, begins[:-1].copy(), placed)
         self._in_buckets.append((placed, begins))

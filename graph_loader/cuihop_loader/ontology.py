@@ -15,9 +15,8 @@ from cuihop.errors import InputError
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.resources.progress import StepProgress
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.string_table import StringTable
+from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.writer import GraphTables, RetiredTable
-from cuihop_loader.arrays import bounds
 from cuihop_loader.obo_terms import OboFile, Term
 from cuihop_loader.options import LoadOptions
 from cuihop_loader.rejected_rows import RejectedRows
@@ -190,7 +189,7 @@ def _tables(
         sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
         sab_set_members=members,
         names=StringTable.of([name for of in names_of_concepts for name in of]),
-        name_indptr=bounds([len(of) for of in names_of_concepts]),
+        name_indptr=bounds_of([len(of) for of in names_of_concepts], np.int32),
         retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
     )
 

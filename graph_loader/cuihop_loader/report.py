@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.resources.optional_packages import installed_by
+from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.writer import GraphTables
-from cuihop_loader.arrays import ascending, bounds
+from cuihop_loader.arrays import ascending
 
 __all__ = [
     "Cycles",
@@ -242,13 +243,15 @@ def structure(concepts: int, children: Int32, parents: Int32) -> Structure:
 
     n_children = np.bincount(parents, minlength=concepts)
     n_parents = np.bincount(children, minlength=concepts)
-    up = csr_array((np.ones(len(children), dtype=np.int8), parents, bounds(n_parents)), shape=(concepts, concepts))
+    up = csr_array(
+        (np.ones(len(children), dtype=np.int8), parents, bounds_of(n_parents, np.int32)), shape=(concepts, concepts)
+    )
     weak, of_weak = connected_components(up, directed=True, connection="weak")
     strong, of_strong = connected_components(up, directed=True, connection="strong")
 
     between = of_strong[children] != of_strong[parents]
     edges = ascending(of_strong[children[between]].astype(np.int64) << 32 | of_strong[parents[between]])
-    indptr = bounds(np.bincount(edges >> 32, minlength=strong))
+    indptr = bounds_of(np.bincount(edges >> 32, minlength=strong), np.int32)
     depth = longest_path(indptr, (edges & 0xFFFFFFFF).astype(np.int32))
 
     isolated = int(np.count_nonzero(n_children + n_parents == 0))

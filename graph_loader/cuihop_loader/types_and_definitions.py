@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.string_table import StringTable
-from cuihop_loader.arrays import ascending, bounds
+from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop_loader.arrays import ascending
 from cuihop_loader.identifier_codes import ConceptPlaces, IdentifierColumn, NotCuis, ReleaseReading, identifier_column
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows, RowScanner
@@ -125,7 +125,7 @@ def types_of(rows: TypeRows, concepts: ConceptPlaces) -> SemanticTypes:
     rows.scanner.skip("same type again", len(of_concepts) - len(statements))
     return SemanticTypes(
         [rows.kinds[kind] for kind in order],
-        bounds(np.bincount(statements >> 32, minlength=len(concepts))),
+        bounds_of(np.bincount(statements >> 32, minlength=len(concepts)), np.int32),
         (statements & 0xFFFFFFFF).astype(np.int32),
         rows.scanner.report,
     )
@@ -207,4 +207,6 @@ def definitions_of(rows: DefinitionRows, concepts: ConceptPlaces) -> Definitions
     rows.scanner.skip(_UNKNOWN_CONCEPT, len(placed) - len(of_concepts))
     rows.scanner.skip("same definition again", len(of_concepts) - len(distinct))
     counts = np.bincount(np.array([place for place, _ in distinct], dtype=np.int64), minlength=len(concepts))
-    return Definitions(StringTable.of_bytes([text for _, text in distinct]), bounds(counts), rows.scanner.report)
+    return Definitions(
+        StringTable.of_bytes([text for _, text in distinct]), bounds_of(counts, np.int32), rows.scanner.report
+    )

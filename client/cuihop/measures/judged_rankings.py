@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["Gain", "JudgedRanking", "JudgedRankings", "Pools", "RelevantRetrieved"]
 
@@ -113,8 +114,7 @@ class JudgedRankings:
             lengths: int64, shape (queries,): of the rankings.
             pools, pool: as in the attributes.
         """
-        bounds = np.zeros(len(lengths) + 1, dtype=np.int64)
-        np.cumsum(lengths, out=bounds[1:])
+        bounds = bounds_of(lengths)
         places = np.flatnonzero(grades > 0)
         owners = np.repeat(np.arange(len(lengths)), np.diff(np.searchsorted(places, bounds)))
         ranks = places - bounds[owners] + 1

@@ -18,6 +18,7 @@ from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.progress import Progress
 from cuihop.resources.resources import Resources
 from cuihop.resources.versions import versions
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["BYTES_OF_A_BLOCK", "RESULTS_OF_BLOCKS", "NearestRows", "RankingInBlocks", "bytes_of_rank"]
 
@@ -158,7 +159,7 @@ class RankingInBlocks:
         checkpoint = resources.checkpoint
         total = int(self.lengths.sum())
         self.take_results(self.memory.copy(), total * bytes_of_rank(in_checkpoint=checkpoint is not None))
-        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        ends = bounds_of(self.lengths)
         rows = np.empty(total, dtype=np.int32)
 
         def put(block: slice, found: Int32) -> None:

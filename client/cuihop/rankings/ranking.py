@@ -17,6 +17,7 @@ from cuihop.errors import InputError
 from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["Ranking", "Similarity", "Ties", "checked_ties", "first_of_each", "lists_summary"]
 
@@ -236,9 +237,7 @@ def first_of_each(places: Places, lengths: Int64, depth: int | None) -> tuple[Pl
     if depth is not None:
         ranks = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         places, lengths = places[ranks < depth], np.minimum(lengths, depth)
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return places, indptr
+    return places, bounds_of(lengths)
 
 
 def lists_summary(lengths: Int64) -> str:

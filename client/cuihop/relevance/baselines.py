@@ -21,6 +21,7 @@ from cuihop.relevance.relevance_index import RelevanceIndex, Scores
 from cuihop.resources.checkpoint import FinishedBlock, open_checkpoint
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.resources import Resources
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["Relevance", "random_ranking", "top_k"]
 
@@ -123,7 +124,7 @@ def _rows_by_tfidf(images: ImageCollection, depth: int, work: RankingWork) -> In
     queries = corpus if images.one else ConceptSets.numbered(images.query_sets, numbers)
     owners = np.repeat(np.arange(len(corpus)), corpus.sizes)
     order = np.argsort(corpus.concepts, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(corpus.concepts, minlength=len(numbers)))])
+    ends = bounds_of(np.bincount(corpus.concepts, minlength=len(numbers)))
     times = np.bincount(corpus.of, minlength=len(corpus))  # images of each set
     having = np.bincount(corpus.concepts, weights=times[owners], minlength=len(numbers))
     squares = (np.log((1 + len(images.corpus_names)) / (1 + having)) + 1) ** 2

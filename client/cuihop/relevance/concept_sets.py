@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.snapshot.string_table import bounds_of
+
 __all__ = ["ConceptSets", "SetRows", "bytes_of", "grouped", "rows_and_lines", "transposed"]
 
 Int32 = npt.NDArray[np.int32]
@@ -39,10 +41,8 @@ class ConceptSets:
             [found.setdefault(frozenset(map(numbers.__getitem__, image)), len(found)) for image in images],
             dtype=np.int32,
         )
-        indptr = np.zeros(len(found) + 1, dtype=np.int64)
-        np.cumsum([len(concepts) for concepts in found], out=indptr[1:])
         flat = [number for concepts in found for number in sorted(concepts)]
-        return cls(indptr, np.array(flat, dtype=np.int32), of)
+        return cls(bounds_of([len(concepts) for concepts in found]), np.array(flat, dtype=np.int32), of)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -111,8 +111,7 @@ def rows_and_lines(
     lines = np.zeros((len(wide) + len(near_wide), sets), dtype=np.uint8)
     for number, concept in enumerate(wide.tolist()):
         lines[number, holders[1][holders[0][concept] : holders[0][concept + 1]]] = 1
-    indptr = np.zeros(concepts + 1, dtype=np.int64)
-    np.cumsum(np.where(near_line == relevance.ROW, near_lengths, 0), out=indptr[1:])
+    indptr = bounds_of(np.where(near_line == relevance.ROW, near_lengths, 0))
     found = np.empty(int(indptr[-1]), dtype=np.int32)
     sets_near(near_line, indptr, found, lines)
     return SetRows(*holders, line), SetRows(indptr, found, near_line), lines
@@ -125,9 +124,7 @@ def bytes_of(images: Sequence[Collection[str]]) -> int:
 
 def grouped(group: Int32, groups: int) -> tuple[Int64, Int64]:
     """Group → its members, ascending, in compressed rows."""
-    indptr = np.zeros(groups + 1, dtype=np.int64)
-    np.cumsum(np.bincount(group, minlength=groups), out=indptr[1:])
-    return indptr, np.argsort(group, kind="stable")
+    return bounds_of(np.bincount(group, minlength=groups)), np.argsort(group, kind="stable")
 
 
 def transposed(sets: ConceptSets, concepts: int) -> tuple[Int64, Int32]:

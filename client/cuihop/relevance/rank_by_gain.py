@@ -14,6 +14,7 @@ from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import MemoryBudget
 from cuihop.resources.progress import Progress
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["Gains", "RankingWork", "rank_by_gain"]
 
@@ -76,7 +77,7 @@ def rank_by_gain(
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
     set_of = corpus.of[by_name]
     askers = np.argsort(queries.of, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(queries.of, minlength=len(queries)))])
+    ends = bounds_of(np.bincount(queries.of, minlength=len(queries)))
     largest = min(depth + 1, len(names))  # one more: the query may be among them
     rows = np.full((len(images.query_names), depth), -1, dtype=np.int32)
     a_thread = bytes_a_thread + _SETS_A_BLOCK * len(corpus) * bytes_a_pair + len(names) * _BYTES_AN_IMAGE

@@ -15,6 +15,7 @@ from cuihop.relevance.concept_sets import ConceptSets, bytes_of, grouped, rows_a
 from cuihop.resources.cores import checked_threads, in_order
 from cuihop.resources.memory_budget import DEFAULT_MEMORY, MemoryBudget
 from cuihop.resources.progress import Progress
+from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["RelevanceIndex", "Scores"]
 
@@ -113,16 +114,15 @@ class RelevanceIndex:
         self, in_graph: Sequence[str], graph: ConceptGraph | None, hops: int, direction: Direction
     ) -> tuple[Int64, Int32]:
         """Near concepts of each concept of the queries, the concept itself left out."""
-        indptr = np.zeros(self._concepts + 1, dtype=np.int64)
         if hops == 0 or graph is None or not in_graph:
-            return indptr, np.empty(0, dtype=np.int32)
+            return np.zeros(self._concepts + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         pack = graph.pack(in_graph, hops=hops, direction=direction)
         self._memory.take("near concepts", len(pack.indices) * _BYTES_A_NEAR_CONCEPT)
         rows = np.repeat(np.arange(len(in_graph), dtype=np.int32), np.diff(pack.indptr))
         of_queries = np.zeros(self._concepts, dtype=np.bool_)
         of_queries[self._queries.concepts] = True
         others = (pack.indices != rows) & of_queries[rows]
-        np.cumsum(np.bincount(rows[others], minlength=self._concepts), out=indptr[1:])
+        indptr = bounds_of(np.bincount(rows[others], minlength=self._concepts))
         return indptr, np.ascontiguousarray(pack.indices[others])
 
     def _blocks(self, wanted: int) -> list[tuple[int, int]]:

@@ -48,6 +48,7 @@ from cuihop.remote.transport import (
     ServiceInfo,
     ServiceLimits,
 )
+from cuihop.snapshot.string_table import bounds_of
 from cuihop_api.v1 import concept_graph_pb2 as messages
 from cuihop_api.v1.concept_graph_pb2_grpc import ConceptGraphServiceStub
 
@@ -188,10 +189,11 @@ class GrpcTransport:
             lengths = np.concatenate([np.array(part.row_lengths, dtype=np.int64) for part in replies])
             columns = np.concatenate([np.array(part.columns, dtype=np.uint32) for part in replies]).astype(np.int32)
             levels = np.concatenate([np.frombuffer(part.hops, dtype=np.uint8) for part in replies])
-            indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
             digest = first.provenance.release_digest
             used = tuple(first.cuis)
-            pack = DistancePack(used, indptr, columns, levels, bound=hops, direction=direction, digest=digest)
+            pack = DistancePack(
+                used, bounds_of(lengths), columns, levels, bound=hops, direction=direction, digest=digest
+            )
             checked_pack(pack, len(cuis))
             return Response(pack, digest, {old: new for old, new in zip(cuis, used, strict=True) if old != new})
 
