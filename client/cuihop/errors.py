@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 __all__ = [
     "AccessError",
@@ -52,13 +53,19 @@ __all__ = [
     "SchemaMismatch",
     "SnapshotError",
     "SnapshotTooNew",
+    "checked_choice",
+    "first_few",
 ]
 
 _SHOWN = 5
 
 
-def _some(items: Sequence[str]) -> str:
-    """The first few items, and the number of the others."""
+def first_few(items: Sequence[str]) -> str:
+    """The first few items, and the number of the others.
+
+    >>> first_few(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
     first = ", ".join(items[:_SHOWN])
     return first if len(items) <= _SHOWN else f"{first} and {len(items) - _SHOWN:,} more"
 
@@ -91,7 +98,7 @@ class InvalidCui(ConceptError):
     ) -> None:
         found = list(dict.fromkeys(cuis))
         place = "" if where is None else f"{where}: "
-        super().__init__(f"{place}{problem}: {_some([repr(c) for c in found])}; expected {expected}", found)
+        super().__init__(f"{place}{problem}: {first_few([repr(c) for c in found])}; expected {expected}", found)
 
 
 class ConceptNotFound(ConceptError):
@@ -100,7 +107,7 @@ class ConceptNotFound(ConceptError):
     def __init__(self, cuis: Iterable[str], *, release: str, merged: dict[str, str] | None = None) -> None:
         found = list(dict.fromkeys(cuis))
         labels = [f"{c} (merged into {merged[c]})" if merged and c in merged else c for c in found]
-        super().__init__(f"unknown in release {release}: {_some(labels)}", found)
+        super().__init__(f"unknown in release {release}: {first_few(labels)}", found)
 
 
 class ConceptRetired(ConceptError):
@@ -115,7 +122,7 @@ class ConceptRetired(ConceptError):
         for cui, options in candidates.items():
             hint = ", ".join(f"{relation} {successor}" for relation, successor in options)
             labels.append(f"{cui} (UMLS suggests {hint})" if hint else f"{cui} (deleted, no successor)")
-        super().__init__(f"retired concept: {_some(labels)}", candidates)
+        super().__init__(f"retired concept: {first_few(labels)}", candidates)
         self.candidates = {cui: tuple(options) for cui, options in candidates.items()}
 
 
@@ -226,3 +233,17 @@ class NotAuthenticated(AccessError):
 
 class NotAllowed(AccessError):
     """The key or token lacks the scope that the request needs; the message names it."""
+
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def checked_choice(name: str, value: Choice, allowed: Any, problem: str = "not one of the choices") -> Choice:
+    """A parameter that is one of the words of a ``Literal``.
+
+    Raises:
+        InputError: it is not.
+    """
+    if value not in get_args(allowed):
+        raise InputError(problem, column=name, found=repr(value), expected=" or ".join(get_args(allowed)))
+    return value

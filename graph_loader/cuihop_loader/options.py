@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.identifiers import Identifiers
 
 __all__ = ["RELATIONS", "LoadOptions", "OnBadRow", "RelationFilter"]
@@ -21,6 +21,7 @@ OnBadRow: TypeAlias = Literal["error", "skip"]
 """Treatment of a row that breaks the layout: end the load, or count the row and leave it out."""
 
 _MOST_LANGUAGES = 16
+_UNKNOWN = "unknown value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,10 @@ class LoadOptions:
         if not self.relations:
             raise InputError("no relation filter", column="relations", expected=" or ".join(RELATIONS))
         for relation in self.relations:
-            _one_of(relation, RELATIONS, "relations")
+            checked_choice("relations", relation, RelationFilter, _UNKNOWN)
         if self.identifiers is not None:
-            _one_of(self.identifiers, get_args(Identifiers), "identifiers")
-        _one_of(self.on_bad_row, get_args(OnBadRow), "on_bad_row")
+            checked_choice("identifiers", self.identifiers, Identifiers, _UNKNOWN)
+        checked_choice("on_bad_row", self.on_bad_row, OnBadRow, _UNKNOWN)
         if self.rejects is not None and self.on_bad_row != "skip":
             raise InputError(
                 "a file for rejects, but bad rows end the load", column="rejects", advice="Add --on-bad-row skip"
@@ -78,8 +79,3 @@ class LoadOptions:
             )
         if both := sorted(set(self.include_sabs) & set(self.exclude_sabs)):
             raise InputError("a vocabulary both included and excluded", column="sab", found=", ".join(both))
-
-
-def _one_of(value: str, allowed: Sequence[str], option: str) -> None:
-    if value not in allowed:
-        raise InputError("unknown value", column=option, found=repr(value), expected=" or ".join(allowed))

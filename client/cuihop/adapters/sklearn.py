@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 from cuihop.collection.dataset import Dataset
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.evaluation.evaluate import evaluate
-from cuihop.evaluation.result import EmptyIdeal, Evaluation, checked_choice
+from cuihop.evaluation.result import EmptyIdeal, Evaluation
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure, measures_named
 from cuihop.measures.nearness import Nearness

@@ -12,8 +12,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import note
 from cuihop.connection import connect
-from cuihop.errors import ConceptError, InvalidCui
-from cuihop.files.text_lines import first_few
+from cuihop.errors import ConceptError, InvalidCui, first_few
 from cuihop.graph import ConceptGraph, Direction
 
 __all__ = [

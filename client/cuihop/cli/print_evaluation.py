@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cuihop.cli.output import console, direction_text, print_table
+from cuihop.errors import first_few
 from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount, JudgedCounts
-from cuihop.files.text_lines import counted, first_few
+from cuihop.files.text_lines import counted
 
 __all__ = ["print_evaluation", "summary_lines"]
 

@@ -14,13 +14,13 @@ from cuihop.collection.columns import place_of_column
 from cuihop.collection.concept_rows import check_image
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.image_names import places_by_name
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.files.arrow_tables import is_table_object
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns, cause_of_strange_name
 from cuihop.files.records import Records, RowFault
-from cuihop.files.text_lines import counted, first_few, quoted
+from cuihop.files.text_lines import counted, quoted
 
 __all__ = ["MANUAL_LABELS", "UNLABELLED", "Labels"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
-from cuihop.errors import InputError
-from cuihop.evaluation.result import EmptyIdeal, Missing, checked_choice
+from cuihop.errors import InputError, checked_choice
+from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.files.arrow_tables import ArrowStream, ArrowTable, is_table_object
 from cuihop.graph import ConceptGraph
 from cuihop.measures.measure import Measure

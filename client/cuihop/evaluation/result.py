@@ -9,12 +9,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
@@ -37,7 +37,6 @@ __all__ = [
     "MeasuredQueries",
     "Missing",
     "RelevanceCount",
-    "checked_choice",
     "missing_rankings",
 ]
 
@@ -46,8 +45,6 @@ EmptyIdeal: TypeAlias = Literal["zero", "skip"]
 
 Missing: TypeAlias = Literal["error", "zero", "skip"]
 """A query without a ranking: an error, scored 0, or left out of table and mean."""
-
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,25 +343,12 @@ class Evaluation(MeasuredQueries):
         return self.counts.nothing_relevant[name], self.counts.unjudged[name]
 
 
-Choice = TypeVar("Choice", bound=str)
-
-
-def checked_choice(name: str, value: Choice, allowed: Any) -> Choice:
-    """A parameter that is one of some words, or an `InputError`."""
-    if value not in get_args(allowed):
-        raise InputError(
-            "not one of the choices", column=name, found=repr(value), expected=" or ".join(get_args(allowed))
-        )
-    return value
-
-
 def missing_rankings(queries: Sequence[str], source: str = "memory") -> InputError:
     """The error about queries without a ranking."""
-    more = f" and {len(queries) - _SHOWN:,} more" if len(queries) > _SHOWN else ""
     return InputError(
         "queries without a ranking",
         file=None if source == "memory" else source,
-        found=f"{len(queries):,}: {', '.join(queries[:_SHOWN])}{more}",
+        found=f"{len(queries):,}: {first_few(queries)}",
         expected="a ranking for every query",
         advice="missing='zero' (--missing zero) scores them 0; skip leaves them out.",
     )

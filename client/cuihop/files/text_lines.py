@@ -23,7 +23,6 @@ __all__ = [
     "decoded_lines",
     "delimiter_of",
     "direction_text",
-    "first_few",
     "first_line",
     "json_object",
     "json_rows",
@@ -238,16 +237,6 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
 def counted(number: int, thing: str) -> str:
     """A number and its noun."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def first_few(items: Sequence[str], most: int = 5) -> str:
-    """The first few items, and the number of the others.
-
-    >>> first_few(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    more = f" and {len(items) - most:,} more" if len(items) > most else ""
-    return f"{', '.join(items[:most])}{more}"
 
 
 def direction_text(direction: str) -> str:

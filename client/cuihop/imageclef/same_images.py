@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.records import RowFault
-from cuihop.files.text_lines import first_few, quoted
+from cuihop.files.text_lines import quoted
 
 __all__ = ["check_every_image", "check_image_of_truth"]
 

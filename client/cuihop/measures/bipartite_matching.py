@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, get_args
 
-from cuihop.errors import InputError
+from cuihop.errors import checked_choice
 from cuihop.graph import ConceptGraph, Direction, checked_direction
 from cuihop.identifiers import concept_set
 from cuihop.measures.family import Family, Option
@@ -55,8 +55,7 @@ def bipartite_matching(
     >>> bipartite_matching("C0042449;C0005847", "C0005847", graph, by="max")
     0.5
     """
-    if by not in get_args(DividedBy):
-        raise InputError("not a divisor", column="by", found=repr(by), expected=" or ".join(get_args(DividedBy)))
+    checked_choice("by", by, DividedBy, "not a divisor")
     direction = checked_direction(direction)
     A, B = concept_set(A), concept_set(B)
     resolution = resolved_concepts(A | B, graph, unknown)

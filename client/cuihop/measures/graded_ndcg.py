@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from cuihop.errors import InputError
+from cuihop.errors import checked_choice
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.family import Family, Option
 from cuihop.measures.judged_rankings import Float64, Gain, JudgedRanking, JudgedRankings, discounted, share
@@ -28,8 +28,7 @@ def graded_ndcg(ranking: JudgedRanking, k: int | None = None, *, gain: Gain = "l
     >>> round(graded_ndcg(ranking, 2, gain="exp"), 6)  # (1 + 3 / log2 3) / (3 + 1 / log2 3)
     0.796708
     """
-    if gain not in get_args(Gain):
-        raise InputError("not a gain", column="gain", found=repr(gain), expected=" or ".join(get_args(Gain)))
+    checked_choice("gain", gain, Gain, "not a gain")
     return float(_values(ranking.alone(), None if k is None else checked_k(k), gain)[0])
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
-from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
+from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts, checked_choice
 from cuihop.files.text_lines import counted
 from cuihop.graph import ConceptGraph, resolved
 from cuihop.identifiers import EXPECTED, IdentifierFault, identifier_fault, in_upper_case
@@ -56,12 +56,7 @@ def checked_unknown(unknown: Unknown) -> Unknown:
     Raises:
         InputError: it has neither of its two values.
     """
-    if unknown not in get_args(Unknown):
-        raise InputError(
-            "unknown way to treat unknown concepts", column="unknown", found=repr(unknown),
-            expected=" or ".join(get_args(Unknown)),
-        )  # fmt: skip
-    return unknown
+    return checked_choice("unknown", unknown, Unknown, "unknown way to treat unknown concepts")
 
 
 def resolved_concepts(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.image_names import own_rows
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.files.array_file import Rows, array_in, content_of_rows
 from cuihop.files.input_file import InputFile
 from cuihop.rankings.blocks import RESULTS_OF_BLOCKS, NearestRows, RankingInBlocks
@@ -79,11 +79,8 @@ def check_similarity(similarity: str | None) -> None:
     Raises:
         InputError: it is none of those known.
     """
-    if similarity not in (None, *get_args(Similarity)):
-        raise InputError(
-            "no such similarity", column="similarity", found=repr(similarity),
-            expected=" or ".join(get_args(Similarity)),
-        )  # fmt: skip
+    if similarity is not None:
+        checked_choice("similarity", similarity, Similarity, "no such similarity")
 
 
 def _table(file: InputFile, similarity: Similarity | None) -> Rows:

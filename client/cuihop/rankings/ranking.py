@@ -7,13 +7,13 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar, get_args
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.collection.image_names import own_rows, places_by_name
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.files.content_digest import content_digest
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
@@ -253,6 +253,5 @@ def lists_summary(lengths: Int64) -> str:
 
 def checked_ties(ties: str) -> Ties:
     """The order of equal scores, or an `InputError`."""
-    if ties not in get_args(Ties):
-        raise InputError("no such order", column="ties", found=repr(ties), expected=" or ".join(get_args(Ties)))
+    checked_choice("ties", ties, Ties, "no such order")
     return "trec" if ties == "trec" else "name"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_names import own_rows
-from cuihop.errors import InputError
+from cuihop.errors import InputError, checked_choice
 from cuihop.graph import ConceptGraph
 from cuihop.measures.dcg import checked_k
 from cuihop.measures.nearness import Nearness
@@ -52,8 +52,7 @@ def top_k(
     Raises:
         InputError, ConceptError, LimitExceeded, OutputError: as `cuihop.evaluate`.
     """
-    if by not in get_args(Relevance):
-        raise InputError("not a relevance", column="by", found=repr(by), expected=" or ".join(get_args(Relevance)))
+    checked_choice("by", by, Relevance, "not a relevance")
     if by in ("nn-iou", "bm") and graph is None:
         raise InputError(f"{by} needs a graph", column="graph", found="None", expected="a ConceptGraph")
     collection = ImageCollection.of(images, graph, nearness.unknown)
