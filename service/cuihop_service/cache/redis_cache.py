@@ -56,7 +56,7 @@ class RedisCache:
             found but not malice.
         timeout: seconds to wait for a connection, and for each piece of an answer.
         lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
-        pause: seconds without calls after a failure.
+        clock: seconds that only grow, for tests.
 
     Raises:
         InputError: the address is not one.
@@ -70,7 +70,7 @@ class RedisCache:
         secret: str | None = None,
         timeout: float = 0.1,
         lifetime: int | None = None,
-        pause: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
             parts = urlsplit(address)
@@ -99,8 +99,8 @@ class RedisCache:
         self._lifetime = lifetime
         signed_with = secret if secret is not None else connection.get("password") or ""
         self._secret = hashlib.blake2b(signed_with.encode(), person=b"cuihop:1", digest_size=32).digest()
-        self._reads = RedisPause(pause)
-        self._writes = RedisPause(pause)
+        self._reads = RedisPause(clock=clock)
+        self._writes = RedisPause(clock=clock)
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 

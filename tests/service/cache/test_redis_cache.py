@@ -51,9 +51,14 @@ def opened(server: RedisServer, **others: object) -> RedisCache:
     return RedisCache(server.address, **{"timeout": PATIENT, **others})  # type: ignore[arg-type]
 
 
-def quick(server: RedisServer) -> RedisCache:
-    """A cache whose pauses a test can wait for."""
-    return opened(server, pause=0.1)
+class Clock:
+    """A clock that a test moves on: a busy machine neither ends a pause nor keeps it on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def recovers(shared: RedisCache) -> bool:
@@ -184,7 +189,8 @@ def test_keys_of_another_type_are_taken_for_missing(emptied: RedisServer) -> Non
 
 
 def test_a_server_that_is_killed_costs_nothing_and_is_used_again_when_it_is_back(killable_redis: RedisServer) -> None:
-    with contextlib.closing(quick(killable_redis)) as shared:
+    clock = Clock()
+    with contextlib.closing(opened(killable_redis, clock=clock)) as shared:
         CachedGraph(chain(), shared=shared).distances(PAIRS)
         killable_redis.kill()
         for _ in range(20):
@@ -194,12 +200,14 @@ def test_a_server_that_is_killed_costs_nothing_and_is_used_again_when_it_is_back
         assert numbers.held_back >= 1
         assert not numbers.reading
         killable_redis.start()
+        clock.now += 5
         assert recovers(shared)
         assert shared.statistics.reading
 
 
 def test_a_server_that_hangs_holds_up_few_calls_and_is_used_again_when_it_goes_on(killable_redis: RedisServer) -> None:
-    with contextlib.closing(opened(killable_redis, timeout=0.3)) as shared:
+    clock = Clock()
+    with contextlib.closing(opened(killable_redis, timeout=0.3, clock=clock)) as shared:
         CachedGraph(chain(), shared=shared).distances(PAIRS)
         killable_redis.freeze()
         try:
@@ -210,15 +218,17 @@ def test_a_server_that_hangs_holds_up_few_calls_and_is_used_again_when_it_goes_o
         numbers = shared.statistics
         assert 1 <= numbers.errors < 10
         assert numbers.held_back >= 40
+        clock.now += 5
         assert recovers(shared)
 
 
 def test_a_full_server_is_still_read(
     tmp_path_factory: pytest.TempPathFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
+    clock = Clock()
     with (
         new_redis(tmp_path_factory, "maxmemory-policy noeviction") as server,
-        contextlib.closing(quick(server)) as shared,
+        contextlib.closing(opened(server, clock=clock)) as shared,
         server.client() as client,
         caplog.at_level(logging.INFO, "cuihop_service"),
     ):
@@ -230,7 +240,7 @@ def test_a_full_server_is_still_read(
         assert (numbers.reading, numbers.writing, numbers.errors) == (True, False, 1)
         assert CachedGraph(chain(), shared=shared).answered(PAIRS).from_cache.all()
         client.config_set("maxmemory", 0)
-        time.sleep(0.1)
+        clock.now += 5
         assert CachedGraph(chain(cut=5), shared=shared).distances(PAIRS) == chain(cut=5).distances(PAIRS)
         assert shared.statistics.writing
         assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
@@ -301,14 +311,15 @@ def impostor(reply: Callable[[socket.socket], None]) -> Iterator[str]:
     ],
 )
 def test_a_server_that_is_no_redis_fails_no_request(reply: bytes) -> None:
+    clock = Clock()
     with (
         impostor(lambda peer: peer.sendall(reply)) as address,
-        contextlib.closing(RedisCache(address, timeout=0.5, pause=0.1)) as shared,
+        contextlib.closing(RedisCache(address, timeout=0.5, clock=clock)) as shared,
     ):
         for cut in (19, 3):
             graph = CachedGraph(chain(cut=cut), shared=shared)
             assert graph.distances(PAIRS) == chain(cut=cut).distances(PAIRS)
-            time.sleep(0.06)
+            clock.now += 3
         assert shared.statistics.reads == 0
 
 
