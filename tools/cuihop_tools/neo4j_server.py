@@ -193,7 +193,7 @@ class LocalServer:
         archive = _class_archive()
         if archive.exists():  # Java sets it aside where it was made by another version
             options.append(f"-XX:SharedArchiveFile={archive}")
-        elif main == _SERVER:
+        elif main == _SERVER and os.access(archive.parent, os.W_OK):
             options.append(f"-XX:ArchiveClassesAtExit={self.home / archive.name}")
         return ["java", f"-Xmx{heap}", *self._java_options, *options, "-cp", f"{self._jars}/*", main, *arguments]
 
@@ -254,9 +254,8 @@ class LocalServer:
             self.kill()
         self._process = None
         archive = _class_archive()
-        with contextlib.suppress(OSError):  # none was made, or the folder of the jars cannot be written
-            shutil.move(self.home / archive.name, archive.with_suffix(f".{os.getpid()}"))
-            archive.with_suffix(f".{os.getpid()}").replace(archive)
+        with contextlib.suppress(OSError):  # none was made
+            Path(shutil.move(self.home / archive.name, archive.with_suffix(f".{os.getpid()}"))).replace(archive)
 
     def kill(self) -> None:
         """Kill the server, as a power cut would."""

@@ -19,9 +19,10 @@ from cuihop.cli.graph_option import (
     note_upper_case,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, progress
+from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, progress
 from cuihop.cli.pairs_file import Header, OnBadRow, distances_of_file
 from cuihop.files.input_file import InputFile
+from cuihop.files.text_lines import direction_text
 from cuihop.files.written_files import replaced_file
 from cuihop.graph import ConceptGraph, Direction
 from cuihop.identifiers import in_upper_case

@@ -17,7 +17,8 @@ from cuihop.cli.graph_option import (
     note_upper_case,
     opened_graph,
 )
-from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
+from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
+from cuihop.files.text_lines import direction_text
 from cuihop.identifiers import concept_set
 from cuihop.measures import ConceptOverlap, concept_overlap
 from cuihop.measures.resolution import Unknown, check_some_known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuihop.files.text_lines import counted, direction_text
+from cuihop.files.text_lines import counted
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "JsonOption",
     "console",
-    "direction_text",
     "hops_text",
     "note",
     "noted_warnings",

@@ -9,8 +9,8 @@ import typer
 
 from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, path_fields, with_release
 from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption, note_merged, opened_graph
-from cuihop.cli.output import JsonOption, console, direction_text, hops_text, note, print_json, print_table
-from cuihop.files.text_lines import counted
+from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
+from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import ConceptGraph, Direction, Neighbourhood, Path, Step
 from cuihop.notebooks.table import Table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cuihop.cli.output import console, direction_text, print_table
+from cuihop.cli.output import console, print_table
 from cuihop.errors import first_few
 from cuihop.evaluation.result import Evaluation, EvaluationCounts, IdentifierCount, JudgedCounts
-from cuihop.files.text_lines import counted
+from cuihop.files.text_lines import counted, direction_text
 
 __all__ = ["print_evaluation", "summary_lines"]
 

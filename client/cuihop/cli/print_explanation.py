@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuihop.cli.graph_option import note_merged, note_upper_case
-from cuihop.cli.output import console, direction_text, hops_text, note, print_table
-from cuihop.files.text_lines import counted
+from cuihop.cli.output import console, hops_text, note, print_table
+from cuihop.files.text_lines import counted, direction_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ const UNDER = 14;
 const COLUMNS_APART = 200;
 
 /**
- * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, told?: string}} Node
+ * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, note?: string}} Node
  * `text` is written in place of name and identifier.
  * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean}} Edge from the narrower concept to the broader one
  * `sides`: the edge goes from side to side, where boxes stand in columns.

@@ -6,7 +6,7 @@ import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
 import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
-import { told } from "./problems.js";
+import { reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 
 const PAUSE = 250; // ms after the last movement of a slider
@@ -91,7 +91,7 @@ export async function comparisonView(app, place, query, signal) {
     }
     const question = structuredClone(asked);
     answer.setAttribute("aria-busy", "true");
-    await told(answer, stop, async () => {
+    await reported(answer, stop, async () => {
       const found = await app.service.post("v1/relevance", question, stop);
       const { merged, isolated } = found;
       const sets = { a: current(question.a, merged), b: current(question.b, merged) };
@@ -198,7 +198,7 @@ function showComparison(app, place, asked, found, sets, names, signal) {
 
 /** A on the left, what both have in the middle, B on the right; a dashed line for near. */
 function drawn(rows) {
-  const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, told: HOW[row.kind] }));
+  const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, note: HOW[row.kind] }));
   const column = (side) => boxes.filter((one, i) => rows[i].side === side);
   placedInColumns(column("A"), column("A, B"), column("B"));
   const idOf = new Map(rows.flatMap((row) => row.side.split(", ").map((side) => [`${side} ${row.cui}`, `${row.side} ${row.cui}`])));
@@ -221,7 +221,7 @@ function reason(app, row, asked, found, names, signal) {
   return el("ul", { class: "witnesses" }, row.witnesses.map((witness) => {
     const path = el("span", { class: "through" });
     const [a, b] = row.side === "A" ? [row.cui, witness.cui] : [witness.cui, row.cui];
-    const button = el("button", { type: "button", class: "quiet small", onclick: () => told(path, signal, async () => {
+    const button = el("button", { type: "button", class: "quiet small", onclick: () => reported(path, signal, async () => {
       const answer = await app.service.get("v1/path", { a, b, direction: found.direction, max_hops: found.n }, signal);
       fill(path, answer.path === null ? "no path any more" : answer.path.map((step, i) =>
         [i > 0 && (step.relation === "parent" ? " ↑ " : " ↓ "), step.name ?? step.cui]), " ",

@@ -9,7 +9,7 @@ const HITS = 12;
 const SABS = 4; // vocabularies named in the list
 
 /**
- * @typedef {{cui: string, name: string|null, told: string}} Choice
+ * @typedef {{cui: string, name: string|null, note: string}} Choice
  * @typedef {{root: HTMLElement, input: HTMLInputElement, cui: string, show: (cui: string, name: string|null) => void}} ConceptField
  */
 
@@ -101,7 +101,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
       list.hidden = choices.length === 0;
       input.setAttribute("aria-expanded", String(choices.length > 0));
       mark(-1);
-      status.textContent = found.told ?? counts(choices.length);
+      status.textContent = found.note ?? counts(choices.length);
       if (wantsFirst && choices.length) choose(0);
       else await tellMore(own.signal);
     } catch (error) {
@@ -174,8 +174,8 @@ function inShort({ semantic_types: types, sabs = [], parents, children }) {
   const names = types.map((type) => type.name).join(", ");
   const more = sabs.length > SABS ? ` and ${sabs.length - SABS} more` : "";
   const vocabularies = sabs.slice(0, SABS).join(", ") + more;
-  const told = [names, vocabularies].filter(Boolean).join(" · ");
-  return told || `${counted(parents, "parent")}, ${counted(children, "child", "children")}`;
+  const note = [names, vocabularies].filter(Boolean).join(" · ");
+  return note || `${counted(parents, "parent")}, ${counted(children, "child", "children")}`;
 }
 
 function option(choice, id, about, chosen) {
@@ -185,7 +185,7 @@ function option(choice, id, about, chosen) {
     el("span", { class: "name" }, choice.name ?? choice.cui),
     " ",
     el("code", {}, choice.cui),
-    choice.told && [" ", el("span", { class: "told" }, choice.told)],
+    choice.note && [" ", el("span", { class: "note" }, choice.note)],
     el("span", { class: "about" }, about ?? ""),
   );
   item.addEventListener("mousedown", (event) => {
@@ -204,21 +204,21 @@ async function suggestions(app, typed, signal) {
     mayBeIdentifier ? resolved(app, text, signal) : null,
   ]);
   /** @type {Choice[]} */
-  const choices = hits.map((hit) => ({ cui: hit.cui, name: hit.name, told: why(hit, resolution) }));
+  const choices = hits.map((hit) => ({ cui: hit.cui, name: hit.name, note: why(hit, resolution) }));
   if (!resolution) {
     const needs = !app.release.names && !mayBeIdentifier;
-    return { choices, told: needs ? "Names are not shown here: give an identifier" : null };
+    return { choices, note: needs ? "Names are not shown here: give an identifier" : null };
   }
   if (resolution.cui && !choices.some((choice) => choice.cui === resolution.cui)) {
     const successor = resolution.status === "merged" ? `successor of ${resolution.requested}, retired` : "";
-    choices.unshift({ cui: resolution.cui, name: null, told: successor });
+    choices.unshift({ cui: resolution.cui, name: null, note: successor });
   }
-  if (resolution.status !== "retired") return { choices, told: null };
+  if (resolution.status !== "retired") return { choices, note: null };
   const named = await app.names(resolution.candidates.map((found) => found.cui), signal).catch(() => new Map());
   for (const { cui, relation } of resolution.candidates) {
-    choices.push({ cui, name: named.get(cui) ?? null, told: `suggested (${relation}) for ${resolution.requested}, retired` });
+    choices.push({ cui, name: named.get(cui) ?? null, note: `suggested (${relation}) for ${resolution.requested}, retired` });
   }
-  return { choices, told: `${resolution.requested} is retired without one exact successor` };
+  return { choices, note: `${resolution.requested} is retired without one exact successor` };
 }
 
 async function resolved(app, text, signal) {

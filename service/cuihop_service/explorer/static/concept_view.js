@@ -3,7 +3,7 @@
 import { el, fill, copyButton, grouped, counted, announce } from "./dom.js";
 import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
-import { told } from "./problems.js";
+import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
 import { saveButtons } from "./saving.js";
 import { wholeNeighbourhood } from "./whole_neighbourhood.js";
@@ -31,7 +31,7 @@ export async function conceptView(app, place, query, signal) {
     return;
   }
   fill(card, el("p", { class: "waiting" }, "Asking …"));
-  await told(card, signal, async () => {
+  await reported(card, signal, async () => {
     const concept = await app.service.get("v1/concept", { cui }, signal);
     heading.remove(); // the card has one of its own
     showCard(app, card, cui, concept, signal);
@@ -209,10 +209,10 @@ function listOf(app, list, concept, direction, signal, withSources) {
   const moreItem = (shown, all) => {
     const item = el("li", { class: "more" });
     const button = el("button", { type: "button", class: "quiet small" }, `${grouped(all - shown)} more`);
-    button.addEventListener("click", () => told(item, signal, () => more(shown)));
+    button.addEventListener("click", () => reported(item, signal, () => more(shown)));
     item.append(button);
     return item;
   };
   fill(list, el("li", { class: "waiting" }, "Asking …"));
-  told(list, signal, () => more(0));
+  reported(list, signal, () => more(0));
 }

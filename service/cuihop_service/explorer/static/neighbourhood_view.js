@@ -7,7 +7,7 @@ import { conceptField } from "./concept_field.js";
 import { cypherPanel, neighbourhoodCypher } from "./cypher.js";
 import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
-import { told } from "./problems.js";
+import { reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 import { FAMILY, Surroundings } from "./surroundings.js";
 import { wholeNeighbourhood } from "./whole_neighbourhood.js";
@@ -49,7 +49,7 @@ export async function neighbourhoodView(app, place, query, signal) {
   }
   centre.show(asked.cui, null);
   fill(answer, el("p", { class: "waiting" }, "Asking …"));
-  await told(answer, signal, async () => {
+  await reported(answer, signal, async () => {
     const around = new Surroundings(app, asked, signal);
     await around.grow();
     const name = around.nodes.get(around.centre)?.name ?? null;
@@ -80,7 +80,7 @@ function show(app, place, asked, around, to, signal) {
 
   async function unfold(id) {
     const near = around.folds().find((fold) => fold.id === id)?.cui ?? around.centre;
-    await told(trouble, signal, async () => {
+    await reported(trouble, signal, async () => {
       const before = around.nodes.size;
       await around.unfold(id);
       fill(trouble);
@@ -94,13 +94,13 @@ function show(app, place, asked, around, to, signal) {
   function draw(near = around.centre) {
     const nodes = [...around.nodes.values()];
     const boxes = nodes.map((node) => box({ ...node, id: node.cui, kind: node.cui === around.centre ? "end" : "plain",
-      told: node.cui === around.centre ? "centre" : counted(node.hops ?? 0, "hop") }));
+      note: node.cui === around.centre ? "centre" : counted(node.hops ?? 0, "hop") }));
     // The layers come of one shortest way to each concept; all edges at once would hide them.
     const tree = around.tree();
     const aside = around.edges.filter((edge) => !tree.has(edge)).map((edge) => ({ ...edge, kind: "aside" }));
     const edges = [...tree];
     for (const fold of around.folds()) {
-      boxes.push(box({ id: fold.id, cui: null, name: null, kind: "folded", text: fold.text, told: "folded; Enter unfolds" }));
+      boxes.push(box({ id: fold.id, cui: null, name: null, kind: "folded", text: fold.text, note: "folded; Enter unfolds" }));
       edges.push(fold.upwards ? { from: fold.cui, to: fold.id, kind: "fold" } : { from: fold.id, to: fold.cui, kind: "fold" });
     }
     placedInLayers(boxes, edges);

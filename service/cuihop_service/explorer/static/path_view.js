@@ -7,7 +7,7 @@ import { conceptField } from "./concept_field.js";
 import { cypherPanel, pathCypher } from "./cypher.js";
 import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
-import { told } from "./problems.js";
+import { reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
 
 const WAYS = { parent: "↑ is a", child: "↓ has child" };
@@ -51,7 +51,7 @@ export async function pathView(app, place, query, signal) {
     return;
   }
   fill(answer, el("p", { class: "waiting" }, "Asking …"));
-  await told(answer, signal, async () => {
+  await reported(answer, signal, async () => {
     const found = await app.service.get("v1/path", asked, signal);
     const [a, b] = [asked.a, asked.b].map((cui) => found.merged[cui] ?? cui);
     const names = await app.names([a, b], signal);
@@ -84,7 +84,7 @@ function showPath(app, place, asked, found, { a, b, names }, signal) {
   }
   const boxes = found.path.map((step, i) => box({
     id: `${i} ${step.cui}`, cui: step.cui, name: step.name, kind: i === 0 || i === found.path.length - 1 ? "end" : "plain",
-    told: i === 0 ? "start" : WAYS[step.relation],
+    note: i === 0 ? "start" : WAYS[step.relation],
   }));
   const levels = found.path.map(() => 0);
   found.path.forEach((step, i) => (levels[i] = i === 0 ? 0 : levels[i - 1] + (step.relation === "parent" ? 1 : -1)));

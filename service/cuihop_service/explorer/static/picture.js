@@ -234,7 +234,7 @@ export class Picture {
     node.select();
     const seen = node.renderedBoundingBox();
     if (seen.x1 < 0 || seen.y1 < 0 || seen.x2 > cy.width() || seen.y2 > cy.height()) cy.center(node);
-    announce(`${best.text ?? best.name ?? ""} ${best.cui ?? ""} ${best.told ?? ""}`.trim());
+    announce(`${best.text ?? best.name ?? ""} ${best.cui ?? ""} ${best.note ?? ""}`.trim());
     this.onselect?.(best);
   }
 }

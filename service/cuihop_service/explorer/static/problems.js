@@ -80,15 +80,15 @@ function countDown(button, seconds) {
   show();
 }
 
-/** Runs `work`; a problem is told in `place`, and asking again runs it again. */
-export async function told(place, signal, work) {
+/** Runs `work`; a problem is reported in `place`, and asking again runs it again. */
+export async function reported(place, signal, work) {
   try {
     await work();
   } catch (error) {
     if (signal.aborted) return;
     fill(place, problemPanel(error, () => {
       fill(place, el("p", { class: "waiting" }, "Asking again …"));
-      told(place, signal, work);
+      reported(place, signal, work);
     }));
     announce(error instanceof Problem ? inWords(error)[0] : "A fault in this page");
   }

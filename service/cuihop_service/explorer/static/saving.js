@@ -1,7 +1,7 @@
 // What is shown as files.
 
 import { el, announce, copyButton } from "./dom.js";
-import { told } from "./problems.js";
+import { reported } from "./problems.js";
 
 const SHORT = 12; // digits of a digest that people compare
 
@@ -36,7 +36,7 @@ export function saveButtons(app, name, title, { picture, csv, json, part = () =>
     }
   };
   const button = (label, ending, made) => el("button", { type: "button", class: "quiet small",
-    onclick: () => told(trouble, signal, () => pressed(ending, made)) }, label);
+    onclick: () => reported(trouble, signal, () => pressed(ending, made)) }, label);
   const fields = async () => ({ title, release_name: release.name, release: release.digest, ...(await json?.()) });
   return el(
     "div",

@@ -5,16 +5,16 @@ const LONGEST = 60_000; // ms; the service itself gives up earlier
 /** An answer that is none. `reason` is the service's own word, or one of NO_ANSWER, TOO_SLOW, NOT_UNDERSTOOD. */
 export class Problem extends Error {
   /** @param {{reason: string, status?: number, detail?: string, faults?: any[], advice?: string, requestId?: string,
-   * retryAfter?: number}} told */
-  constructor(told) {
-    super(told.detail ?? told.reason);
-    this.reason = told.reason;
-    this.status = told.status ?? 0;
-    this.detail = told.detail ?? "";
-    this.advice = told.advice ?? "";
-    this.faults = told.faults ?? [];
-    this.requestId = told.requestId ?? "";
-    this.retryAfter = told.retryAfter ?? 0;
+   * retryAfter?: number}} problem */
+  constructor(problem) {
+    super(problem.detail ?? problem.reason);
+    this.reason = problem.reason;
+    this.status = problem.status ?? 0;
+    this.detail = problem.detail ?? "";
+    this.advice = problem.advice ?? "";
+    this.faults = problem.faults ?? [];
+    this.requestId = problem.requestId ?? "";
+    this.retryAfter = problem.retryAfter ?? 0;
   }
 }
 
@@ -36,8 +36,8 @@ export const key = {
 /** Who answers. Addresses are relative to the page, so that a proxy may put both below any path. */
 export class Service {
   /**
-   * @param {(answer: {release: string, tier: string}) => void} heard told of each answer
-   * @param {(problem: Problem, shown: boolean) => void} unknown told where the service wants to know who asks, and
+   * @param {(answer: {release: string, tier: string}) => void} heard gets each answer
+   * @param {(problem: Problem, shown: boolean) => void} unknown called where the service wants to know who asks, and
    *   whether a key was shown; once for each key, however many questions were under way
    */
   constructor(heard, unknown) {
@@ -74,28 +74,28 @@ export class Service {
       if (signal?.aborted) throw error;
       throw new Problem({ reason: slow.aborted ? "TOO_SLOW" : "NO_ANSWER" });
     }
-    let told;
+    let answer;
     try {
-      told = JSON.parse(text);
+      answer = JSON.parse(text);
     } catch {
       throw new Problem({ reason: "NOT_UNDERSTOOD", status: response.status });
     }
     if (!response.ok) {
       const wait = Number(response.headers.get("Retry-After"));
       const problem = new Problem({
-        reason: told.reason ?? "NOT_UNDERSTOOD",
+        reason: answer.reason ?? "NOT_UNDERSTOOD",
         status: response.status,
-        detail: told.detail,
-        advice: told.advice,
-        faults: told.faults,
-        requestId: told.request_id,
+        detail: answer.detail,
+        advice: answer.advice,
+        faults: answer.faults,
+        requestId: answer.request_id,
         retryAfter: Number.isFinite(wait) ? wait : 0,
       });
       if (problem.reason === "NOT_AUTHENTICATED" && shown === key.get()) this.unknown(problem, shown !== null);
       throw problem;
     }
-    if (told.release && told.tier) this.heard(told);
-    return told;
+    if (answer.release && answer.tier) this.heard(answer);
+    return answer;
   }
 }
 
