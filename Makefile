@@ -5,6 +5,7 @@
 # make bench   the measurements of benchmarks/: an hour or so; `make bench ONLY=evaluation` makes one part anew
 # make bench-smoke  each of them with little to do, to see that they run
 # make docs     the documentation as web pages, in build/docs; works without a network
+# make reference  docs/reference written anew from the code: commands, settings, HTTP, gRPC, Python
 # make links    every link to elsewhere is followed; needs the network
 # make tutorial  docs/tutorial.ipynb executed anew, with its outputs
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
@@ -23,7 +24,7 @@ READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
 
-.PHONY: demo test test-quick check bench bench-smoke docs links tutorial stubs vendor neo4j containers clean
+.PHONY: demo test test-quick check bench bench-smoke docs reference links tutorial stubs vendor neo4j containers clean
 
 demo: $(READY)
 	@$(BIN)/cuihop demo
@@ -50,6 +51,9 @@ bench-smoke: $(READY)
 docs: $(READY)
 	@$(BIN)/python -m sphinx --builder html --fresh-env --fail-on-warning --keep-going --quiet --conf-dir docs/site . build/docs
 	@echo "build/docs/index.html"
+
+reference: $(READY)
+	@$(BIN)/python docs/site/write_reference.py
 
 links: $(READY)
 	@$(BIN)/python -m sphinx --builder linkcheck --fresh-env --quiet --keep-going --conf-dir docs/site --tag with-readme . build/links

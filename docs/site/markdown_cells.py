@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 
 __all__ = ["cell", "table"]
 
+_ADDRESS = re.compile(r"(\b[a-z]+://(?:[^\s,;)]*[^\s,;).:])?)")
+"""An address becomes code: as text it is a link for some readers of Markdown and not for others."""
+
 _CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 
 
@@ -15,7 +18,7 @@ def cell(text: str, *, lines: bool = False) -> str:
 
     Args:
         text: as it stands in the code.
-        lines: keep lines and their indents; without it, everything goes on one line.
+        lines: keep lines and their indents; without it, everything goes on one line, as in the cell of a table.
 
     >>> cell("from *.csv to ``out|err``")
     'from \\*.csv to `out\\|err`'
@@ -24,7 +27,7 @@ def cell(text: str, *, lines: bool = False) -> str:
     parts: list[str] = []
     done = 0
     for found in _CODE.finditer(text):
-        parts += [_plain(text[done : found.start()]), "`" + found[2].replace("|", "\\|") + "`"]
+        parts += [_plain(text[done : found.start()]), "`" + (found[2] if lines else found[2].replace("|", "\\|")) + "`"]
         done = found.end()
     return "".join(parts) + _plain(text[done:])
 
@@ -36,4 +39,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"([\\*_<>|\[\]#{}$])", r"\\\1", text)
+    parts = _ADDRESS.split(text)
+    parts[::2] = [re.sub(r"([\\*<>|\[\]#{}$]|\b_|_\b)", r"\\\1", part) for part in parts[::2]]
+    parts[1::2] = [f"`{part}`" for part in parts[1::2]]
+    return "".join(parts)

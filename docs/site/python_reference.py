@@ -1,12 +1,15 @@
-"""The reference of the Python library: its modules in order. Autodoc takes the rest from their docstrings."""
+"""The reference of the Python library: its public names with their signatures and docstrings, from the source text."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
-from typing import Literal, get_args, get_origin
-
-from sphinx.pycode import ModuleAnalyzer
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 
 from markdown_cells import cell
 
@@ -64,40 +67,191 @@ MODULES = {
     "Loading": ("cuihop_loader", "cuihop_loader.demo"),
 }
 
+_WIDE = 100
+"""Characters of a signature on one line."""
 
-_LONGEST = 100
-"""Letters of a constant that is shown."""
+_SECTIONS = ("Args:", "Attributes:", "Raises:", "Returns:")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """The place where a public name is defined: the statement, and the string below it for a constant."""
+
+    module: str
+    node: ast.stmt
+    comment: str = ""
 
 
 def python_reference() -> str:
-    """Every public name of every module, once: in the module that defines it, or that users import it from."""
+    """Every public name of every module, once: under the first module that exports it."""
     parts: list[str] = []
-    documented: set[str] = set()
+    documented: set[tuple[str, int]] = set()
     for chapter, modules in MODULES.items():
         parts.append(f"## {chapter}")
         for name in modules:
-            module = importlib.import_module(name)
-            parts += [f"### `{name}`", _directive("automodule", name)]
-            comments = ModuleAnalyzer.for_module(name).find_attr_docs()
-            for public in module.__all__:
-                value = getattr(module, public)
-                called = inspect.isclass(value) or inspect.isroutine(value)
-                same = f"{value.__module__}.{value.__qualname__}" if called else public
-                if same in documented:
-                    continue
-                documented.add(same)
-                if inspect.isclass(value):
-                    parts.append(_directive("autoclass", f"{name}.{public}"))
-                elif called:
-                    parts.append(_directive("autofunction", f"{name}.{public}"))
-                else:
-                    choices = get_args(value) if get_origin(value) is Literal else [value]
-                    words = " or ".join(f"`{one!r}`" for one in choices if len(repr(one)) <= _LONGEST)
-                    comment = cell(" ".join(comments.get(("", public), [])))
-                    parts.append(f"```{{py:data}} {name}.{public}\n\n{words}. {comment}\n```")
+            parts += [f'<a id="{name}"></a>\n\n### {name}', *_docstring(ast.get_docstring(_tree(name)))]
+            for public in importlib.import_module(name).__all__:
+                found = _definition(name, public)
+                if (found.module, found.node.lineno) not in documented:
+                    documented.add((found.module, found.node.lineno))
+                    parts += _entry(f"{name}.{public}", public, found)
     return "\n\n".join(parts)
 
 
-def _directive(kind: str, name: str) -> str:
-    options = "\n   :members:\n   :show-inheritance:" if kind == "autoclass" else ""
-    return f"```{{eval-rst}}\n.. {kind}:: {name}{options}\n```"
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(inspect.getsource(importlib.import_module(module)))
+
+
+def _definition(module: str, name: str) -> _Definition:
+    """The definition of a name, through imports that pass it on.
+
+    Raises:
+        LookupError: the module neither defines nor imports it.
+    """
+    body = _tree(module).body
+    for place, node in reversed(list(enumerate(body))):  # of overloads, the implementation comes last
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return _Definition(module, node)
+        if name in _assigned(node):
+            return _Definition(module, node, _string(body[place + 1]) if place + 1 < len(body) else "")
+    for imported in ast.walk(_tree(module)):
+        if isinstance(imported, ast.ImportFrom) and imported.module and name in {one.name for one in imported.names}:
+            return _definition(imported.module, name)
+    raise LookupError(f"{module}.{name}: neither defined nor imported there")
+
+
+def _assigned(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _string(node: ast.stmt) -> str:
+    value = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
+    return value if isinstance(value, str) else ""
+
+
+def _entry(full: str, name: str, found: _Definition) -> Iterator[str]:
+    yield f'<a id="{full}"></a>\n\n#### {cell(name)}'
+    if isinstance(found.node, ast.ClassDef):
+        yield from _class(full, found.node)
+    elif isinstance(found.node, _FUNCTIONS):
+        yield _code(_signature(name, found.node))
+        yield from _docstring(ast.get_docstring(found.node))
+    else:
+        value = getattr(found.node, "value", None)
+        text = "" if value is None else ast.unparse(value)
+        yield _code(f"{name} = {text}" if text and len(text) <= _WIDE else name)
+        yield from _docstring(found.comment)
+
+
+def _class(full: str, node: ast.ClassDef) -> Iterator[str]:
+    methods = [one for one in node.body if isinstance(one, _FUNCTIONS)]
+    made = next((one for one in methods if one.name == "__init__"), None)
+    fields = [ast.unparse(one) for one in node.body if isinstance(one, ast.AnnAssign) and not _hidden(one)]
+    if made is not None:
+        yield _code("class " + _signature(node.name, made))
+    else:
+        bases = f"({', '.join(ast.unparse(base) for base in node.bases)})" if node.bases else ""
+        yield _code("\n".join([f"class {node.name}{bases}", *(f"    {one}" for one in fields)]))
+    yield from _docstring(ast.get_docstring(node))
+    yield from _items(
+        f"`{name}`: {cell(' '.join(_string(below).split()), lines=True)}"
+        for one, below in zip(node.body, node.body[1:], strict=False)
+        for name in _assigned(one)
+        if _string(below) and not name.startswith("_")
+    )
+    for method in methods:
+        if method.name.startswith("_") or ast.get_docstring(method) is None:
+            continue
+        marks = {ast.unparse(one) for one in method.decorator_list}
+        attribute = marks & {"property", "cached_property", "functools.cached_property"}
+        yield f'<a id="{full}.{method.name}"></a>'
+        if attribute:
+            kind = f": {ast.unparse(method.returns)}" if method.returns else ""
+            yield _code(f"{node.name}.{method.name}{kind}")
+        else:
+            yield _code(_signature(f"{node.name}.{method.name}", method, own="staticmethod" not in marks))
+        yield from _docstring(ast.get_docstring(method))
+
+
+def _hidden(field: ast.AnnAssign) -> bool:
+    return not isinstance(field.target, ast.Name) or field.target.id.startswith("_")
+
+
+def _signature(name: str, node: _Function, *, own: bool | None = None) -> str:
+    """As it is written in the source, without the first argument of a method (``own``, or ``__init__``)."""
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    texts = [_argument(*one) for one in zip(positional, defaults, strict=True)]
+    if arguments.posonlyargs:
+        texts.insert(len(arguments.posonlyargs), "/")
+    if own or node.name == "__init__":
+        texts = texts[1:]
+    if arguments.vararg:
+        texts.append("*" + _argument(arguments.vararg))
+    elif arguments.kwonlyargs:
+        texts.append("*")
+    texts += [_argument(*one) for one in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    if arguments.kwarg:
+        texts.append("**" + _argument(arguments.kwarg))
+    result = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
+    line = f"{name}({', '.join(texts)}){result}"
+    return line if len(line) <= _WIDE else "\n".join([f"{name}(", *(f"    {one}," for one in texts), f"){result}"])
+
+
+def _argument(argument: ast.arg, default: ast.expr | None = None) -> str:
+    kind = f": {ast.unparse(argument.annotation)}" if argument.annotation else ""
+    return f"{argument.arg}{kind}" + (f" = {ast.unparse(default)}" if default is not None else "")
+
+
+def _code(text: str, language: str = "py") -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _docstring(text: str | None) -> Iterator[str]:
+    """A docstring of this project's style as Markdown: paragraphs, sections, examples and literal blocks."""
+    lines = inspect.cleandoc(text or "").splitlines()
+    literal = False
+    while lines:
+        block = list(takewhile(str.strip, lines))
+        del lines[: len(block) + 1]
+        if not block:
+            continue
+        if block[0] in _SECTIONS:
+            yield f"**{block[0].removesuffix(':')}**"
+            yield from _section(block[1:])
+        elif block[0].startswith(">>>"):
+            yield _code("\n".join(block), "pycon")
+        elif literal and block[0].startswith(" "):
+            yield _code("\n".join(block), "text")
+            continue  # further blocks may belong to it
+        else:
+            literal = block[-1].endswith("::")
+            block[-1] = re.sub(r":?:$", "", block[-1]) + ":" * (block[-1] != "::") if literal else block[-1]
+            if block != [""]:
+                yield cell("\n".join(block), lines=True)
+
+
+def _section(lines: list[str]) -> Iterator[str]:
+    """One item an entry, ``name: text`` or text."""
+    entries: list[list[str]] = []
+    for line in lines:
+        if line.startswith("     ") and entries:
+            entries[-1].append(line)
+        else:
+            entries.append([line])
+    parts = [re.match(r"([*\w, .\[\]]+?): (.*)", " ".join(one.strip() for one in entry)) for entry in entries]
+    if all(parts):
+        yield from _items(f"`{part[1]}`: {cell(part[2], lines=True)}" for part in parts if part)
+    else:
+        yield cell(inspect.cleandoc("\n".join(lines)), lines=True)
+
+
+def _items(items: Iterable[str]) -> Iterator[str]:
+    text = "\n".join(f"- {one}" for one in items)
+    if text:
+        yield text
