@@ -149,10 +149,10 @@ def _entry(full: str, name: str, found: _Definition) -> Iterator[str]:
 
 def _class(full: str, node: ast.ClassDef) -> Iterator[str]:
     methods = [one for one in node.body if isinstance(one, _FUNCTIONS)]
-    made = next((one for one in methods if one.name == "__init__"), None)
+    constructor = next((one for one in methods if one.name == "__init__"), None)
     fields = [ast.unparse(one) for one in node.body if isinstance(one, ast.AnnAssign) and not _hidden(one)]
-    if made is not None:
-        yield _code("class " + _signature(node.name, made))
+    if constructor is not None:
+        yield _code("class " + _signature(node.name, constructor))
     else:
         bases = f"({', '.join(ast.unparse(base) for base in node.bases)})" if node.bases else ""
         yield _code("\n".join([f"class {node.name}{bases}", *(f"    {one}" for one in fields)]))

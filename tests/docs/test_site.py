@@ -277,7 +277,7 @@ def test_committed_pictures_are_those_that_the_script_draws() -> None:
 
 def test_the_reference_in_the_repository_is_that_of_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(SITE)
-    made: Callable[[], Iterator[tuple[Path, str]]]
-    made = runpy.run_path(os.fspath(SITE / "write_reference.py"))["reference_pages"]
-    for page, text in made():
+    generated: Callable[[], Iterator[tuple[Path, str]]]
+    generated = runpy.run_path(os.fspath(SITE / "write_reference.py"))["reference_pages"]
+    for page, text in generated():
         assert page.read_text(encoding="utf-8") == text, f"{page.name}: run make reference"
