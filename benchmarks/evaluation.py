@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -35,6 +34,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmark_data import add_data_option
 from cuihop import SnapshotGraph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
@@ -44,7 +44,6 @@ from cuihop.resources.cores import cores
 from cuihop.resources.resources import Resources
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
-DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 CUT_OFFS = (5, 10, 30)
 DEPTH = max(CUT_OFFS)
 LAM = 0.5
@@ -60,7 +59,6 @@ def open_graph(data: Path) -> SnapshotGraph:
     """The graph of the open vocabularies."""
     from cuihop_loader import load
 
-    require((data / "rrf_open").exists(), f"{data} holds the data; --data or CUIHOP_SHARED_DATA names its folder")
     return SnapshotGraph(load([data / "rrf_open"]).sections)
 
 
@@ -238,7 +236,7 @@ def measured(folder: Path, arguments: argparse.Namespace, name: str, scale: str,
 def main() -> None:
     """Measure, compare, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    add_data_option(parser)
     parser.add_argument("--images", type=int, help="so many of each collection, for a quick look")
     parser.add_argument("--scales", nargs="+", choices=SCALES, default=SCALES)
     parser.add_argument("--hops", nargs="+", type=int, default=[1, 2])

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark_data import add_data_option
 from cuihop.resources.cores import cores
-from evaluation import DATA, measured, open_graph
+from evaluation import measured, open_graph
 from measurement import Measurement, arguments_of, require
 
 HOPS = 1
@@ -77,7 +78,7 @@ def plotted(sizes: list[int], results: Measurement, path: Path) -> None:
 def main() -> None:
     """Measure, print, and draw."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    add_data_option(parser)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 3_000, 10_000, 30_000, 100_000])
     parser.add_argument("--plot", type=Path)
     arguments = parser.parse_args()

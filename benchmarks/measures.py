@@ -34,6 +34,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from benchmark_data import add_data_option
 from cuihop import Ranking, SnapshotGraph, evaluate
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.judgements import Judgements
@@ -41,7 +42,7 @@ from cuihop.measures.nearness import Nearness
 from cuihop.rankings.in_memory import scored_ranking
 from cuihop.resources.resources import Resources
 from cuihop.study.cost import gain
-from evaluation import DATA, LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
+from evaluation import LAM, by_sets, images_of, neighbourhoods, open_graph, random_lists, sampled
 from measurement import Measurement, arguments_of, peak_megabytes, require, timed
 
 Float64 = npt.NDArray[np.float64]
@@ -237,7 +238,7 @@ def ndcg_tools(counts: list[int], results: Measurement) -> None:
 def main() -> None:
     """Measure, compare, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    add_data_option(parser)
     parser.add_argument("--images", choices=("test", "train"), default="test")
     parser.add_argument("--most", type=int, help="so many of the images, for a quick look")
     parser.add_argument("--queries", type=int, nargs="+", default=[1_000, 10_000])

@@ -11,15 +11,13 @@ thread and of all are the same to the last bit.
 
 from __future__ import annotations
 
-import os
 import platform
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark_data import add_data_option
 from cuihop import SnapshotGraph
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.evaluation.evaluate import evaluate
@@ -34,7 +32,6 @@ from measurement import Measurement, arguments_of, peak_megabytes, require
 
 T = TypeVar("T")
 
-DEFAULT = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 CUT_OFFS = (5, 10, 30)
 MEASURES = [f"{family}@{','.join(map(str, CUT_OFFS))}" for family in ("nn-CUI", "CUI")]
 
@@ -43,14 +40,6 @@ def timed(call: Callable[[], T]) -> tuple[T, float]:
     """What the call gives, and its seconds."""
     before = time.perf_counter()
     return call(), time.perf_counter() - before
-
-
-def found(folder: Path, name: str) -> Path:
-    """The path of a file or folder of the data, or the end of the run."""
-    path = folder / name
-    if not path.exists():
-        sys.exit(f"rocov2: the data is missing: {path}; --data or CUIHOP_SHARED_DATA names its folder")
-    return path
 
 
 def compiled(graph: SnapshotGraph, images: ImageConcepts, options: dict[str, Any]) -> None:
@@ -80,12 +69,12 @@ def check(by: str, evaluation: Evaluation) -> None:
 def main() -> None:
     """Measure, check, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("CUIHOP_SHARED_DATA", DEFAULT)))
+    add_data_option(parser)
     parser.add_argument("--images", choices=("test", "valid", "train"), default="test")
     parser.add_argument("--hops", type=int, default=1)
     arguments = parser.parse_args()
-    release = found(arguments.data, "rrf_open")
-    concepts = found(arguments.data, f"rocov2/{arguments.images}_concepts.csv.gz")
+    release = arguments.data / "rrf_open"
+    concepts = arguments.data / "rocov2" / f"{arguments.images}_concepts.csv.gz"
 
     measurement = Measurement()
     loaded, loading = timed(lambda: load([release]))

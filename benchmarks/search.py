@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmark_data import add_data_option
 from cuihop import ConceptGraph, SnapshotGraph
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.layout import NAME_INDEX
@@ -36,7 +37,6 @@ from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.writer import GraphTables, sections_of
 from measurement import Measurement, arguments_of
 
-DATA = Path(os.environ.get("CUIHOP_SHARED_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 HITS = 10
 LONGEST = 12  # letters typed of a name
 TEXT = 14  # the column of MRCONSO
@@ -46,8 +46,6 @@ RESULTS = Measurement()
 def real_names(data: Path) -> list[str]:
     """The names of an open release."""
     file = data / "rrf_open" / "MRCONSO.RRF.gz"
-    if not file.exists():
-        raise SystemExit(f"search: the data is missing: {file}; --data or CUIHOP_SHARED_DATA names its folder")
     with gzip.open(file, "rt", encoding="utf-8") as rows:
         return [row.split("|")[TEXT] for row in rows]
 
@@ -133,7 +131,7 @@ def without_index(graph: SnapshotGraph) -> SnapshotGraph:
 def main() -> None:
     """Measure, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    add_data_option(parser)
     parser.add_argument("--concepts", type=int, default=1_000_000)
     parser.add_argument("--names", type=int, default=3)
     parser.add_argument("--typed", type=int, default=300)

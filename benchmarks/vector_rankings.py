@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmark_data import add_data_option
 from cuihop import SnapshotGraph
 from cuihop.collection.dataset import Dataset
 from cuihop.evaluation.evaluate import evaluate
@@ -36,7 +37,7 @@ from cuihop.rankings.ranking import Similarity
 from cuihop.rankings.reading import read_ranking, read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, top_k
 from cuihop.resources.cores import cores
-from evaluation import DATA, images_of, open_graph
+from evaluation import images_of, open_graph
 from measurement import Measurement, arguments_of, peak_megabytes, require
 
 SIZES = {"test": 9_927, "train": 59_962, "drawn": 116_635}
@@ -189,7 +190,7 @@ def job(arguments: argparse.Namespace) -> None:
 def main() -> None:
     """Measure, compare, and print."""
     parser = arguments_of(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA)
+    add_data_option(parser)
     parser.add_argument("--images", type=int, help="so many of each collection, for a quick look")
     parser.add_argument("--scales", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--depths", nargs="+", type=int, default=list(DEPTHS))
