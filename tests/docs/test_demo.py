@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,8 +35,20 @@ def test_the_demonstration_runs_to_its_end(demonstration: tuple[str, Path]) -> N
     assert "That was the main job" in out
     assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
     assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
-        "hpo.cuihop", "images.csv", "per_query.csv", "random.csv", "region_engine.run", "served.csv",
+        "hpo.cuihop", "images.csv", "per_query.csv", "pleural_effusion.svg", "random.csv", "region_engine.run", "served.csv",
     ]  # fmt: skip
+
+
+def test_it_ends_with_a_picture_and_the_address_of_the_explorer(demonstration: tuple[str, Path]) -> None:
+    out, folder = demonstration
+    picture = (folder / "demo-output" / "pleural_effusion.svg").read_text(encoding="utf-8")
+    words = " ".join(re.sub("<[^>]+>", " ", picture).split())
+    for name in ("Pleural effusion", "Abnormal pleura morphology", "Chylothorax", "Edema", "C0032227"):
+        assert name in words
+    assert "A picture of step 4: demo-output/pleural_effusion.svg\n" in out
+    assert "cuihop serve --store snapshot:demo-output/hpo.cuihop, then open http://127.0.0.1:8080/" in " ".join(
+        out.split()
+    )
 
 
 def test_pleural_effusion_and_pneumothorax_meet_in_the_pleura(demonstration: tuple[str, Path]) -> None:
