@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -98,9 +99,12 @@ def _run(connection: socket.socket, main: object) -> None:
     try:
         if arguments[0].endswith("python"):
             _, option, program, *sys.argv[1:] = arguments
-            assert option == "-c"
-            sys.argv[0] = "-c"
-            exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+            sys.argv[0] = option
+            if option == "-m":
+                runpy.run_module(program, run_name="__main__", alter_sys=True)
+            else:
+                assert option == "-c"
+                exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
         else:
             sys.argv = ["cuihop", *arguments[1:]]
             main()  # type: ignore[operator]

