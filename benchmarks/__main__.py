@@ -61,10 +61,10 @@ MODULES = (
     ),
     Module("What does the cache cost, and save?", "cache", ("--concepts", "20000", "--rows", "400000")),
     Module(
-        "How many questions a second does the service answer?", "service",
+        "How many requests a second does the service answer?", "service",
         ("--concepts", "20000", "--rows", "400000", "--seconds", "1", "--rounds", "1"),
     ),
-    Module("What does knowing the caller cost?", "guard", ("--calls", "500")),
+    Module("What does authentication cost?", "guard", ("--calls", "500")),
     Module("How long does a whole evaluation take?", "rocov2", ("--images", "valid")),
     Module(
         "How far does an evaluation scale?", "evaluation", ("--images", "400", "--scales", "test", "--hops", "1"),

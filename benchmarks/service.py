@@ -1,4 +1,4 @@
-"""How many questions a second one worker of the service answers, beside the same servers with nothing behind them.
+"""How many requests a second one worker of the service answers, beside the same servers with nothing behind them.
 
 ::
 
