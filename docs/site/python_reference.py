@@ -244,7 +244,7 @@ def _section(lines: list[str]) -> Iterator[str]:
             entries[-1].append(line)
         else:
             entries.append([line])
-    parts = [re.match(r"([*\w, .\[\]]+?): (.*)", " ".join(one.strip() for one in entry)) for entry in entries]
+    parts = [re.match(r"([*\w, …]+?): (.*)", " ".join(one.strip() for one in entry)) for entry in entries]
     if all(parts):
         yield from _items(f"`{part[1]}`: {cell(part[2], lines=True)}" for part in parts if part)
     else:
