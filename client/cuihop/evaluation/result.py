@@ -140,7 +140,7 @@ class MeasuredQueries:
         return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
     def account(self) -> list[str]:
-        """How each input was read, in one line each; then everything out of the ordinary, and how it was treated."""
+        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
         return list(self.inputs.values())
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ class Evaluation(MeasuredQueries):
     unknown_concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
 
     def account(self) -> list[str]:
-        """How each input was read, in one line each; then everything out of the ordinary, and how it was treated."""
+        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
         if isinstance(self.counts, JudgedCounts):
             lines = account_by_judgements(self.counts, self.parameters)
         else:
