@@ -221,7 +221,7 @@ def test_a_faulty_row_of_any_form_can_be_set_aside(run: Run, tmp_path: Path) -> 
     ("C0006121\tC0018670\nC0006121\tC9999999\n", "line 2, column 2: unknown concept; found 'C9999999'"),
     ("C0006121\tC0018670\nC9000902\tC0006121\n", "line 2, column 1: retired concept without an exact successor"),
     ("C0006121\tC0018670\nx y\tC0006121\n", "line 2, column 1: not an identifier; found 'x y'"),
-    (b"C0006121\tC0018670\nC0006121\t\xff\n", "line 2, column byte 10: not UTF-8; found 0xFF"),
+    (b"C0006121\tC0018670\nC0006121\t\xff\n", "line 2, byte 10: not UTF-8; found 0xFF"),
     ("", "the file is empty"),
     (gzip.compress(b"C0006121\tC0018670\n" * 50_000, mtime=0)[:-20], "the gzip stream ends early"),
 ])  # fmt: skip

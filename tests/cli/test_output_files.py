@@ -41,7 +41,7 @@ WITH = {  # what an option needs beside it
     ("study", "checkpoint"): ("--out", "new"),
 }
 FILE = {("compare", "report"): ".md", ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
-        ("explain query", "save"): ".svg"}  # fmt: skip
+        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -288,7 +288,7 @@ def test_an_interrupted_command_goes_on_to_the_same_files(
     assert "finished parts are in blocks; the same command resumes from there" in done.err
     assert not Path("study").exists()
     refused = run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--lambda", "0.4")
-    assert (refused.code, "column lambda" in refused.err) == (3, True)
+    assert (refused.code, "field lambda" in refused.err) == (3, True)
     assert run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--threads", "2", "--memory", "500MB").code == 0
     assert not Path("blocks").exists()
     assert not list(Path().glob(".study*"))

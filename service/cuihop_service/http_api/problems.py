@@ -121,13 +121,14 @@ def input_error(error: RequestValidationError) -> InputError:
     if first["type"] == "json_invalid":
         return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
     field = ".".join(place[1:]) or place[0]
+    missing = first["type"] == "missing"
     more = len(error.errors()) - 1
     return InputError(
-        "not as the contract says",
+        "required, but missing" if missing else "not valid",
         column=field,
-        found="nothing" if first["type"] == "missing" else _short(first.get("input")),
-        expected="a value" if first["type"] == "missing" else first["msg"],
-        advice=f"{more} more of the kind." if more else None,
+        found=None if missing else _short(first.get("input")),
+        expected=None if missing else first["msg"],
+        advice=f"{more} more of the request's values are not valid." if more else None,
     )
 
 
