@@ -46,7 +46,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 _SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (family.name, *family.spellings)}
-_IN_LOWER_CASE = {spelling.lower(): spelling for spelling in _SPELLINGS}
+_IN_LOWER_CASE = {spelling.lower(): family.name for spelling, family in _SPELLINGS.items()}
 
 
 def family_named(name: str) -> Family:
