@@ -13,14 +13,16 @@ from playwright.sync_api import Browser, Route, expect
 from browser import LIGHT_AND_DARK, SCREENSHOTS, Explorer, opened
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
-from explorer_graph import explorer_graph
+from explorer_graph import HUB, explorer_graph
 
 STEM, HEAD = "C0006121", "C0018670"
 VIEWS = {
     "start": ("#/", "#main .facts"),
     "concept": (f"#/concept?cui={STEM}", "#card .sabs:not(:empty)"),
     "path": (f"#/path?a={STEM}&b={HEAD}", "#steps"),
-    "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3", "#total"),
+    "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3&as=picture&colour=vocabulary", "#total"),
+    "table": (f"#/neighbourhood?cui={HUB}", "[data-cui]"),
+    "paths": ("#/path?a=C9000011&b=C9000014", "#path-after"),
     "comparison": (
         f"#/comparison?a={STEM}+{HEAD}+C0003483&b=C0006104+{HEAD}+C9999999&unknown=isolated",
         "#why",
@@ -111,13 +113,20 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         keys.press("ArrowDown")
         expect(explorer["#total"]).to_contain_text("within 3 hops")
         expect(explorer["#hops-choice"]).to_be_focused()
+        tab_to(explorer, "as-table")
+        keys.press("ArrowUp")
+        expect(explorer["#total"]).to_contain_text("shown")
+        expect(explorer["#as-picture"]).to_be_focused()
         tab_to(explorer, "Neighbourhood of Head")
         said = explorer["#announcer"]
-        for key in ["ArrowDown", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # the centre; up and down its column; the hub
+        for key, there in (("ArrowDown", "Head"), ("ArrowLeft", "Body part")):
+            keys.press(key)
+            expect(said).to_contain_text(there)
+        for key in ["ArrowLeft", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # up and down the next column; the hub
             if "Disease" in (said.text_content() or ""):
                 break
             keys.press(key)
-        keys.press("ArrowRight")
+        keys.press("ArrowLeft")
         expect(said).to_have_text("+ 1,234 children folded; Enter unfolds")
         explorer.shot("keyboard")
         keys.press("Enter")

@@ -5,7 +5,7 @@ import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
 import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
-import { saveButtons } from "./saving.js";
+import { rowOfLeftOut, saveButtons } from "./saving.js";
 import { wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const PAGE = 25;
@@ -26,7 +26,7 @@ export async function conceptView(app, place, query, signal) {
   fill(place, heading, field.root, card);
   if (!cui) {
     document.title = "cuihop explorer";
-    welcome(app, card);
+    welcome(app, card, signal);
     field.input.focus();
     return;
   }
@@ -38,17 +38,44 @@ export async function conceptView(app, place, query, signal) {
   });
 }
 
-function welcome(app, card) {
+/** Concepts to begin with: general ones of medicine, as far as the release holds them. */
+const EXAMPLES = ["C0006121", "C0018670", "C0024109", "C0018787", "C0032285", "C0040405", "C0012634"];
+
+async function showExamples(app, place, signal) {
+  const { resolutions } = await app.service.post("v1/resolutions", { cuis: EXAMPLES }, signal);
+  const cuis = resolutions.filter((found) => found.status === "current").map((found) => found.cui);
+  if (!cuis.length && app.release.names) {
+    const { hits } = await app.service.get("v1/search", { text: "a", limit: 3 }, signal);
+    cuis.push(...hits.map((hit) => hit.cui));
+  }
+  if (!cuis.length) return;
+  const names = await app.names(cuis, signal);
+  const name = (cui) => names.get(cui) ?? cui;
+  const [a, b, c] = cuis;
+  fill(place, el("h2", {}, "Begin with an example"),
+    el("ul", { class: "chips" }, cuis.map((cui) => el("li", {}, el("a", { href: conceptAddress(cui) }, name(cui))))),
+    el("ul", { class: "related" },
+      b && el("li", {}, el("a", { href: address("path", { a, b }) }, `Path from ${name(a)} to ${name(b)}`)),
+      el("li", {}, el("a", { href: address("neighbourhood", { cui: a }) }, `Neighbourhood of ${name(a)}`)),
+      c && el("li", {}, el("a", { href: address("comparison", { a: `${a} ${b}`, b: `${a} ${c}` }) },
+        `Compare {${name(a)}, ${name(b)}} with {${name(a)}, ${name(c)}}`))));
+  place.className = "card";
+}
+
+function welcome(app, card, signal) {
   const { release } = app;
+  const examples = el("section", { id: "examples", "aria-label": "Examples" });
+  showExamples(app, examples, signal).catch(() => null); // the page is there without them
   fill(
     card,
     el(
       "div",
       { class: "cards" },
       entry("Path", "path", "How far one concept is from another, and the way there."),
-      entry("Neighbourhood", "neighbourhood", "What lies around a concept; large families stay folded."),
+      entry("Neighbourhood", "neighbourhood", "What lies around a concept; large ones come as a table."),
       entry("Compare sets", "comparison", "Why two images are as relevant to one another as nn-IoU says."),
     ),
+    examples,
     el(
       "section",
       { class: "card" },
@@ -138,8 +165,9 @@ function savings(app, concept, title, signal) {
     },
     csv: async () => {
       const { parents, children } = await related();
-      return [["relation", "cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies", "definitions"],
-        row("itself", concept), ...parents.map((near) => row("parent", near)), ...children.map((near) => row("child", near))];
+      const columns = ["relation", "cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies", "definitions"];
+      return [columns, row("itself", concept), ...parents.map((near) => row("parent", near)), ...children.map((near) => row("child", near)),
+        ...rowOfLeftOut(concept.parents + concept.children - parents.length - children.length, columns.length)];
     },
     part: () => held,
   }, signal);
