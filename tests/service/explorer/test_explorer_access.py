@@ -115,7 +115,7 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         expect(explorer["#hops-choice"]).to_be_focused()
         tab_to(explorer, "as-table")
         keys.press("ArrowUp")
-        expect(explorer["#total"]).to_contain_text("shown")
+        expect(explorer["#total"]).to_contain_text("drawn")
         expect(explorer["#as-picture"]).to_be_focused()
         tab_to(explorer, "Neighbourhood of Head")
         said = explorer["#announcer"]
@@ -130,8 +130,8 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         expect(said).to_have_text("+ 1,234 children folded; Enter unfolds")
         explorer.shot("keyboard")
         keys.press("Enter")
-        expect(explorer["#total"]).to_contain_text(re.compile(r"\b1\d shown|\b2\d shown"))
-        expect(said).to_have_text("12 more concepts shown")
+        expect(explorer["#total"]).to_contain_text(re.compile(r"\b1\d drawn|\b2\d drawn"))
+        expect(said).to_have_text("12 more concepts drawn")
         keys.press("/")
         expect(explorer.field("Around")).to_be_focused()
 

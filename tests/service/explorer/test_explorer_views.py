@@ -408,18 +408,18 @@ def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
     explorer.page.get_by_text("Children of Disease: 0 of 1,234 drawn").click()
     explorer.shot("folded-hub")
     explorer.page.get_by_role("button", name="Draw the next 12 of 1,234").click()
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} drawn")
     address = explorer.page.url
     rest = explorer.page.get_by_role("button", name="Draw the next 12 of 1,222")
     expect(rest).to_be_focused()
     rest.click()
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} shown")
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} drawn")
     distances = graph.distances([(HEAD, cui) for cui in picture_counts(explorer, tmp_path)])
     assert list(picture_counts(explorer, tmp_path).values()) == distances.to_list()
     explorer.shot("unfolded-hub")
     explorer.page.goto("about:blank")
     explorer.page.goto(address)
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} drawn")
 
 
 def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer, tmp_path: Path) -> None:
@@ -431,14 +431,14 @@ def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer,
     family.get_by_label("Filter the children of Disease").fill("number 1007")
     expect(family.get_by_role("listitem")).to_have_text(["Draw disease number 1007 C8101007"])
     family.get_by_role("button", name="Draw disease number 1007").click()
-    expect(explorer["#total"]).to_contain_text("13 shown")
+    expect(explorer["#total"]).to_contain_text("13 drawn")
     expect(family.get_by_label("Filter the children of Disease")).to_be_focused()
     expect(family.get_by_role("listitem")).to_have_text(["drawn disease number 1007 C8101007"])
     assert "C8101007" in json.loads(explorer.saved("JSON", tmp_path))["drawn"]["concepts"]
     address = explorer.page.url
     explorer.page.goto("about:blank")
     explorer.page.goto(address.replace("C8101007", "C8101007+C0006121"))  # the last one does not belong here
-    expect(explorer["#total"]).to_contain_text("13 shown")
+    expect(explorer["#total"]).to_contain_text("13 drawn")
 
 
 def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: Explorer, graph: SnapshotGraph) -> None:
@@ -459,7 +459,7 @@ def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: 
     expect(explorer["#hops"]).to_have_text("1 hop either way")
     explorer.page.go_back()
     explorer.page.get_by_role("radio", name="picture").check()
-    expect(explorer["#total"]).to_contain_text("shown")
+    expect(explorer["#total"]).to_contain_text("drawn")
     expect(explorer.page.get_by_role("radio", name="picture")).to_be_focused()
     expect(explorer.page).to_have_url(re.compile("as=picture"))
 
@@ -507,7 +507,7 @@ def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
 ) -> None:
     explorer.open(f"#/neighbourhood?cui={HUB}&hops=2&as=picture")
     found = graph.neighbours([HUB], hops=2)[0]
-    expect(explorer["#total"]).to_contain_text("15 shown")
+    expect(explorer["#total"]).to_contain_text("15 drawn")
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
     expected = [(HUB, "0"), *((near.cui, str(near.hops)) for near in found)]
     assert [(row["cui"], row["hops"]) for row in rows] == expected

@@ -221,7 +221,7 @@ function showComparison(app, place, { asked, found, sets, names, left }, signal)
     ], { "data-cui": row.cui, "data-kind": row.kind })), { id: "why" }),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
-      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`,
+      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
       json: () => ({ question: asked, answer: found, left_out: cuisOf(left) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])

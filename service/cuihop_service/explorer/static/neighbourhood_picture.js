@@ -91,7 +91,7 @@ export async function neighbourhoodPicture(app, { asked, around: centre, name, t
     fill(full, around.full > 0 && `No more than ${grouped(around.full)} concepts are drawn. Choose fewer hops, or a narrower centre.`);
     full.className = around.full > 0 ? "notice" : "";
     families.show(folds, around.nodes);
-    ondraw(`${grouped(nodes.length - 1)} shown`, nodes.map((node) => node.cui));
+    ondraw(`${grouped(nodes.length - 1)} drawn`, nodes.map((node) => node.cui));
   }
 
   return {
