@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,13 +180,26 @@ def test_the_appearance_follows_the_system_until_it_is_chosen(browser: Browser, 
         assert background() == light
 
 
-def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service: RunningService) -> None:
+def drawn_lines(explorer: Explorer, folder: Path) -> list[ET.Element]:
+    """The lines of the picture, as it is saved."""
+    picture = ET.fromstring(explorer.saved("SVG", folder))  # noqa: S314 - made by the page under test
+    return list(picture.iter("{http://www.w3.org/2000/svg}line"))
+
+
+def test_on_a_phone_nothing_has_to_be_pushed_sideways(
+    browser: Browser, service: RunningService, tmp_path: Path
+) -> None:
     width = 320  # WCAG 2.2, criterion 1.4.10
     with opened(browser, service.http + "/", viewport={"width": width, "height": 740}, has_touch=True) as explorer:
         for view in VIEWS:
             view_text(explorer, view)
             explorer.shot(f"phone-{view}")
             assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, view
+            cut = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+            assert explorer.page.evaluate(cut) == 0, view
+            if view == "path":
+                lowest = max(float(line.attrib["y2"]) for line in drawn_lines(explorer, tmp_path))
+                assert lowest > 150, "the path does not run from top to bottom"
         explorer.open()
         explorer.field("Search").fill("b")
         expect(explorer.page.get_by_role("option").locator(".about").first).not_to_be_empty()
