@@ -265,6 +265,7 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     children = explorer.page.get_by_role("region", name="Children")
     expect(children).to_contain_text("1,234 children")
     expect(children.get_by_role("link")).to_have_count(25)
+    expect(children.get_by_role("link").nth(2)).to_have_text("disease number 2")
     children.get_by_role("button", name="1,209 more").click()
     expect(children.get_by_role("link")).to_have_count(50)
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()

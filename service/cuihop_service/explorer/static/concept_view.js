@@ -6,7 +6,7 @@ import { conceptField } from "./concept_field.js";
 import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
 import { rowOfLeftOut, saveButtons } from "./saving.js";
-import { wholeNeighbourhood } from "./whole_neighbourhood.js";
+import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const PAGE = 25;
 const SYNONYMS = 12;
@@ -208,24 +208,24 @@ function synonyms(all) {
   return list;
 }
 
-/** Parents or children, page by page; for parents also who says so. */
+/** Parents or children by name, page by page; for parents also who says so. */
 function listOf(app, list, concept, direction, signal, withSources) {
   const total = direction === "up" ? concept.parents : concept.children;
   if (total === 0) return;
+  /** @type {Awaited<ReturnType<typeof namedNeighbourhood>> | null} */
+  let all = null;
   const more = async (shown) => {
     const limit = shown + PAGE;
-    const answer = await app.service.get("v1/neighbourhood", { cui: concept.cui, hops: 1, direction, limit }, signal);
-    const cuis = answer.neighbours.slice(shown).map((near) => near.cui);
-    const names = await app.names(cuis, signal);
-    const rows = cuis.map((cui) => {
+    all ??= await namedNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal);
+    const rows = all.concepts.slice(shown, limit).map(({ cui, name }) => {
       const sources = el("small", { class: "sabs" });
-      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, names.get(cui) ?? cui), " ",
+      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ",
         el("code", {}, cui), " ", sources) };
     });
     if (shown === 0) fill(list);
     list.querySelector("li.more")?.remove();
     list.append(...rows.map((row) => row.item));
-    if (limit < answer.total) list.append(moreItem(limit, answer.total));
+    if (limit < all.concepts.length) list.append(moreItem(limit, all.total));
     if (shown > 0) rows[0]?.item.querySelector("a")?.focus();
     if (withSources) {
       for (const { cui, sources } of rows) { // one after the other: nobody waits for them
@@ -234,9 +234,9 @@ function listOf(app, list, concept, direction, signal, withSources) {
       }
     }
   };
-  const moreItem = (shown, all) => {
+  const moreItem = (shown, number) => {
     const item = el("li", { class: "more" });
-    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(all - shown)} more`);
+    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(number - shown)} more`);
     button.addEventListener("click", () => reported(item, signal, () => more(shown)));
     item.append(button);
     return item;
