@@ -82,7 +82,7 @@ export async function comparisonView(app, place, query, signal) {
           onchange: (event) => {
             asked.unknown = event.target.checked ? "isolated" : "error";
             changed();
-          } }), " Count unknown concepts, near nothing"))),
+          } }), " Count unknown concepts; they match only themselves"))),
     trouble,
     answer,
   );
@@ -95,16 +95,16 @@ export async function comparisonView(app, place, query, signal) {
       fill(answer, el("p", { class: "hint" }, "Paste the concepts of two images: rows of a concept file, or identifiers."));
       return;
     }
-    const question = structuredClone(asked);
+    const request = structuredClone(asked);
     answer.setAttribute("aria-busy", "true");
     await reported(trouble, stop, async () => {
-      const { found, left } = await relevance(app, question, stop);
+      const { found, left } = await relevance(app, request, stop);
       const { merged, isolated } = found;
-      const sets = { a: current(question.a, merged), b: current(question.b, merged) };
+      const sets = { a: current(request.a, merged), b: current(request.b, merged) };
       const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
       const names = known.length ? await app.names(known, stop) : new Map();
       picture?.destroy();
-      picture = showComparison(app, answer, { asked: question, found, sets, names, left }, stop);
+      picture = showComparison(app, answer, { asked: request, found, sets, names, left }, stop);
       fill(trouble, left.length > 0 && leftOut(left));
     });
     if (!stop.aborted) answer.removeAttribute("aria-busy");
@@ -114,20 +114,20 @@ export async function comparisonView(app, place, query, signal) {
 }
 
 /**
- * The relevance of the sets of a question, without the concepts that cannot be compared: these leave the question.
+ * The relevance of the sets of a request, without the concepts that cannot be compared: these leave the request.
  * @returns {Promise<{found: any, left: any[]}>} the answer, and the faults that name what was left out
  */
-async function relevance(app, question, signal, left = []) {
+async function relevance(app, request, signal, left = []) {
   try {
-    return { found: await app.service.post("v1/relevance", question, signal), left };
+    return { found: await app.service.post("v1/relevance", request, signal), left };
   } catch (error) {
     const faulty = error instanceof Problem && NOT_USABLE.includes(error.reason) ? error.faults.map((fault) => fault.cui) : [];
     const usable = (cuis) => cuis.filter((cui) => !faulty.includes(cui));
-    const [a, b] = [usable(question.a), usable(question.b)];
-    const fewer = a.length < question.a.length || b.length < question.b.length;
+    const [a, b] = [usable(request.a), usable(request.b)];
+    const fewer = a.length < request.a.length || b.length < request.b.length;
     if (!fewer || !a.length && !b.length) throw error;
-    Object.assign(question, { a, b });
-    return relevance(app, question, signal, [...left, ...error.faults]); // one kind of fault comes at a time
+    Object.assign(request, { a, b });
+    return relevance(app, request, signal, [...left, ...error.faults]); // one kind of fault comes at a time
   }
 }
 
@@ -166,17 +166,17 @@ function setField(app, side, cuis, onchange) {
   const status = el("p", { class: "status", role: "status", id: `${side}-status` });
   const area = el("textarea", { id: `set-${side}`, rows: 3, spellcheck: "false", "aria-describedby": `${side}-status`,
     placeholder: "C0006121; C0018670", value: cuis.join("; ") });
-  const tell = ({ cuis: found, left }) => {
+  const report = ({ cuis: found, left }) => {
     status.textContent = found.length || left.length
       ? counted(found.length, "concept") + (left.length ? `; left out: ${left.slice(0, 3).join(" ")}${left.length > 3 ? " …" : ""}` : "")
       : "";
   };
   area.addEventListener("input", () => {
     const found = listed(area.value, app.release.identifiers);
-    tell(found);
+    report(found);
     onchange(found.cuis);
   });
-  tell({ cuis, left: [] });
+  report({ cuis, left: [] });
   return el("div", { class: "field" }, el("label", { for: `set-${side}` }, `Concepts of image ${side.toUpperCase()}`), area, status);
 }
 
@@ -222,7 +222,7 @@ function showComparison(app, place, { asked, found, sets, names, left }, signal)
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
       caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
-      json: () => ({ question: asked, answer: found, left_out: cuisOf(left) }),
+      json: () => ({ request: asked, answer: found, left_out: cuisOf(left) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],

@@ -30,7 +30,7 @@ export async function conceptView(app, place, query, signal) {
     field.input.focus();
     return;
   }
-  fill(card, el("p", { class: "waiting" }, "Asking …"));
+  fill(card, el("p", { class: "waiting" }, "Loading …"));
   await reported(card, signal, async () => {
     const concept = await app.service.get("v1/concept", { cui }, signal);
     heading.remove(); // the card has one of its own
@@ -86,8 +86,8 @@ function welcome(app, card, signal) {
         fact("Release", release.name),
         fact("Concepts", grouped(release.concepts)),
         fact("is_a edges", grouped(release.edges)),
-        fact("Source vocabularies", release.sabs.join(", ") || "not told"),
-        fact("Relations", release.relations.join(", ") || "not told"),
+        fact("Source vocabularies", release.sabs.join(", ") || "not stated"),
+        fact("Relations", release.relations.join(", ") || "not stated"),
         fact("Digest", el("code", { class: "break" }, release.digest)),
         fact("Service", release.service_version),
       ),
@@ -208,7 +208,7 @@ function synonyms(all) {
   return list;
 }
 
-/** Parents or children by name, page by page; for parents also who says so. */
+/** Parents or children by name, page by page; for parents also the vocabularies that assert them. */
 function listOf(app, list, concept, direction, signal, withSources) {
   const total = direction === "up" ? concept.parents : concept.children;
   if (total === 0) return;
@@ -241,6 +241,6 @@ function listOf(app, list, concept, direction, signal, withSources) {
     item.append(button);
     return item;
   };
-  fill(list, el("li", { class: "waiting" }, "Asking …"));
+  fill(list, el("li", { class: "waiting" }, "Loading …"));
   reported(list, signal, () => more(0));
 }

@@ -1,4 +1,4 @@
-// The same questions in Cypher, for Neo4j Browser: parameters first, then the query.
+// The same requests in Cypher, for Neo4j Browser: parameters first, then the query.
 
 import { el, copyButton } from "./dom.js";
 

@@ -52,7 +52,7 @@ export async function neighbourhoodView(app, place, query, signal) {
     return;
   }
   centre.show(asked.cui, null);
-  fill(answer, el("p", { class: "waiting" }, "Asking …"));
+  fill(answer, el("p", { class: "waiting" }, "Loading …"));
   await reported(answer, signal, async () => {
     const { cui, total } = await app.service.get("v1/neighbourhood",
       { cui: asked.cui, hops: asked.hops, direction: asked.direction, limit: 0 }, signal);

@@ -53,7 +53,7 @@ export async function pathView(app, place, query, signal) {
     for (const [field, cui] of [[from, asked.a], [to, asked.b]]) if (cui) await nameIn(app, field, cui, signal);
     return;
   }
-  fill(answer, el("p", { class: "waiting" }, "Asking …"));
+  fill(answer, el("p", { class: "waiting" }, "Loading …"));
   await reported(answer, signal, async () => {
     const found = await app.service.get("v1/path", asked, signal);
     const [a, b] = [asked.a, asked.b].map((cui) => found.merged[cui] ?? cui);

@@ -25,7 +25,7 @@ export function saveButtons(app, name, title, { picture, caption = () => "", csv
     if (busy) return; // a large neighbourhood takes a while
     busy = true;
     try {
-      announce("Asking …");
+      announce("Loading …");
       const blob = await made();
       const held = ending === "csv" || ending === "json" ? part() : "";
       const file = [name, held, release.name, release.digest.slice(0, SHORT)].filter(Boolean).join("-");
