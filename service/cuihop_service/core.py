@@ -132,7 +132,14 @@ class ConceptService:
         return Answer(_joined(parts, way, bound, merged), served.digest, tier, merged, from_cache)
 
     def path(
-        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, context: RequestContext
+        self,
+        a: str,
+        b: str,
+        *,
+        direction: str = "any",
+        max_hops: int | None = None,
+        which: int = 1,
+        context: RequestContext,
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
@@ -140,7 +147,7 @@ class ConceptService:
         context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
-            path = graph.path(a, b, direction=way, max_hops=bound)
+            path = graph.path(a, b, direction=way, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
             if path is not None:
                 names = graph.names(path.cuis) if self.sees_names(context.caller) else [None] * len(path.cuis)
