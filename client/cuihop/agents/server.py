@@ -109,8 +109,11 @@ async def serve_standard_streams(answer: Callable[[AgentTool, Arguments], dict[s
         return await anyio.to_thread.run_sync(partial(answer, tool, arguments), abandon_on_cancel=True)
 
     server = agent_server(run)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    try:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    except* BrokenPipeError:  # the client has gone, as at the end of its input
+        pass
 
 
 def _tool(name: str) -> AgentTool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,6 +38,7 @@ def mcp(
 
         from cuihop.agents.server import serve_standard_streams
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
     with _Graphs(graph, names=not no_names) as graphs:
         anyio.run(serve_standard_streams, graphs.answer)
 
