@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeAlias, get_args
@@ -10,7 +11,9 @@ import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -30,6 +33,10 @@ __all__ = ["Run", "agent_server", "serve_standard_streams"]
 
 Run: TypeAlias = Callable[[AgentTool, Arguments, Any], Awaitable[dict[str, Any]]]
 """Computes the answer of a tool to arguments, for an HTTP request (None over standard input)."""
+
+_log = logging.getLogger("cuihop.agents")
+
+_FAULT = "a fault in cuihop; please report it"
 
 _INSTRUCTIONS = (
     "Exact hop distances between concepts (UMLS CUIs, or identifiers of ontologies) over the is_a graph of a release. "
@@ -68,7 +75,7 @@ def agent_server(run: Run) -> Server[Any]:
     """The server. It holds no state, and may serve several clients.
 
     An error that a caller can cause is a tool's result with ``isError`` and its message; anything else is a fault,
-    whose message stays here.
+    whose message is logged and not sent.
 
     Args:
         run: computes the answers.
@@ -86,6 +93,9 @@ def agent_server(run: Run) -> Server[Any]:
             answer = await run(tool, arguments, context.request)
         except CuihopError as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+        except Exception:
+            _log.exception("the tool %s failed", params.name[:100])
+            raise MCPError(INTERNAL_ERROR, _FAULT) from None  # the SDK would send the exception's own text
         return CallToolResult(content=[TextContent(text=json_text(answer))], structured_content=answer)
 
     return Server(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,11 @@ from cuihop_service.http_api.agent_route import agent_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.limits import Limits
+from cuihop_service.request_context import Cancelled
+from cuihop_service.request_graph import RequestGraph
 from example_graph import example_graph
 from guarded_service import A, B, Reply, http, new_key_in
-from served_program import program
+from served_program import program, wait_for
 
 PATH: tuple[str, dict[str, Any]] = ("path", {"a": A, "b": B})
 SEARCH: tuple[str, dict[str, Any]] = ("search", {"text": "brain"})
@@ -94,10 +98,12 @@ def test_without_a_key_nobody_is_answered(keys: Path) -> None:
 
 def test_a_strangers_body_is_not_read(keys: Path) -> None:
     head = b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n"
-    with guarded(keys) as service:
-        with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
-            connection.sendall(head)
-            assert b" 401 " in connection.recv(100)
+    with (
+        guarded(keys) as service,
+        socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection,
+    ):
+        connection.sendall(head)
+        assert b" 401 " in connection.recv(100)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -220,6 +226,52 @@ def test_pages_of_other_origins_and_other_names_are_refused(service: RunningServ
 def test_there_is_no_state_to_open_or_to_end(method: str, service: RunningService) -> None:
     refused = http(service, "/mcp", None if method == "GET" else LIST, method=method, Accept=ACCEPT)
     assert (refused.status, refused.headers["Allow"], refused.json["reason"]) == (405, "POST", "METHOD_NOT_ALLOWED")
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_a_fault_is_logged_and_its_text_is_not_sent(
+    version: str, service: RunningService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of a secret number")
+
+    monkeypatch.setattr(RequestGraph, "path", fail)
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    }
+    params = {"name": "path", "arguments": PATH[1], "_meta": meta}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"MCP_Protocol_Version": version, "MCP_Method": "tools/call", "MCP_Name": "path"}
+    failed = posted(service, call, **headers)
+    assert failed.json["error"]["message"] == "a fault in cuihop; please report it"
+    assert b"secret" not in failed.body
+    assert "of a secret number" in caplog.text
+
+
+def test_a_call_whose_caller_hangs_up_stops(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = threading.Event()
+
+    def wait(graph: RequestGraph, *_: object, **__: object) -> None:
+        try:
+            while True:
+                graph._context.check()
+                time.sleep(0.005)
+        except Cancelled:
+            stopped.set()
+            raise
+
+    monkeypatch.setattr(RequestGraph, "path", wait)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "path", "arguments": PATH[1]}}
+    body = json.dumps(call).encode()
+    head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: {ACCEPT}\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", service.http_port), timeout=10) as connection:
+        connection.sendall(head.encode() + body)
+        wait_for(lambda: service.admission.running == 1)
+    assert stopped.wait(10)
+    wait_for(lambda: service.admission.running == 0, 5)
 
 
 @pytest.mark.parametrize(
