@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from cuihop.errors import LimitExceeded
 from cuihop_service.http_api.middleware import AGENTS_PATH
-from cuihop_service.http_api.responder import Responder, until_gone
+from cuihop_service.http_api.responder import Responder, request_id_of, until_gone
 from cuihop_service.request_context import RequestContext
 from cuihop_service.request_graph import RequestGraph
 
@@ -91,7 +92,7 @@ class _AgentEndpoint:
             max_request_body_size=self._most_bytes,
         )
         async with manager.run():
-            await manager.handle_request(scope, _replayed(body, receive), send)
+            await manager.handle_request(scope, _replayed(body, receive), _identified(request, send))
 
     def _new_server(self) -> Server[Any]:
         import mcp.server.streamable_http_manager  # noqa: F401 - not in the event loop
@@ -129,6 +130,17 @@ def _is_call(body: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(message, dict) and message.get("method") == _CALL
+
+
+def _identified(request: Request, send: Send) -> Send:
+    """A sender that adds the identifier of the request to the headers of its answer."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["X-Request-Id"] = request_id_of(request)
+        await send(message)
+
+    return sending
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

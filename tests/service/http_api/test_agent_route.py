@@ -22,6 +22,7 @@ from cuihop_service.admission import Admission, Observer
 from cuihop_service.callers import Rate
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.audit import AuditLog
 from cuihop_service.guard.configured_guard import ConfiguredGuard
 from cuihop_service.guard.key_file import KeyFile
@@ -197,6 +198,17 @@ def test_the_limits_of_the_service_hold() -> None:
         assert answer(within)["hops"] == 3
         large = posted(service, {**LIST, "params": {"_meta": {"x": "x" * 2048}}})
         assert (large.status, large.json["reason"]) == (413, "LIMIT_EXCEEDED")
+
+
+def test_an_address_with_many_wrong_keys_waits(keys: Path) -> None:
+    guard = ConfiguredGuard(KeyFile(keys), limits=AddressLimits(address_failures=2))
+    with running_service(example_graph(), guard=guard, routes=routes) as service:
+        assert [posted(service, LIST, key="x").status for _ in range(3)] == [401, 401, 429]
+
+
+def test_a_request_has_its_identifier(service: RunningService) -> None:
+    assert posted(service, LIST, X_Request_Id="mine").headers["X-Request-Id"] == "mine"
+    assert len(posted(service, LIST).headers["X-Request-Id"]) == 32
 
 
 def test_a_message_is_smaller_than_other_bodies_may_be(service: RunningService) -> None:
