@@ -215,8 +215,13 @@ def test_every_answer_is_within_the_bounds_and_counts_what_it_leaves_out(fields:
         expected = {"total": totals.get(name, len(value)), "shown": len(answer[name])}
         assert answer["left_out"].get(name, expected) == expected
         assert (name in answer["left_out"]) == (expected["shown"] < expected["total"])
-    cut = sum(text.endswith("…") and len(text) == 301 for text in _texts(answer))
-    assert not cut or answer["left_out"]["characters"]["total"] > answer["left_out"]["characters"]["shown"]
+        inner = [row["inner"] for row in answer[name] if isinstance(row, dict)] if isinstance(value, list) else []
+        if f"{name}.inner" in answer["left_out"]:
+            assert answer["left_out"][f"{name}.inner"]["shown"] == sum(map(len, inner))
+        assert all(len(each) <= 3 for each in inner)
+    cut = [text for text in _texts(answer) if len(text) == 301]
+    assert ("characters" in answer["left_out"]) == bool(cut)
+    assert not cut or answer["left_out"]["characters"]["shown"] == 300 * len(cut)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -33,8 +33,8 @@ def bounded(fields: Mapping[str, Any], totals: Mapping[str, int] | None = None) 
     """An answer of at most `MOST_ROWS` rows a list and `MOST_BYTES` bytes.
 
     Where lists are too long, the longest loses its last rows first. ``left_out`` has the total and the number shown of
-    each list that is cut, of the lists within its rows (``related.witnesses``), and of the characters of long texts
-    (``characters``); it is empty where nothing is left out.
+    each list that is cut, of the lists within the rows shown (``related.witnesses``), and of the characters of long
+    texts (``characters``); it is empty where nothing is left out.
 
     Args:
         fields: the answer; the values of lists are in order, best or nearest first.
@@ -43,33 +43,36 @@ def bounded(fields: Mapping[str, Any], totals: Mapping[str, int] | None = None) 
     >>> bounded({"hits": list(range(30))})["left_out"]
     {'hits': {'total': 30, 'shown': 20}}
     """
-    sizes: dict[str, list[int]] = {}  # name → total, shown
-    answer = {name: _cut(name, value, sizes) for name, value in fields.items()}
-    lists = {name: value for name, value in answer.items() if isinstance(value, list | dict)}
-    given = {name: len(fields[name]) for name in lists} | dict(totals or {})
+    rows = {name: MOST_ROWS for name, value in fields.items() if isinstance(value, list | tuple | Mapping)}
     while True:
-        for name, value in lists.items():
-            sizes[name] = [given[name], len(value)]
-        cut = {name: {"total": of, "shown": some} for name, (of, some) in sizes.items() if some < of}
-        answer[LEFT_OUT] = cut
-        if "truncated" in answer:
-            answer["truncated"] = any(name in cut for name in lists)
-        if len(json_text(answer).encode()) <= MOST_BYTES or not any(lists.values()):
+        answer = _with_rows(fields, rows, totals or {})
+        left = [name for name in rows if answer[name]]
+        if not left or len(json_text(answer).encode()) <= MOST_BYTES:
             return answer
-        longest = max(lists.values(), key=lambda value: len(json_text({"": value})))
-        if isinstance(longest, dict):
-            longest.popitem()
-        else:
-            longest.pop()
+        longest = max(left, key=lambda name: len(json_text({"": answer[name]})))
+        rows[longest] = len(answer[longest]) - 1
 
 
-def _cut(place: str, value: Any, sizes: dict[str, list[int]]) -> Any:
-    """A value without its last rows and without the ends of long texts; their numbers are added to ``sizes``.
+def _with_rows(fields: Mapping[str, Any], rows: Mapping[str, int], totals: Mapping[str, int]) -> dict[str, Any]:
+    """The answer with at most this number of rows of each list."""
+    sizes: dict[str, list[int]] = {}  # name → total, shown
+    answer = {name: _cut(name, value, rows.get(name, 0), sizes) for name, value in fields.items()}
+    for name in rows:
+        sizes[name] = [totals.get(name, len(fields[name])), len(answer[name])]
+    cut = {name: {"total": of, "shown": some} for name, (of, some) in sizes.items() if some < of}
+    if "truncated" in answer:
+        answer["truncated"] = not cut.keys().isdisjoint(rows)
+    return {**answer, LEFT_OUT: cut}
+
+
+def _cut(place: str, value: Any, most: int, sizes: dict[str, list[int]]) -> Any:
+    """A value without its last rows and without the ends of long texts.
 
     Args:
         place: name of the value; a list within a row has a dot in it.
         value: of a field.
-        sizes: total and number shown, by place.
+        most: rows.
+        sizes: total and number shown of texts and of lists within rows, by place; they are added up.
     """
     if isinstance(value, str):
         if len(value) > _LONGEST_TEXT:
@@ -77,14 +80,22 @@ def _cut(place: str, value: Any, sizes: dict[str, list[int]]) -> Any:
             return value[:_LONGEST_TEXT] + "…"
         return value
     if isinstance(value, Mapping):
-        rows = list(value.items())[:MOST_ROWS]
-        return {name: _cut(f"{place}.{name}", item, sizes) for name, item in rows}
+        return {name: _cut(name, item, 0, sizes) for name, item in list(value.items())[:most]}
     if isinstance(value, list | tuple):
-        most = _MOST_INNER_ROWS if "." in place else MOST_ROWS
-        if "." in place:
-            _count(sizes, place, len(value), min(len(value), most))
-        return [_cut(place, item, sizes) for item in value[:most]]
+        return [_row(place, item, sizes) for item in value[:most]]
     return value
+
+
+def _row(place: str, row: Any, sizes: dict[str, list[int]]) -> Any:
+    """A row, its own lists cut too."""
+    if not isinstance(row, Mapping):
+        return _cut(place, row, 0, sizes)
+    answer = {}
+    for name, value in row.items():
+        answer[name] = _cut(f"{place}.{name}", value, _MOST_INNER_ROWS, sizes)
+        if isinstance(value, list | tuple):
+            _count(sizes, f"{place}.{name}", len(value), len(answer[name]))
+    return answer
 
 
 def _count(sizes: dict[str, list[int]], place: str, total: int, left: int) -> None:
