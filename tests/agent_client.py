@@ -28,7 +28,7 @@ def over_standard_streams(
     """The result of using a process ``cuihop mcp`` with these arguments."""
 
     async def connected() -> T:
-        parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop.cli", "mcp", *arguments])
+        parameters = StdioServerParameters(command=sys.executable, args=["-m", "cuihop", "mcp", *arguments])
         async with Client(stdio_client(parameters), mode=mode) as client:
             return await use(client)
 

@@ -16,6 +16,7 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
+    ends_of_pairs,
 )
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
@@ -59,8 +60,9 @@ class RequestGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        answer = self._core.distances(list(pairs), direction=direction, max_hops=max_hops, context=self._context)
-        return self._value(answer)
+        ends = ends_of_pairs(pairs)
+        batch = list(zip(ends[::2], ends[1::2], strict=True))
+        return self._value(self._core.distances(batch, direction=direction, max_hops=max_hops, context=self._context))
 
     def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
         """See `ConceptGraph.path`."""

@@ -53,7 +53,7 @@ def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None
     (block,) = found.content
     assert block.type == "text"
     assert block.text == json_text(expected)
-    assert message(missing) == "path: the parameter b is missing; expected identifier of a concept"
+    assert message(missing) == "parameter b: missing; found nothing; expected identifier of a concept"
     assert "nothing to search for" in message(wordless)
     assert "no such tool; found 'shortest'; expected search or concept" in message(absent)
 
@@ -82,7 +82,7 @@ def test_a_service_is_a_graph_too_and_may_serve_another_release() -> None:
 
 
 def test_it_ends_with_its_input(snapshot: Path) -> None:
-    command = [sys.executable, "-m", "cuihop.cli", "mcp", "--graph", str(snapshot)]
+    command = [sys.executable, "-m", "cuihop", "mcp", "--graph", str(snapshot)]
     done = subprocess.run(command, input="not JSON\n", capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

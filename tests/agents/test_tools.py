@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -240,9 +241,10 @@ def _texts(value: Any) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("tool", "arguments", "text"),
     [
-        ("path", {"a": 5, "b": HEAD}, "path, parameter a: not as expected; found 5; expected a valid string"),
-        ("path", {"a": HEAD}, "path: the parameter b is missing; expected identifier of a concept"),
-        ("path", {"a": HEAD, "b": HEAD, "hops": 3}, "no parameter 'hops'; expected a or b or direction or max_hops"),
+        ("path", {"a": 5, "b": HEAD}, "parameter a: not as expected; found 5; expected a valid string"),
+        ("path", {"a": [HEAD], "b": HEAD}, "parameter a: not as expected; found ['C0018670']; expected a valid string"),
+        ("path", {"a": HEAD}, "parameter b: missing; found nothing; expected identifier of a concept"),
+        ("path", {"a": HEAD, "b": HEAD, "hops": 3}, "path: no such parameter; found 'hops'; expected a or b"),
         ("path", {"a": HEAD, "b": HEAD, "max_hops": "3"}, "parameter max_hops: not as expected; found '3'"),
         ("path", {"a": HEAD, "b": HEAD, "direction": "left"}, "found 'left'; expected 'any', 'up' or 'down'"),
         ("path", {"a": HEAD, "b": "C" * 65}, "expected at most 64 characters"),
@@ -251,10 +253,12 @@ def _texts(value: Any) -> Iterator[str]:
         ("path", {str(place): 1 for place in range(60)}, "path: too many parameters; found 60"),
         ("distances", {"pairs": []}, "parameter pairs: not as expected; found 0 items; expected at least 1"),
         ("distances", {"pairs": [{"a": HEAD, "b": HEAD}] * 21}, "found 21 items; expected at most 20"),
-        ("distances", {"pairs": [{"a": HEAD}]}, "the parameter pairs.0.b is missing"),
+        ("distances", {"pairs": [{"a": HEAD}]}, "parameter pairs.0.b: missing"),
+        ("distances", {"pairs": [HEAD]}, "parameter pairs.0: not as expected; found 'C0018670'; expected an object"),
         ("compare", {"a": [HEAD] * 101, "b": []}, "found 101 items; expected at most 100"),
+        ("compare", {"a": [[]], "b": []}, "parameter a.0: not as expected; found []; expected a valid string"),
         ("compare", {"a": [HEAD], "b": [], "lambda": 2}, "parameter lambda: not as expected; found 2;"),
-        ("compare", {"a": [HEAD], "b": [], "lam": 0.5}, "no parameter 'lam'; expected a or b or n or lambda"),
+        ("compare", {"a": [HEAD], "b": [], "lam": 0.5}, "found 'lam'; expected a or b or n or lambda"),
         ("search", {"text": "brain", "limit": 21}, "parameter limit: not as expected; found 21;"),
         ("search", {"text": ""}, "parameter text: not as expected; found ''; expected at least 1 character"),
         ("search", {"text": "x" * 513}, "expected at most 512 characters"),
@@ -265,6 +269,21 @@ def test_arguments_that_are_not_as_expected_are_named(tool: str, arguments: dict
         checked_arguments(TOOLS[tool].arguments, tool, arguments)
     assert text in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)),
+    max_leaves=5,
+)
+
+
+@given(tool=st.sampled_from(sorted(TOOLS)), data=st.data())
+def test_arguments_of_any_form_are_accepted_or_named(tool: str, data: st.DataObject) -> None:
+    names = [field.alias or name for name, field in TOOLS[tool].arguments.model_fields.items()]
+    given_arguments = data.draw(st.dictionaries(st.sampled_from([*names, "other"]), JSON))
+    with contextlib.suppress(InputError):  # and no other error
+        assert checked_arguments(TOOLS[tool].arguments, tool, given_arguments).size >= 0
 
 
 def test_limits_in_answers_are_those_in_descriptions() -> None:

@@ -166,16 +166,19 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
         first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
-        raise InputError(f"{tool}: no parameter {place[:_LONGEST_FOUND]!r}", expected=_names_of(kind))
+        raise InputError(f"{tool}: no such parameter", found=repr(place[:_LONGEST_FOUND]), expected=_names_of(kind))
     if first["type"] == "missing":
-        raise InputError(f"{tool}: the parameter {place} is missing", expected=_description_of(kind, place))
+        raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
     found, expected = repr(first["input"]), first["msg"].removeprefix("Input should be ")
-    if isinstance(first["input"], list):
-        limits = first.get("ctx", {})
+    limits = first.get("ctx", {})
+    if first["type"] in ("too_short", "too_long"):
         found = f"{len(first['input']):,} items"
         expected = f"at least {limits['min_length']}" if "min_length" in limits else f"at most {limits['max_length']:,}"
+    elif first["type"] == "model_type":
+        expected = "an object"
     raise InputError(
-        f"{tool}, parameter {place}: not as expected",
+        "not as expected",
+        column=place,
         found=found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…",
         expected=expected.removeprefix("String should have "),
     )
@@ -185,6 +188,7 @@ def _names_of(kind: type[Arguments]) -> str:
     return " or ".join(field.alias or name for name, field in kind.model_fields.items())
 
 
-def _description_of(kind: type[Arguments], name: str) -> str | None:
-    field = kind.model_fields.get(name)
-    return None if field is None or field.description is None else field.description.rstrip(".").lower()
+def _description_of(kind: type[Arguments], place: str) -> str:
+    """The description of a parameter; of one within a row, only that there is to be one."""
+    field = kind.model_fields.get(place)
+    return "a value" if field is None or field.description is None else field.description.rstrip(".").lower()

@@ -82,7 +82,7 @@ def test_the_client_lists_and_calls_the_tools(mode: str, service: RunningService
     assert (answer(path)["hops"], answer(path)["release_name"]) == (3, "example")
     assert answer(path)["release"] == example_graph().release.digest
     assert [hit["cui"] for hit in answer(search)["hits"]][:1] == ["C0006104"]
-    assert message(missing) == "path: the parameter b is missing; expected identifier of a concept"
+    assert message(missing) == "parameter b: missing; found nothing; expected identifier of a concept"
 
 
 def test_without_a_key_nobody_is_answered(keys: Path) -> None:
