@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_service.limits import Limits
-from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
+from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, read_settings
 
 NAMES = list(ServiceSettings.model_fields)
 
@@ -63,6 +64,11 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     for text, expected in (
         ("store = x", "line 1, column 9"),
         ('store = "x"\nport = 1', "column port"),
+        (
+            'store = "x"\nhtpp_port = 1',
+            "found no setting of this name; expected one of those that `cuihop serve --help` "
+            "shows. Did you mean http_port?",
+        ),
         ('store = "x"\nworkers = "many"', "column workers"),
     ):
         file.write_text(text)
@@ -81,9 +87,31 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.redis.get_secret_value() == "redis://:hidden@localhost"
 
 
-def test_every_setting_has_its_flag_and_its_variable_in_the_help() -> None:
-    help_text = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
-    for name, field in ServiceSettings.model_fields.items():
-        assert f"--{name.replace('_', '-')}" in help_text
-        assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in help_text
-        assert field.description, name
+def test_every_setting_has_its_flag_in_the_help_which_80_columns_can_hold() -> None:
+    help_text = (
+        CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(application(), ["serve", "--help"]).output
+    )
+    for name in NAMES:
+        assert f" --{name.replace('_', '-')} " in help_text, name
+    for group in GROUPS:
+        assert f"─ {group} ─" in help_text
+    assert "…" not in help_text
+    assert "typing" not in help_text
+    assert "--http-port is CUIHOP_HTTP_PORT" in " ".join(help_text.split())
+    assert len(help_text.splitlines()) < 200
+    assert max(map(len, help_text.splitlines())) <= 80
+
+
+def test_every_setting_is_described_and_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(NAMES)
+    assert all(field.description for field in ServiceSettings.model_fields.values())
+
+
+def test_a_flag_of_each_type_is_read() -> None:
+    flags = ("--store", "x", "--workers", "3", "--watch-seconds", "0.5", "--no-explorer", "--log-requests", "--audience",
+             "a", "--audience", "b", "--token-scopes", '{"x": ["read"]}', "--tls-key", "k.pem", "--index", "off")  # fmt: skip
+    done = CliRunner().invoke(application(), ["serve", "--check", "--json", *flags])
+    checks = {check["part"]: check for check in json.loads(done.output)["checks"]}
+    assert checks["settings"]["text"].startswith("column issuer: tokens need an issuer")
+    refused = CliRunner().invoke(application(), ["serve", "--check", "--workers", "many"])
+    assert refused.exit_code == 2

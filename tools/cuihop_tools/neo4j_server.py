@@ -311,7 +311,7 @@ def _check_free(port: int, option: str) -> None:
                 f"{option}: the port cannot be used: {error.strerror}",
                 found=str(port),
                 expected="a free port",
-                advice=f"Stop the program that listens there, or choose another port: make neo4j {_VARIABLES[option]}=…",
+                advice=f"Stop the program that listens there, or choose another: make neo4j {_VARIABLES[option]}=…",
             ) from None
 
 
