@@ -116,11 +116,10 @@ def test_a_flag_of_each_type_is_read() -> None:
 
 
 def test_the_settings_file_of_a_department_has_every_setting_and_is_accepted(tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "site" / "settings_file.py"), str(tmp_path / "made.toml")], check=True
-    )
+    made = tmp_path / "made.toml"
+    subprocess.run([sys.executable, str(ROOT / "docs" / "site" / "settings_file.py"), str(made)], check=True)
     text = (ROOT / "deploy" / "cuihop.toml").read_text()
-    assert text == (tmp_path / "made.toml").read_text(), "renew it: .venv/bin/python docs/site/settings_file.py"
+    assert text == made.read_text(), "renew it: .venv/bin/python docs/site/settings_file.py"
     assert re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
     settings = read_settings({}, ROOT / "deploy" / "cuihop.toml")
     assert settings.guard.authenticates

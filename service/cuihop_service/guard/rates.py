@@ -114,7 +114,7 @@ class Rates:
         rate = caller.rate or self._rate
         if rate.pairs is not None and pairs > rate.pairs:
             raise LimitExceeded(
-                f"{pairs:,} pairs in one question; {caller.name!r} may ask for {rate.pairs:,} a minute: ask for fewer"
+                f"{pairs:,} pairs in one request; {caller.name!r} may ask for {rate.pairs:,} a minute: ask for fewer"
             )
         now = self._clock()
         buckets = self._buckets.get(caller.name)
