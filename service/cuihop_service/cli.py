@@ -1,4 +1,4 @@
-"""``cuihop serve``: run the service."""
+"""``cuihop serve`` and ``cuihop check``: run the service, and check before whether it can run."""
 
 from __future__ import annotations
 
@@ -12,43 +12,36 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from cuihop.cli.output import note
-from cuihop.errors import GraphUnavailable, InputError
+from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.errors import GraphUnavailable
 from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, misspelt_variables, read_settings
 
-__all__ = ["serve"]
+__all__ = ["check", "serve"]
 
 _log = logging.getLogger("cuihop.service")
 
 
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", envvar=f"{ENVIRONMENT_PREFIX}CONFIG", metavar="PATH", help="A TOML file of settings."),
+]
+
+
 def _serve(
     *,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", envvar=f"{ENVIRONMENT_PREFIX}CONFIG", metavar="PATH", help="A TOML file of settings."),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Check settings, store, files, ports and Redis, and do not start.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result of --check as JSON.")] = False,
+    config: ConfigOption = None,
     **given: Any,
 ) -> None:
     """Answer distances and relevance over HTTP and gRPC.
 
-    Each option but these is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
+    Each option but --config is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
     file of --config (http_port = 8080). An option wins over the variable, the variable over the file.
     """
     from cuihop_service.addresses import Addresses, check_exposure, listening_socket
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.supervisor import supervise
 
-    flags = {name: value for name, value in given.items() if value not in (None, [])}
-    if check:
-        _check(flags, config, json)
-        return
-    if json:
-        raise InputError("--json is the form of the result of --check", found="--json alone", expected="--check --json")
-    settings = read_settings(flags, config)
+    settings = read_settings(_given(given), config)
     configure_logs(settings.log_format, limits=settings.address_limits)
     warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
     if warning is not None:
@@ -71,20 +64,28 @@ def _serve(
         raise typer.Exit(code)
 
 
-def _check(flags: dict[str, Any], config: Path | None, as_json: bool) -> None:
-    """Print the result of each check, one a line; end with the exit code of the first that failed."""
-    from cuihop.cli.output import print_json
+def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
+    """Check, before a start, all that would keep the service from answering as configured.
+
+    Settings, store, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
+    on. The exit code is that of the first failure. It takes the options, variables and file of `cuihop serve`.
+    """
     from cuihop_service.start_check import findings
 
     found = []
-    for finding in findings(flags, config):
+    for finding in findings(_given(given), config):
         found.append(finding)
-        if not as_json:
+        if not json:
             typer.echo(f"{finding.state:<7}  {finding.part}: {finding.text}")
     code = next((finding.exit_code for finding in found if finding.exit_code), 0)
-    if as_json:
+    if json:
         print_json({"exit_code": code, "checks": [finding.to_json() for finding in found]})
     raise typer.Exit(code)
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that were given."""
+    return {name: value for name, value in flags.items() if value not in (None, [])}
 
 
 def _warn_without_redis(settings: ServiceSettings) -> None:
@@ -106,7 +107,7 @@ _KINDS: dict[Any, tuple[Any, str]] = {bool: (bool, ""), int: (int, "N"), float: 
 """Types of settings that are types of flags, with their metavars. Others are given as text."""
 
 
-def _option(name: str, group: str) -> tuple[Any, Any]:
+def _option(name: str, group: str, hidden: bool) -> tuple[Any, Any]:
     """The type and the description of a setting's flag."""
     field = ServiceSettings.model_fields[name]
     flag = f"--{name.replace('_', '-')}"
@@ -124,8 +125,9 @@ def _option(name: str, group: str) -> tuple[Any, Any]:
     if kind is bool:
         flag, default = f"{flag}/--no-{name.replace('_', '-')}" if field.default else flag, ""
     option = typer.Option(
-        flag, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group
-    )
+        flag, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
+        hidden=hidden,
+    )  # fmt: skip
     return kind if kind == list[str] else kind | None, option
 
 
@@ -135,8 +137,13 @@ def _without_bounds(annotation: Any) -> Any:
     return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
-def _with_flags(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with one flag for each setting, after its own."""
+def _with_flags(function: Callable[..., None], *, hidden: bool = False) -> Callable[..., None]:
+    """The function with one flag for each setting, after its own.
+
+    Args:
+        function: takes keywords.
+        hidden: True leaves the flags out of its help.
+    """
     parameters = [
         parameter
         for parameter in inspect.signature(function, eval_str=True).parameters.values()
@@ -144,7 +151,7 @@ def _with_flags(function: Callable[..., None]) -> Callable[..., None]:
     ]
     for group, names in GROUPS.items():
         for name in names:
-            kind, option = _option(name, group)
+            kind, option = _option(name, group, hidden)
             default: Any = [] if kind == list[str] else None
             annotation: Any = Annotated[kind, option]
             parameters.append(
@@ -156,3 +163,4 @@ def _with_flags(function: Callable[..., None]) -> Callable[..., None]:
 
 
 serve = _with_flags(_serve)
+check = _with_flags(_check, hidden=True)

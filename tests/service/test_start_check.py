@@ -1,4 +1,4 @@
-"""`cuihop serve --check`: each fault of a configuration, in one line with the way on, before the start."""
+"""`cuihop check`: each fault of a configuration, in one line with the way on, before the start."""
 
 from __future__ import annotations
 
@@ -160,14 +160,14 @@ def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_
     good: dict[str, Any], program: Run
 ) -> None:
     flags = [part for name, value in good.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    done = program("serve", "--check", *flags)
+    done = program("check", *flags)
     assert (done.code, done.err) == (0, "")
     assert all(line.startswith("ok  ") for line in done.out.splitlines())
-    done = program("serve", "--check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
+    done = program("check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
     answer = json.loads(done.out)
     assert done.code == answer["exit_code"] == 3  # of the first that failed
     assert [check["exit_code"] for check in answer["checks"] if check["state"] == "failed"] == [3, 6]
-    assert program("serve", "--json", *flags).code == 3
+    assert "--http-port" not in program("check", "--help").out
 
 
 def test_redis(good: dict[str, Any], redis_server: RedisServer) -> None:
