@@ -43,7 +43,7 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
     except OSError as error:
         bound.close()
         raise InputError(
-            f"cannot listen for HTTP: {error.strerror or error}", column="http-port", found=f"{host}:{port}",
+            f"cannot listen for HTTP: {error.strerror or error}", column="setting http-port", found=f"{host}:{port}",
             advice=_OTHER_PORT,
         ) from None  # fmt: skip
     bound.setblocking(False)
@@ -69,7 +69,7 @@ def reserved_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         held.close()
         raise InputError(
-            f"cannot listen for gRPC: {error.strerror or error}", column="grpc-port", found=f"{host}:{port}",
+            f"cannot listen for gRPC: {error.strerror or error}", column="setting grpc-port", found=f"{host}:{port}",
             advice=_OTHER_PORT,
         ) from None  # fmt: skip
     return held
@@ -103,7 +103,7 @@ def check_exposure(host: str, authentication_configured: bool, tls_configured: b
     if not authentication_configured:
         raise InputError(
             "the service would answer everybody who reaches this machine",
-            column="host",
+            column="setting host",
             found=host or "every address",
             expected="127.0.0.1, or authenticated callers",
             advice="Make a key with: cuihop keys create NAME --file keys.json, and give the file with --keys-file; or "

@@ -322,7 +322,7 @@ def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> Input
         alike = get_close_matches(name, ServiceSettings.model_fields, 1)
         advice = f"Did you mean {alike[0]}?" if alike else None
     return InputError(
-        "a setting is not as expected", file=file if setting in in_file else None, column=name, found=found,
+        "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=found,
         expected=expected, advice=advice,
     )  # fmt: skip
 
@@ -345,5 +345,7 @@ def _as_values(flags: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 values[name] = json.loads(text)
             except json.JSONDecodeError as error:
-                raise InputError("not JSON", column=name, found=repr(text)[:100], expected=str(error)) from None
+                raise InputError(
+                    "not JSON", column=f"setting {name}", found=repr(text)[:100], expected=str(error)
+                ) from None
     return values

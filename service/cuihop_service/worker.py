@@ -242,10 +242,14 @@ def check_cypher(settings: ServiceSettings) -> None:
         InputError: the store is no Neo4j server, or callers are not authenticated.
     """
     if not is_neo4j_address(settings.store):
-        raise InputError("curators' Cypher needs a Neo4j server as the store", column="cypher", found=settings.store)
+        raise InputError(
+            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
+        )
     if not settings.guard.authenticates:
         raise InputError(
-            "curators' Cypher needs authenticated callers", column="cypher", expected="keys, tokens or certificates"
+            "curators' Cypher needs authenticated callers",
+            column="setting cypher",
+            expected="keys, tokens or certificates",
         )
 
 
@@ -259,7 +263,7 @@ def tls_files(settings: ServiceSettings) -> TlsFiles | None:
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(given) or settings.tls_client_ca is not None:
             raise InputError(
-                "TLS needs a certificate and its key", column="tls-certificate", expected="both, or neither"
+                "TLS needs a certificate and its key", column="setting tls-certificate", expected="both, or neither"
             )
         return None
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)

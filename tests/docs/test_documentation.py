@@ -150,7 +150,7 @@ class Servers:
     def environment(self) -> dict[str, str]:
         return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
 
-    def start(self, command: str, variables: Mapping[str, str]) -> None:
+    def start(self, command: str, variables: dict[str, str]) -> None:
         log = self._folder / f"server{len(self._running)}.log"
         with log.open("w") as out:
             server = subprocess.Popen(

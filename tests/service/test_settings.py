@@ -66,10 +66,10 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
     for text, expected in (
         ("store = x", "line 1, column 9"),
-        ('store = "x"\nport = 1', "column port"),
+        ('store = "x"\nport = 1', "setting port"),
         ('store = "x"\nhtpp_port = 1', "found no setting of this name; expected one of those"),
         ('store = "x"\nhtpp_port = 1', "Did you mean http_port?"),
-        ('store = "x"\nworkers = "many"', "column workers"),
+        ('store = "x"\nworkers = "many"', "setting workers"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=re.escape(str(file))) as refused:
@@ -110,7 +110,7 @@ def test_a_flag_of_each_type_is_read() -> None:
              "off", "--tls-key", "k.pem", "--token-scopes", '{"x": ["read"]}', "--audience", "a")  # fmt: skip
     done = CliRunner().invoke(application(), ["check", "--json", *flags])
     checks = {check["part"]: check for check in json.loads(done.output)["checks"]}
-    assert checks["settings"]["text"].startswith("column issuer: tokens need an issuer")
+    assert checks["settings"]["text"].startswith("setting issuer: tokens need an issuer")
     refused = CliRunner().invoke(application(), ["check", "--workers", "many"])
     assert refused.exit_code == 2
 

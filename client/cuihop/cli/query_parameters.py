@@ -27,7 +27,7 @@ def parameters_of_options(given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
-            raise InputError("not a parameter", column="--param", found=repr(text), expected="NAME=VALUE")
+            raise InputError("--param: not a parameter", found=repr(text), expected="NAME=VALUE")
         try:
             values[name] = json.loads(value)
         except json.JSONDecodeError:

@@ -95,7 +95,7 @@ class RedisCache:
         except ValueError:  # its text may show a part of the password
             raise InputError(
                 "not the address of a Redis server",
-                column="redis",
+                column="setting redis",
                 expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
             ) from None
         self.address = f"{parts.scheme}://{place}"

@@ -211,12 +211,12 @@ class GuardSettings:
         if missing and len(missing) < len(given):
             raise InputError(
                 "tokens need an issuer, an audience and signing keys",
-                column=missing[0],
+                column=f"setting {missing[0]}",
                 found="nothing",
                 expected="all three, or none",
             )
         if (self.cypher_user is None) != (self.cypher_password is None):
-            raise InputError("a Neo4j user needs a password", column="cypher-user", expected="both, or neither")
+            raise InputError("a Neo4j user needs a password", column="setting cypher-user", expected="both, or neither")
 
     @property
     def authenticates(self) -> bool:

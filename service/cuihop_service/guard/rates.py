@@ -149,7 +149,7 @@ class SharedRates:
 
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("redis", "rediss"):
-            raise InputError("not the address of a Redis", column="redis", expected="redis:// or rediss://")
+            raise InputError("not the address of a Redis", column="setting redis", expected="redis:// or rediss://")
         from redis.asyncio import Redis  # takes long to import
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
