@@ -151,12 +151,14 @@ class Servers:
         return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
 
     def start(self, command: str, variables: dict[str, str]) -> None:
+        own = (
+            variables | environment() | self.environment()
+        )  # with the installed programs: a forked one gets no signals
         log = self._folder / f"server{len(self._running)}.log"
         with log.open("w") as out:
             server = subprocess.Popen(
                 ["bash", "-c", "exec " + command.removesuffix("&")],
-                cwd=self._folder, env=environment() | self.environment() | variables, stdout=out,
-                stderr=subprocess.STDOUT,
+                cwd=self._folder, env=own, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._running.append(server)
         deadline = time.monotonic() + 60
