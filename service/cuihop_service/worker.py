@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import uvloop
@@ -29,6 +30,7 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
+from cuihop_service.http_api.agent_route import agent_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
@@ -38,7 +40,7 @@ from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.stores import store_at
 
-__all__ = ["run_worker"]
+__all__ = ["check_cypher", "run_worker", "tls_files"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -125,7 +127,7 @@ async def _answer(
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer)
-    tls = _tls_files(settings)
+    tls = tls_files(settings)
     servers = Servers(
         core,
         admission,
@@ -139,6 +141,7 @@ async def _answer(
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
+            *(agent_routes(Responder(core, admission)) if settings.mcp and find_spec("mcp") is not None else []),
         ],
     )
 
@@ -220,16 +223,7 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
     """The route for curators' Cypher; none where it is off."""
     if not settings.cypher:
         return []
-    if not is_neo4j_address(settings.store):
-        raise InputError(
-            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
-        )
-    if not settings.guard.authenticates:
-        raise InputError(
-            "curators' Cypher needs a way to know curators",
-            column="setting cypher",
-            expected="keys, tokens or certificates",
-        )
+    check_cypher(settings)
     from cuihop.neo4j_graph.connection import Neo4jSettings  # with the driver, which takes half a second
     from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 
@@ -244,8 +238,30 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
     )
 
 
-def _tls_files(settings: ServiceSettings) -> TlsFiles | None:
-    """The certificate's files; None for plain text."""
+def check_cypher(settings: ServiceSettings) -> None:
+    """Refuse curators' Cypher where it cannot be answered.
+
+    Raises:
+        InputError: the store is no Neo4j server, or callers are not authenticated.
+    """
+    if not is_neo4j_address(settings.store):
+        raise InputError(
+            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
+        )
+    if not settings.guard.authenticates:
+        raise InputError(
+            "curators' Cypher needs authenticated callers",
+            column="setting cypher",
+            expected="keys, tokens or certificates",
+        )
+
+
+def tls_files(settings: ServiceSettings) -> TlsFiles | None:
+    """The certificate's files; None for plain text.
+
+    Raises:
+        InputError: a certificate without its key, or the other way round.
+    """
     given = (settings.tls_certificate, settings.tls_key)
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(given) or settings.tls_client_ca is not None:

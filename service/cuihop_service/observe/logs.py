@@ -93,6 +93,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
         ("grpc", logging.WARNING),
         ("neo4j", logging.ERROR),  # the driver's retries: the service reports a database that is away
         ("opentelemetry", logging.WARNING),
+        ("mcp", logging.ERROR),  # it warns of headers that callers send
     ):
         logger = logging.getLogger(name)
         logger.handlers[:] = []
@@ -136,7 +137,7 @@ class RequestLog(SilentObserver):
             fields["detail"] = outcome.detail
         fields[UNBOUNDED] = self.every
         level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
-        _requests_log.log(level, "question", extra=fields)
+        _requests_log.log(level, "request", extra=fields)
 
 
 class _BoundedLines(logging.Filter):
