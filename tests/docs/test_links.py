@@ -17,6 +17,7 @@ FORMS = {
     "github.com": r"/[\w.-]+/[\w.-]+(/issues/\d+)?",
     "js.cytoscape.org": r"/",
     "metacpan.org": r"/pod/\w+(::\w+)*",
+    "modelcontextprotocol.io": r"",
     "networkx.org": r"",
     "uts.nlm.nih.gov": r"/uts/(signup-login|assets/LicenseAgreement\.pdf)",
     "www.ebi.ac.uk": r"/ols4",
