@@ -1,4 +1,4 @@
-"""Search while typing: how long one more letter takes, with the index of names and without, and in SQLite's FTS5.
+"""Search while typing: how long one more letter takes, with the index of names, and in SQLite's FTS5.
 
 ::
 

@@ -31,7 +31,23 @@ from examples import examples
 from neo4j_server import open_release
 
 CUIS = [f"C{i:07d}" for i in range(1, 13)]
-WORDS = ["lung", "lungs", "lunge", "xray", "x", "ray", "tumour", "tumor", "of", "the", "s", "Ödem", "oedema", "c3", "漢"]
+WORDS = [
+    "lung",
+    "lungs",
+    "lunge",
+    "xray",
+    "x",
+    "ray",
+    "tumour",
+    "tumor",
+    "of",
+    "the",
+    "s",
+    "Ödem",
+    "oedema",
+    "c3",
+    "漢",
+]
 SOME_NAMES = st.lists(
     st.one_of(
         st.text(st.sampled_from("aabbc d-1ÅßéΩ漢"), min_size=1, max_size=12),
@@ -53,11 +69,11 @@ def kind_and_rank(name: str, text: str) -> tuple[int, str] | None:
     own, typed = folded(name), folded(text)
     words, forms = own.split(" "), {form_of(word) for word in own.split(" ")}
     wanted = {word for word in typed.split(" ") if word not in STOP_WORDS} or set(typed.split(" "))
-    readings = [name_forms(" ".join(reading)) for reading in respaced(typed.split(" "), 32)]
+    readings = [name_forms(reading) for reading in respaced(typed)]
 
     def begun_in_form(wanted_word: str) -> bool:
         return any(
-            word.startswith(wanted_word)
+            word.startswith((wanted_word, *form_prefixes(wanted_word)))
             or form_of(word) == form_of(wanted_word)
             or form_of(word).startswith(tuple(form_prefixes(wanted_word)))
             for word in words
@@ -152,15 +168,12 @@ def typed(names: list[str], count: int) -> list[str]:
     return [text for text in texts if folded(text)]
 
 
-@pytest.mark.slow
 def test_real_names_are_found_as_by_reading_them_all() -> None:
-    graph = open_release()
-    strings, indptr = graph._records.strings, graph.sections["name_indptr"].tolist()
-    names = {
-        cui: list(strings.slice(*indptr[i : i + 2]))
-        for i, cui in enumerate(graph._cuis.at(list(range(len(indptr) - 1))))
-    }
-    for text in typed(list(strings.slice(0, len(strings))), 5):
+    strings = open_release()._records.strings
+    texts = random.Random(3).sample(list(strings.slice(0, len(strings))), 800)
+    names = {f"C{i:07d}": texts[2 * i : 2 * i + 2] for i in range(len(texts) // 2)}
+    graph = SnapshotGraph.of([], names=names)
+    for text in typed(texts, 15):
         assert graph.search(text, limit=50) == read_every_name(graph, names, text)[:50], text
 
 
@@ -189,7 +202,9 @@ def test_a_file_without_the_index_opens_and_answers_the_same(tmp_path: Path) -> 
     without_index(example_graph()).save(old)
     opened = SnapshotGraph.open(old)
     assert not set(NAME_INDEX) & set(opened.sections)
-    with pytest.warns(OlderSnapshot, match=r"old\.cuihop: the index of names is missing.*again to store it: cuihop load"):
+    with pytest.warns(
+        OlderSnapshot, match=r"old\.cuihop: the index of names is missing.*again to store it: cuihop load"
+    ):
         opened.search("b")
     for text in ("b", "brain", "BRAIN-STEM", "vessel blood", "meniere", "C9000901", "ve bl", "brian", "q"):
         assert opened.search(text) == SnapshotGraph.open(new).search(text)

@@ -24,7 +24,7 @@ import sys
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice, pairwise, product
+from itertools import groupby, islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,16 @@ from cuihop.snapshot.layout import NAME_INDEX
 from cuihop.snapshot.name_index_builder import name_index_sections, name_merits, tier_bounds
 from cuihop.snapshot.spelling import Spelling
 from cuihop.snapshot.string_table import StringTable, folded
-from cuihop.snapshot.word_forms import STOP_WORDS, form_key, form_of, form_prefixes, name_forms, respaced
+from cuihop.snapshot.word_forms import (
+    MOST_READINGS,
+    MOST_WORDS,
+    form_key,
+    form_of,
+    form_prefixes,
+    name_forms,
+    respaced,
+    searched_words,
+)
 
 __all__ = [
     "NAME_INDEX",
@@ -51,11 +60,8 @@ Int64 = npt.NDArray[np.int64]
 Words = range | Int32
 """Numbers of words: adjacent ones, or any."""
 
-_MOST_WORDS = 32  # words of a text that are searched for
-_MOST_READINGS = 8  # ways to write a text together or apart, or to correct it
-_CORRECTIONS = 3  # candidates of a misspelt word
 _SAME_KEY = 1000  # most names of the same forms that are compared with a text
-_BEGUN_FORMS = 4096  # most words, beyond those that begin with the letters typed, that begin so in another spelling
+_BEGUN_FORMS = 4096  # most words whose forms begin so, beside those that begin with the same letters
 
 
 class NameIndex:
@@ -75,7 +81,12 @@ class NameIndex:
         self._word_indptr: Int64 = sections["search_indptr"]
         self._word_names: Int32 = sections["search_names"]
         self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
-        self._spelling = Spelling(sections, self._words)
+        self._spelling = Spelling(
+            self._words,
+            sections["spelling_words"],
+            sections["spelling_sets"],
+            StringTable(sections["spelling_offsets"], sections["spelling_blob"]),
+        )
 
     def best(self, text: str, most: int) -> list[tuple[int, int, MatchKind]]:
         """The best concepts, each with the row of its best matching name, and the kind of the match.
@@ -85,7 +96,9 @@ class NameIndex:
             most: the most concepts to return.
         """
         found: dict[int, tuple[int, MatchKind]] = {}
-        text = " ".join(text.split(" ")[:_MOST_WORDS])
+        if not most:
+            return []
+        text = " ".join(text.split(" ")[:MOST_WORDS])
         for matches in (self._as_typed, self._corrected, self._in_part):
             for kind, merits in matches(text):
                 rows = self._merit_rows[merits]
@@ -99,6 +112,17 @@ class NameIndex:
             if found:
                 break
         return [(concept, *match) for concept, match in found.items()]
+
+    @property
+    def spelling(self) -> Spelling:
+        """Candidates of corrections."""
+        return self._spelling
+
+    def forms(self) -> Iterator[tuple[str, list[str]]]:
+        """Each form, ascending, with its words, where they are not the form itself."""
+        for form, places in groupby(self._forms.tolist(), key=lambda place: form_of(self._words[place])):
+            if (words := [self._words[place] for place in places]) != [form]:
+                yield form, words
 
     def warm_up(self) -> None:
         """Compile the intersection of word lists."""
@@ -131,8 +155,7 @@ class NameIndex:
     # Names that match a text, by their merit, best way first
 
     def _as_typed(self, text: str, *, respacing: bool = True) -> Iterator[tuple[MatchKind, Int32]]:
-        words = sorted({word for word in text.split(" ") if word not in STOP_WORDS} or set(text.split(" ")))
-        forms = name_forms(text)
+        words, forms = searched_words(text), name_forms(text)
         readings = self._readings(text) if respacing else []
         same = self._names_of_key(" ".join(forms))
         exact = np.array([self._folded_name(merit) == text for merit in same.tolist()], dtype=np.bool_)
@@ -152,40 +175,19 @@ class NameIndex:
 
     def _readings(self, text: str) -> list[list[str]]:
         """Forms of the text with words written together or apart, as far as names have them all."""
-        readings = (name_forms(" ".join(words)) for words in respaced(text.split(" "), _MOST_WORDS))
-        known = (forms for forms in readings if all(len(self._of_form(form)) for form in forms))
-        return list(islice(known, _MOST_READINGS))
+        known = (forms for forms in map(name_forms, respaced(text)) if all(len(self._of_form(form)) for form in forms))
+        return list(islice(known, MOST_READINGS))
 
     def _corrected(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        """Names that match with one word or more replaced by a nearby one: unknown words, or any if all are known."""
-        words = text.split(" ")
-        unknown = [not self._known(word) for word in words]
-        if any(unknown):
-            choices = [self._nearest(word) if new else [word] for word, new in zip(words, unknown, strict=True)]
-            texts = [" ".join(chosen) for chosen in islice(product(*choices), _MOST_READINGS)]
-        else:
-            texts = [
-                " ".join([*words[:i], other, *words[i + 1 :]])
-                for i, word in enumerate(words[:_MOST_READINGS])
-                for other in self._spelling.nearest(word, 1)
-            ]
-        for other in texts:
+        for other in self._spelling.corrected(text, self._known):
             yield from (("spelling", merits) for _, merits in self._as_typed(other, respacing=False))
 
     def _in_part(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        """Names that match with the fewest words left out, later ones first."""
-        typed = [word for word in text.split(" ") if word not in STOP_WORDS][:_MOST_READINGS]
-        words = [known for word in typed for known in ([word] if self._known(word) else self._nearest(word)[:1])]
-        fewer = [[*words[:i], *words[i + 1 :]] for i in range(len(words) - 1, -1, -1)]
-        for some in dict.fromkeys(" ".join(part) for part in (words, *fewer, *([word] for word in words)) if part):
+        for some in self._spelling.in_part(text, self._known):
             yield from (("part", merits) for _, merits in self._as_typed(some, respacing=False))
 
     def _known(self, word: str) -> bool:
         return len(self._begun(word)) > 0 or any(len(words) for words in self._begun_in_form(word))
-
-    def _nearest(self, word: str) -> list[str]:
-        """The nearest words, or else those whose beginnings are nearest."""
-        return self._spelling.nearest(word, _CORRECTIONS) or self._spelling.nearest(word, _CORRECTIONS, begun=True)
 
     def _names_of_key(self, key: str) -> Int32:
         """Names of these forms, by merit; the first thousand of more."""
@@ -237,9 +239,9 @@ class NameIndex:
 
     def _begun_in_form(self, word: str) -> list[Words]:
         """Words that begin so, words of the same form, and those that begin so in another spelling."""
-        others = [self._of_form(prefix, begun=True) for prefix in form_prefixes(word)]
-        few = [words for words in others if len(words) <= _BEGUN_FORMS]
-        return [self._begun(word), self._of_form(form_of(word)), *few]
+        prefixes = form_prefixes(word)
+        others = [self._of_form(prefix, begun=True)[:_BEGUN_FORMS] for prefix in prefixes]
+        return [*map(self._begun, dict.fromkeys([word, *prefixes])), self._of_form(form_of(word)), *others]
 
     # Names of words
 

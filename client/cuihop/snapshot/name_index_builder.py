@@ -108,7 +108,8 @@ def _by_key(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_], merit: In
 def concept_weights(arrays: Arrays) -> npt.NDArray[np.int64]:
     """Descendants of each concept in powers of two, int64, shape (concepts,).
 
-    0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on. A concept counts for the first thousand of its ancestors, breadth first.
+    0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on. A concept counts for the first thousand
+    of its ancestors, breadth first.
     """
     from cuihop._kernels.descendants import descendant_counts
 

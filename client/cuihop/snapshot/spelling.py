@@ -14,15 +14,15 @@ Sections:
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import StringTable
-from cuihop.snapshot.word_forms import form_of, respelt
+from cuihop.snapshot.word_forms import MOST_READINGS, STOP_WORDS, form_of, respelt
 
 __all__ = ["MOST_WORDS", "Spelling", "edit_distances", "letter_sets", "may_be_misspelt", "spelling_sections"]
 
@@ -34,6 +34,7 @@ _SHORTEST, _LONGEST = 4, 32  # letters
 _TWO_EDITS = 7  # letters of a word that may have two edits
 _COMPARED = 4096  # most words whose distance is computed
 _FAR = 100
+_CORRECTIONS = 3  # candidates of a misspelt word
 
 UInt64 = npt.NDArray[np.uint64]
 
@@ -110,15 +111,59 @@ class Spelling:
     """Candidates of corrections.
 
     Args:
-        sections: those named above.
-        words: the words that ``spelling_words`` are positions in.
+        words: all words of the release.
+        places: int32, shape (spellings,); the candidates among them, those of most names first.
+        sets, texts: of each candidate, as in the sections.
     """
 
-    def __init__(self, sections: Sections, words: StringTable) -> None:
+    def __init__(self, words: StringTable, places: npt.NDArray[np.int32], sets: UInt64, texts: StringTable) -> None:
         self._words = words
-        self._places = sections["spelling_words"]
-        self._sets: UInt64 = sections["spelling_sets"]
-        self._texts = StringTable(sections["spelling_offsets"], sections["spelling_blob"])
+        self._places = places
+        self._sets = sets
+        self._texts = texts
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Spelling:
+        """Candidates from their list, those of most names first."""
+        texts = StringTable.of([respelt(word) for word in words])
+        return cls(StringTable.of(words), np.arange(len(words), dtype=np.int32), letter_sets(texts), texts)
+
+    def candidates(self) -> list[str]:
+        """All candidates, those of most names first."""
+        return [self._words[place] for place in self._places.tolist()]
+
+    def corrected(self, text: str, known: Callable[[str], bool]) -> list[str]:
+        """The text with misspelt words replaced: unknown ones, or where all are known, one at a time.
+
+        Args:
+            text: folded.
+            known: true for a word that names have, or that one of their words begins with.
+        """
+        words = text.split(" ")
+        unknown = [not known(word) for word in words]
+        if any(unknown):
+            choices = [self._replacements(word) if new else [word] for word, new in zip(words, unknown, strict=True)]
+            return [" ".join(chosen) for chosen in islice(product(*choices), MOST_READINGS)]
+        return [
+            " ".join([*words[:i], other, *words[i + 1 :]])
+            for i, word in enumerate(words[:MOST_READINGS])
+            for other in self.nearest(word, 1)
+        ]
+
+    def in_part(self, text: str, known: Callable[[str], bool]) -> list[str]:
+        """The text with as few words left out as possible, later ones first; unknown words are replaced or left out.
+
+        Args:
+            text, known: as in `corrected`.
+        """
+        typed = [word for word in text.split(" ") if word not in STOP_WORDS][:MOST_READINGS]
+        words = [usable for word in typed for usable in ([word] if known(word) else self._replacements(word)[:1])]
+        fewer = [[*words[:i], *words[i + 1 :]] for i in range(len(words) - 1, -1, -1)]
+        return list(dict.fromkeys(" ".join(part) for part in (words, *fewer, *([word] for word in words)) if part))
+
+    def _replacements(self, word: str) -> list[str]:
+        """The nearest words, or else those whose beginnings are nearest."""
+        return self.nearest(word, _CORRECTIONS) or self.nearest(word, _CORRECTIONS, begun=True)
 
     def nearest(self, word: str, most: int, *, begun: bool = False) -> list[str]:
         """Words nearest to a misspelt one, nearest first, then those of most names; never the word itself.

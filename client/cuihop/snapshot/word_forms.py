@@ -10,10 +10,26 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["STOP_WORDS", "form_key", "form_of", "form_prefixes", "name_forms", "respaced", "respelt"]
+__all__ = [
+    "MOST_READINGS",
+    "MOST_WORDS",
+    "STOP_WORDS",
+    "form_key",
+    "form_of",
+    "form_prefixes",
+    "name_forms",
+    "respaced",
+    "respelt",
+    "searched_words",
+]
 
 STOP_WORDS = frozenset({"an", "and", "by", "for", "in", "of", "on", "or", "s", "the", "to", "with"})
 """Words that need not match; ``s`` is what folding leaves of a possessive."""
+
+MOST_WORDS = 32
+"""Most words of a text that are searched for."""
+MOST_READINGS = 8
+"""Most ways of writing a text that are searched for."""
 
 _IRREGULAR = {
     "aluminium": "aluminum", "grey": "gray", "mould": "mold",
@@ -116,14 +132,19 @@ def form_prefixes(beginning: str) -> list[str]:
     return list(dict.fromkeys([own, *(pattern.sub(end, own) for pattern, end in _BEGUN)]))
 
 
+def searched_words(text: str) -> list[str]:
+    """Distinct words of a folded text, ascending; without stop words, if any other word is left."""
+    words = text.split(" ")
+    return sorted({word for word in words if word not in STOP_WORDS} or set(words))
+
+
 def name_forms(text: str) -> list[str]:
     """Distinct forms of the words of a folded text, ascending; without stop words, if any other word is left.
 
     >>> name_forms("cancer of the lungs"), name_forms("the")
     (['cancer', 'lung'], ['the'])
     """
-    words = text.split(" ")
-    return sorted({form_of(word) for word in words if word not in STOP_WORDS} or set(words))
+    return sorted({form_of(word) for word in searched_words(text)})
 
 
 def form_key(text: str) -> str:
@@ -131,12 +152,13 @@ def form_key(text: str) -> str:
     return " ".join(name_forms(text))
 
 
-def respaced(words: list[str], most: int) -> list[list[str]]:
-    """Words written together or apart: neighbours joined, and long words divided; at most ``most`` readings.
+def respaced(text: str) -> list[str]:
+    """A folded text written together or apart: two neighbours joined, or one long word divided.
 
-    >>> respaced(["x", "ray"], 5), respaced(["xray"], 5)
-    ([['xray']], [['x', 'ray']])
+    >>> respaced("x ray"), respaced("xray"), respaced("brainstem")
+    (['xray'], ['x ray'], ['b rainstem', 'brai nstem', 'brain stem'])
     """
+    words = text.split(" ")
     joined = [[*words[:i], words[i] + words[i + 1], *words[i + 2 :]] for i in range(len(words) - 1)]
     divided = [
         [*words[:i], word[:at], word[at:], *words[i + 1 :]]
@@ -144,4 +166,4 @@ def respaced(words: list[str], most: int) -> list[list[str]]:
         if word.isalpha() and len(word) >= _SHORTEST
         for at in (1, *range(_SHORTEST, len(word) - _SHORTEST + 1))
     ]
-    return (joined + divided)[:most]
+    return [" ".join(reading) for reading in (joined + divided)[:MOST_WORDS]]
