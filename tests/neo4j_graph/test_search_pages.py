@@ -89,9 +89,10 @@ def test_a_snapshot_without_an_index_has_the_same_pages() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "lungs", "leukaemia", "leuka", "oesophagus", "alzheimers", "cancer of lung", "kidney stones", "xray", "brainstem",
-        "brain stem", "fractures hi", "tumours", "of the", "pnuemonia", "pnuemo", "diabetis melitus", "hart disease",
-        "zzzzqq", "lung xyzzy", "haemorrhage intracranial", "C0006121", "c0006121", "syndrome type", "vitamin d",
+        "lungs", "leukaemia", "leuka", "oesophagus", "alzheimers", "cancer of lung", "kidney stones", "xray",
+        "brainstem", "brain stem", "fractures hi", "tumours", "of the", "pnuemonia", "pnuemo", "diabetis melitus",
+        "hart disease", "zzzzqq", "lung xyzzy", "haemorrhage intracranial", "C0006121", "c0006121",
+        "syndrome type", "vitamin d",
     ],
 )  # fmt: skip
 def test_words_in_other_forms_and_spellings_are_found_as_in_a_snapshot(graph: Neo4jGraph, text: str) -> None:

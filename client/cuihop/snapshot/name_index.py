@@ -24,6 +24,7 @@ import sys
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, islice, pairwise
 
 import numpy as np
@@ -61,6 +62,7 @@ Words = range | Int32
 """Numbers of words: adjacent ones, or any."""
 
 _SAME_KEY = 1000  # most names of the same forms that are compared with a text
+_KEPT = 1 << 14  # texts that bisections compare
 _BEGUN_FORMS = 4096  # most words whose forms begin so, beside those that begin with the same letters
 
 
@@ -81,6 +83,9 @@ class NameIndex:
         self._word_indptr: Int64 = sections["search_indptr"]
         self._word_names: Int32 = sections["search_names"]
         self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
+        self._key = _name_keys(self._names, self._merit_rows, self._keys)
+        self._word = _word_letters(self._words)
+        self._form = _word_forms(self._words, self._forms)
         self._spelling = Spelling(
             self._words,
             sections["spelling_words"],
@@ -158,7 +163,9 @@ class NameIndex:
         words, forms = searched_words(text), name_forms(text)
         readings = self._readings(text) if respacing else []
         same = self._names_of_key(" ".join(forms))
-        exact = np.array([self._folded_name(merit) == text for merit in same.tolist()], dtype=np.bool_)
+        exact = np.array(
+            [folded(self._names[int(self._merit_rows[merit])]) == text for merit in same.tolist()], dtype=np.bool_
+        )
         yield "exact", same[exact]
         yield "form", same[~exact]
         for reading in readings:
@@ -197,16 +204,7 @@ class NameIndex:
         high = bisect_right(places, wanted, lo=low, hi=min(low + _SAME_KEY, len(self._keys)), key=self._key)
         return self._keys[low:high]
 
-    def _key(self, at: int) -> bytes:
-        return form_key(self._folded_name(int(self._keys[at]))).encode()
-
-    def _folded_name(self, merit: int) -> str:
-        return folded(self._names[int(self._merit_rows[merit])])
-
     # Words
-
-    def _word(self, at: int) -> bytes:
-        return self._words.blob[self._words.offsets[at] : self._words.offsets[at + 1]].tobytes()
 
     def _first_beyond(self, prefix: bytes, low: int, high: int) -> int:
         """The first word of a range beyond those with the prefix."""
@@ -225,9 +223,6 @@ class NameIndex:
         wanted = beginning.encode()
         low = bisect_left(range(len(self._words)), wanted, key=self._word)
         return range(low, self._first_beyond(wanted, low, len(self._words)))
-
-    def _form(self, at: int) -> bytes:
-        return form_of(self._words[int(self._forms[at])]).encode()
 
     def _of_form(self, form: str, *, begun: bool = False) -> Int32:
         """Words of a form, or of those that begin so."""
@@ -264,6 +259,21 @@ class NameIndex:
         places = np.repeat(ends - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
         names: Int32 = self._word_names[places]
         return names
+
+
+# Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.
+
+
+def _name_keys(names: StringTable, rows: Int32, keys: Int32) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: form_key(folded(names[int(rows[keys[at]])])).encode())
+
+
+def _word_letters(words: StringTable) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: words.blob[words.offsets[at] : words.offsets[at + 1]].tobytes())
+
+
+def _word_forms(words: StringTable, forms: Int32) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: form_of(words[int(forms[at])]).encode())
 
 
 def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
