@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -75,6 +76,29 @@ class ConceptGraphContract:
     def test_release_is_the_one_that_was_loaded(self, example: ConceptGraph) -> None:
         assert example.release == example_graph().release
         assert (example.release.concepts, example.release.edges) == (17, 14)
+
+    def test_it_has_a_length_members_and_names(self, example: ConceptGraph) -> None:
+        assert len(example) == 17
+        assert example
+        assert ("C0006121" in example, "C9999999" in example, "no CUI" in example, 6121 in example) == (
+            True,
+            *[False] * 3,
+        )
+        assert example.name("C0006121") == "Brain stem"
+
+    def test_one_text_is_not_a_list_of_identifiers(self, example: ConceptGraph) -> None:
+        for method in (example.resolve, example.neighbours, example.concepts, example.names):
+            with pytest.raises(
+                InputError, match=r"^parameter cuis: one text, .*found 'C0006121'; expected \['C0006121'\]"
+            ):
+                method("C0006121")
+        with pytest.raises(InputError, match=r"^parameter cuis: one text"):
+            example.pack("C0006121", hops=1)
+
+    @pytest.mark.parametrize("pairs", [["C0006121", "C0018670"], [("C0006121",)], [None], 7])
+    def test_what_are_no_pairs_is_refused(self, example: ConceptGraph, pairs: Any) -> None:
+        with pytest.raises(InputError, match=r"^parameter pairs: not a pair of identifiers; found .*expected"):
+            example.distances(pairs)
 
     # Distances that anyone can check
 

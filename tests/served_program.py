@@ -60,7 +60,7 @@ def program(store: Path, folder: Path, *arguments: str) -> Iterator[Program]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cuihop.cli", "serve", "--store", f"snapshot:{store}",
+            [sys.executable, "-m", "cuihop", "serve", "--store", f"snapshot:{store}",
              "--http-port", "0", "--grpc-port", "0", *arguments],
             stdout=out, stderr=subprocess.STDOUT, text=True, env=clean,
         )  # fmt: skip

@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _SHOWN = 5
+_PLACES = ("byte ", "document ", "field ", "query ", "rank ", "row ", "setting ", "variable ")
 
 
 def first_few(items: Sequence[str]) -> str:
@@ -132,7 +133,9 @@ class InputError(CuihopError):
     """Input is not as expected.
 
     Attributes:
-        file, line, column: position; lines count from 1, column is a field's name or its number from 1.
+        file, line, column: position; lines count from 1. A column is a name or a number from 1; without a file, the
+            name of a parameter; or a place in words that begins with byte, document, field, query, rank, row, setting
+            or variable.
         found, expected: the faulty content, and the expected content.
     """
 
@@ -152,7 +155,7 @@ class InputError(CuihopError):
             for part in (
                 str(file) if file is not None else "",
                 f"line {line:,}" if line is not None else "",
-                f"column {column}" if column is not None else "",
+                _place(column, in_file=file is not None or line is not None),
             )
             if part
         )
@@ -167,10 +170,18 @@ class InputError(CuihopError):
         self.problem = problem
         self.file = None if file is None else str(file)
         self.line = line
-        self.column = column
+        self.column = column.removeprefix("field ").removeprefix("setting ") if isinstance(column, str) else column
         self.found = found
         self.expected = expected
         self.advice = advice
+
+
+def _place(column: str | int | None, *, in_file: bool) -> str:
+    """A position in words: a name is a column in a file, and a parameter anywhere else."""
+    text = "" if column is None else str(column)
+    if not text or text.startswith(_PLACES):
+        return text
+    return f"{'column' if in_file else 'parameter'} {text}"
 
 
 class OutputError(CuihopError):

@@ -39,11 +39,15 @@ __all__ = [
     "Step",
     "checked_direction",
     "checked_hops",
+    "checked_identifiers",
+    "ends_of_pairs",
     "resolved",
 ]
 
 Direction: TypeAlias = Literal["any", "up", "down"]
 """Direction of hops. ``up``: from child to parent. ``down``: from parent to child. ``any``: either way."""
+
+_SHOWN = 10
 
 DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down")
 
@@ -127,6 +131,11 @@ class Distances(Sequence[int | None]):
 
     def __len__(self) -> int:
         return len(self.hops)
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(str, self[:_SHOWN]))
+        more = f", … {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
+        return f"Distances([{first}{more}])"
 
     @overload
     def __getitem__(self, index: int) -> int | None: ...
@@ -253,6 +262,10 @@ class Neighbourhood(Sequence[Neighbour]):
     def __len__(self) -> int:
         return len(self.neighbours)
 
+    def __repr__(self) -> str:
+        within = "" if self.hops is None else f" within {self.hops} hop{'' if self.hops == 1 else 's'}"
+        return f"<Neighbourhood of {self.cui}: {self.total:,} concepts{within}>"
+
     @overload
     def __getitem__(self, index: int) -> Neighbour: ...
     @overload
@@ -361,6 +374,9 @@ class DistancePack:
     direction: Direction
     digest: str
 
+    def __repr__(self) -> str:
+        return f"<DistancePack of {len(self.cuis):,} concepts: {len(self.hops):,} distances up to {self.bound}>"
+
 
 def checked_direction(direction: str) -> Direction:
     """The direction, or an `InputError` that lists the three."""
@@ -378,6 +394,29 @@ def checked_hops(hops: int | None, name: str = "max_hops") -> int | None:
     if isinstance(hops, bool) or not isinstance(hops, int | np.integer) or hops < 0:
         raise InputError("not a number of hops", column=name, found=repr(hops), expected="a whole number, 0 or more")
     return int(hops)
+
+
+def checked_identifiers(cuis: Sequence[str]) -> Sequence[str]:
+    """The identifiers, or an `InputError` where one text is given instead of a list of them."""
+    if isinstance(cuis, str):
+        raise InputError("one text, not a list of identifiers", column="cuis", found=repr(cuis), expected=f"[{cuis!r}]")
+    return cuis
+
+
+def ends_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Start, end, start, end, and so on, or an `InputError` where an item is no pair."""
+    ends: list[str] = []
+    item: object = pairs
+    try:
+        for item in pairs:
+            a, b = item
+            ends.append(a)  # twice as fast as one comprehension of both
+            ends.append(b)
+    except (TypeError, ValueError):
+        item = repr(item)
+    else:
+        return ends
+    raise InputError("not a pair of identifiers", column="pairs", found=item[:80], expected="[(a, b), …]")
 
 
 def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:
@@ -422,6 +461,18 @@ class ConceptGraph(Protocol):
     @abstractmethod
     def release(self) -> Release:
         """The loaded release."""
+
+    def __len__(self) -> int:
+        """Number of concepts."""
+        return self.release.concepts
+
+    def __bool__(self) -> bool:
+        """True, also without a concept."""
+        return True
+
+    def __contains__(self, cui: object) -> bool:
+        """True for an identifier that the graph holds, or whose one exact successor it holds."""
+        return isinstance(cui, str) and self.resolve([cui])[0].cui is not None
 
     @abstractmethod
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
@@ -485,6 +536,10 @@ class ConceptGraph(Protocol):
         two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
         concept, also in lower case.
         """
+
+    def name(self, cui: str) -> str | None:
+        """The preferred name of one concept: see `names`."""
+        return self.names([cui])[0]
 
     def distance(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> int | None:
         """The distance of one pair: see `distances`."""

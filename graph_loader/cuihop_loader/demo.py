@@ -106,7 +106,7 @@ def _serving(graph: Path) -> Iterator[tuple[str, str]]:
     console().print(f"$ cuihop {' '.join(arguments)} &", style="cyan")
     sys.stdout.flush()
     service = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "cuihop.cli", *arguments], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "cuihop", *arguments], stderr=subprocess.PIPE, text=True
     )
     try:
         lines = []
@@ -130,6 +130,6 @@ def _run(*arguments: str) -> None:
     command = " ".join(f'"{part}"' if " " in part or ";" in part else part for part in arguments)
     console().print(f"$ cuihop {command}", style="cyan")
     sys.stdout.flush()
-    done = subprocess.run([sys.executable, "-m", "cuihop.cli", *arguments], check=False)  # noqa: S603
+    done = subprocess.run([sys.executable, "-m", "cuihop", *arguments], check=False)  # noqa: S603
     if done.returncode:
         raise typer.Exit(done.returncode)

@@ -40,7 +40,10 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
     except OSError as error:
         bound.close()
         raise InputError(
-            "cannot listen for HTTP", column="http-port", found=f"{host}:{port}", advice=error.strerror or str(error)
+            "cannot listen for HTTP",
+            column="setting http-port",
+            found=f"{host}:{port}",
+            advice=error.strerror or str(error),
         ) from None
     bound.setblocking(False)
     bound.set_inheritable(True)
@@ -65,7 +68,10 @@ def reserved_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         held.close()
         raise InputError(
-            "cannot listen for gRPC", column="grpc-port", found=f"{host}:{port}", advice=error.strerror or str(error)
+            "cannot listen for gRPC",
+            column="setting grpc-port",
+            found=f"{host}:{port}",
+            advice=error.strerror or str(error),
         ) from None
     return held
 
@@ -98,7 +104,7 @@ def check_exposure(host: str, authentication_configured: bool, tls_configured: b
     if not authentication_configured:
         raise InputError(
             "the service would answer everybody who reaches this machine",
-            column="host",
+            column="setting host",
             found=host or "every address",
             expected="127.0.0.1, or a way to know callers",
             advice="Make a key with: cuihop keys create NAME --file keys.json, and give the file with --keys-file; or "

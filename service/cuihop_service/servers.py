@@ -121,7 +121,7 @@ class Servers:
             while not self._http.started:
                 if self._http_task.done():
                     await self._http_task
-                    raise InputError("HTTP did not start", column="http-port")
+                    raise InputError("HTTP did not start", column="setting http-port")
                 await asyncio.sleep(0.005)
             if self._tls is not None:
                 self._tls.start()
@@ -239,7 +239,7 @@ def connections_each(wanted: int | None) -> int:
     if room < (wanted or 8):
         raise InputError(
             "too few file descriptors for the connections",
-            column="connections",
+            column="setting connections",
             found=f"{raised:,} descriptors",
             expected=f"{_PORTS * (wanted or 8) + _used() + _RESERVE:,} at least",
             advice="Raise the limit (ulimit -n, or LimitNOFILE in systemd), or lower the setting connections.",

@@ -256,9 +256,9 @@ def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSet
         missing = first["type"] == "missing"
         in_file = name in TomlConfigSettingsSource(FromFile)() and name not in flags
         raise InputError(
-            "a setting is not as expected",
+            "not as expected",
             file=file if in_file else None,
-            column=name,
+            column=f"setting {name}",
             found="nothing" if missing else _rendered(name, first.get("input")),
             expected="a value" if missing else first["msg"],
             advice=f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}." if missing else None,
@@ -283,5 +283,7 @@ def _as_values(flags: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 values[name] = json.loads(text)
             except json.JSONDecodeError as error:
-                raise InputError("not JSON", column=name, found=repr(text)[:100], expected=str(error)) from None
+                raise InputError(
+                    "not JSON", column=f"setting {name}", found=repr(text)[:100], expected=str(error)
+                ) from None
     return values

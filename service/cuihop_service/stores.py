@@ -89,7 +89,7 @@ def store_at(
     if not index:
         raise InputError(
             "a snapshot is an index: it cannot be served without",
-            column="index",
+            column="setting index",
             found="off",
             expected="on, or a Neo4j server as the store",
         )

@@ -221,10 +221,14 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
     if not settings.cypher:
         return []
     if not is_neo4j_address(settings.store):
-        raise InputError("curators' Cypher needs a Neo4j server as the store", column="cypher", found=settings.store)
+        raise InputError(
+            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
+        )
     if not settings.guard.authenticates:
         raise InputError(
-            "curators' Cypher needs a way to know curators", column="cypher", expected="keys, tokens or certificates"
+            "curators' Cypher needs a way to know curators",
+            column="setting cypher",
+            expected="keys, tokens or certificates",
         )
     from cuihop.neo4j_graph.connection import Neo4jSettings  # with the driver, which takes half a second
     from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
@@ -246,7 +250,7 @@ def _tls_files(settings: ServiceSettings) -> TlsFiles | None:
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(given) or settings.tls_client_ca is not None:
             raise InputError(
-                "TLS needs a certificate and its key", column="tls-certificate", expected="both, or neither"
+                "TLS needs a certificate and its key", column="setting tls-certificate", expected="both, or neither"
             )
         return None
     return TlsFiles(settings.tls_certificate, settings.tls_key, settings.tls_client_ca)

@@ -244,7 +244,7 @@ def test_a_faulty_row_of_any_form_can_be_set_aside(run: Run, tmp_path: Path) -> 
     ("C0006121\tC0018670\nC0006121\tC9999999\n", "line 2, column 2: unknown concept; found 'C9999999'"),
     ("C0006121\tC0018670\nC9000902\tC0006121\n", "line 2, column 1: retired concept without an exact successor"),
     ("C0006121\tC0018670\nx y\tC0006121\n", "line 2, column 1: not an identifier; found 'x y'"),
-    (b"C0006121\tC0018670\nC0006121\t\xff\n", "line 2, column byte 10: not UTF-8; found 0xFF"),
+    (b"C0006121\tC0018670\nC0006121\t\xff\n", "line 2, byte 10: not UTF-8; found 0xFF"),
     ("", "the file is empty"),
     (gzip.compress(b"C0006121\tC0018670\n" * 50_000, mtime=0)[:-20], "the gzip stream ends early"),
 ])  # fmt: skip
@@ -279,7 +279,7 @@ def test_an_unknown_first_pair_of_cuis_is_never_taken_for_a_header(run: Run, tmp
 
 def program(*arguments: str | Path, **options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
+        [sys.executable, "-m", "cuihop", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -351,3 +351,30 @@ def test_a_path_and_a_neighbourhood_are_drawn_with_lines(run: Run) -> None:
         found = {line[line.index("C") :].split()[0]: line.index("C") for line in lines[1:]}
         indents = {0: 0, **{hops: 6 + 4 * (hops - 1) for hops in range(1, 9)}}
         assert found == {"C0006104": 0} | {n["cui"]: indents[n["hops"]] for n in listed}
+
+
+def test_an_error_is_json_too_where_json_is_requested(run: Run, tmp_path: Path) -> None:
+    done = run("distance", "C9999999", "C0006121", "--json")
+    fault = {"cui": "C9999999", "status": "unknown", "candidates": []}
+    assert json.loads(done.out) == {
+        "reason": "CONCEPT_NOT_FOUND", "detail": "unknown in release example: C9999999", "faults": [fault],
+        "exit_code": 4,
+    }  # fmt: skip
+    assert done.err == "cuihop: unknown in release example: C9999999\n"
+    images = tmp_path / "images.csv"
+    images.write_text("ID,CUIs\na,C0006121\nb\n")
+    answer = json.loads(run("evaluate", "--concepts", str(images), "--baseline", "iou", "--json").out)
+    assert [answer[name] for name in ("reason", "file", "line", "exit_code")] == ["INVALID_INPUT", str(images), 3, 3]
+
+
+def test_the_module_is_the_program_and_american_spelling_is_understood(run: Run, snapshot: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cuihop", "neighbors", "C0006121", "--graph", str(snapshot)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == run("neighbours", "C0006121").out
+    assert "neighbors" not in run("--help").out
+
+
+def test_every_command_stands_in_a_panel_of_the_help(run: Run) -> None:
+    assert "Other commands" not in run("--help").out

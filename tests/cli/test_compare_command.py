@@ -100,7 +100,7 @@ def test_a_card_of_other_conditions_than_the_options_is_refused_by_field(
     run("evaluate", "--ranking", "good.run", *CONCEPTS, "--card", "good.json")
     done = run("compare", "good.json", "bad.run", *CONCEPTS, *options)
     assert (done.code, done.out) == (3, "")
-    assert f"column {field}: the score cards of good.run and bad do not match" in " ".join(done.err.split())
+    assert f"field {field}: the score cards of good and bad do not match" in " ".join(done.err.split())
 
 
 def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +109,8 @@ def test_tables_for_people_fit_a_terminal_of_100_columns(run: Run, monkeypatch: 
     assert max(map(len, done.out.splitlines())) <= 100
     words = " ".join(done.out.split())
     for part in (
-        "measure good bad queries nothing relevant",
-        "nn-CUI@2 bad good -",
+        "system nn-CUI@2 CUI@1",
+        "nn-CUI@2 bad good −",
         "4 queries that both systems were scored on",
         "difference: of the system over the baseline (system − baseline); wins and losses: of the system",
         "interval: paired bootstrap; p: randomisation test, two-sided; 200 resamples, seed 3",
@@ -125,8 +125,8 @@ def test_what_only_one_ranking_has_is_told_with_its_name(run: Run) -> None:
     Path("short.run").write_text("a Q0 a 1 2 x\na Q0 b 1 1 x\n")
     done = run("compare", "good.run", "short.run", *CONCEPTS, "--missing", "zero")
     lines = done.out.splitlines()
-    assert "short: 1 image retrieved itself; left out, the ranks behind close up" in lines
-    assert "short: 3 images without a ranking: scored 0" in lines
+    assert "short: 1 query retrieved itself; that hit was removed and later ranks moved up" in lines
+    assert "short: 3 queries without a ranking: scored 0" in lines
     assert [line for line in lines if line.startswith("good:")] == [
         "good: good.run: TREC run, 4 queries, 3 retrieved each"
     ]
@@ -187,10 +187,10 @@ def test_tables_for_a_paper(run: Run) -> None:
     latex = Path("tables.tex").read_text()
     assert latex.isascii()  # pdflatex knows no minus sign of Unicode
     assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == 2
-    assert r"measure & good & b\_d & queries & nothing relevant \\" in latex
-    assert r"nn-CUI@2 & b\_d & good & -" in latex
+    assert r"system & nn-CUI@2 & CUI@1 \\" in latex
+    assert r"nn-CUI@2 & b\_d & good & $-$" in latex
     markdown = Path("tables.md").read_text()
-    assert r"| measure | good | b\_d | queries | nothing relevant |" in markdown
+    assert "| system | nn-CUI@2 | CUI@1 |" in markdown
     assert "Interval: paired bootstrap; p: randomisation test, two-sided; 10,000 resamples, seed 0." in markdown
 
 
@@ -227,7 +227,7 @@ def test_a_file_whose_name_holds_an_equals_sign(run: Run) -> None:
         (["good.run", "bad.run", *CONCEPTS, "--similarity", "dot"], 2, "--similarity goes with a NumPy array"),
         (["good.run", "bad.run", *CONCEPTS, "--corpus-embeddings", "rows.npy"], 2, "arrays: none is given"),
         (["good.run", "bad.run", *CONCEPTS, "--report", "tables.html"], 2, "ends with .md or .tex"),
-        (["good.run", "bad.run", *CONCEPTS, "--against", "none"], 3, "column against: no such system; found 'none'"),
+        (["good.run", "bad.run", *CONCEPTS, "--against", "none"], 3, "parameter against: no such system; found 'none'"),
         (["good.run", "none.run", *CONCEPTS], 3, "none.run: no such file"),
         (["good.run", ".", *CONCEPTS], 3, "cannot be read"),
         (["good.run", "half.run", *CONCEPTS], 3, "half.run: queries without a ranking; found 3"),
@@ -261,4 +261,4 @@ def test_unknown_identifiers_are_refused_with_advice(run: Run) -> None:
     done = run("compare", "good.run", "bad.run", *CONCEPTS)
     assert done.code == 4
     assert UNKNOWN in done.err
-    assert "--unknown isolated keeps such identifiers" in done.err
+    assert "--unknown isolated accepts identifiers that are not in the graph" in done.err

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuihop import ImageConcepts, SnapshotGraph, evaluate, read_ranking
 from example_graph import UNKNOWN, example_graph
 from program_run import Run
 
@@ -50,8 +51,8 @@ def test_means_and_a_summary_for_people(run: Run) -> None:
         "n = 1, λ = 0.5, hops either way",
         "release example",
         "1 of 4 queries and 1 of 4 images of the corpus have no concept",
-        "1 image to which no other has any nn-IoU (IDCG is 0): scored 0",
-        "2 images to which no other has any IoU (IDCG is 0): scored 0",
+        "1 query has no other image with any nn-IoU (IDCG is 0): scored 0",
+        "2 queries have no other image with any IoU (IDCG is 0): scored 0",
         "4 rankings shorter than the largest K",
     ):
         assert part in words
@@ -83,7 +84,7 @@ def test_the_result_as_json(run: Run) -> None:
     answer = json.loads(done.out)
     assert done.err == ""
     assert set(answer) == {
-        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query",
+        "means", "mean_queries", "counts", "release", "parameters", "versions", "inputs", "per_query", "worst",
     }  # fmt: skip
     assert answer["per_query"] is None
     assert answer["release"]["digest"] == example_graph().release.digest
@@ -104,9 +105,9 @@ def test_unknown_concepts_are_refused_with_advice_or_counted(run: Run) -> None:
     done = run(*GIVEN, "--unknown", "isolated")
     assert done.code == 0
     for part in (
-        "2 of 7 identifiers (28.6%), 2 of 8 occurrences (25.0%): unknown; near nothing but themselves",
+        "2 of 7 identifiers (28.6%), 2 of 8 occurrences (25.0%): not in the graph; match only themselves",
         "1 of 7 identifiers (14.3%), 1 of 8 occurrences (12.5%): retired without an exact successor",
-        "retired, taken for their successors (C9000901 → C0042449)",
+        "retired, replaced by their successors (C9000901 → C0042449)",
     ):
         assert part in done.out
 
@@ -117,8 +118,8 @@ def test_missing_rankings_stop_it_or_score_nothing(run: Run) -> None:
     assert (done.code, done.out) == (3, "")
     assert "3: b, c, d" in done.err
     done = run(*GIVEN, "--missing", "zero")
-    assert "3 images without a ranking: scored 0" in done.out
-    assert "1 image retrieved itself; left out" in done.out
+    assert "3 queries without a ranking: scored 0" in done.out
+    assert "1 query retrieved itself; that hit was removed" in done.out
 
 
 @pytest.mark.parametrize(
@@ -219,7 +220,7 @@ def test_nn_iou_as_json(run: Run) -> None:
 def test_nn_iou_names_retired_and_unknown_concepts(run: Run) -> None:
     done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS, "--unknown", "isolated")
     assert "C9000901 → C0042449" in done.err
-    assert f"not in the graph, near nothing but themselves: {UNKNOWN}" in done.err
+    assert f"not in the graph, so each matches only itself: {UNKNOWN}" in done.err
     done = run("nn-iou", f"C9000901;{UNKNOWN}", VESSELS)
     assert (done.code, done.out) == (4, "")
     assert "--unknown isolated" in done.err
@@ -229,3 +230,30 @@ def test_nn_iou_of_nothing(run: Run) -> None:
     done = run("nn-iou", "", "")
     assert "nn-IoU 0.0000 = (0 + 0.5 · 0) / 0" in " ".join(done.out.split())
     assert run("nn-iou", f"{VEINS};;{HEAD}", VESSELS).code == 3
+
+
+def test_the_worst_queries_are_listed_with_their_values(run: Run) -> None:
+    done = run(*GIVEN, "--measure", "nn-CUI@1,3", "--worst", "2")
+    lines = [line.split() for line in done.out.splitlines()]
+    at = lines.index(["Queries", "with", "the", "smallest", "nn-CUI@1."])
+    header, _, first, second = [line for line in lines[at + 1 :] if line][:4]
+    assert header == ["query", "nn-CUI@1", "nn-CUI@3"]
+    assert (first[0], second[0]) == ("d", "b")  # 0 and 0.5
+    answer = json.loads(run(*GIVEN, "--measure", "nn-CUI@1,3", "--worst", "2", "--json").out)
+    assert answer["worst"] == ["d", "b"]
+
+
+def test_a_printed_evaluation_is_the_text_of_the_command_line(run: Run, snapshot: Path) -> None:
+    with SnapshotGraph.open(snapshot) as graph:
+        images = ImageConcepts.read("images.csv")
+        found = evaluate(images, read_ranking("run.txt", tuple(images)), graph, measures=["nn-CUI@1,3", "CUI@1"])
+    printed = run(*GIVEN, "--measure", "nn-CUI@1,3", "--measure", "CUI@1").out
+    assert str(found).replace("─", "").split() == printed.replace("─", "").split()
+
+
+def test_a_figure_of_the_values_is_written_and_another_suffix_refused_before_the_work(run: Run) -> None:
+    done = run(*GIVEN, "--plot", "values.svg")
+    assert "Figure: values.svg" in done.out
+    assert "nn-CUI@5" in Path("values.svg").read_text()
+    done = run(*GIVEN, "--plot", "values.gif", "--ranking", "missing.txt")
+    assert (done.code, "not a format of pictures; found 'values.gif'" in done.err) == (3, True)

@@ -41,7 +41,7 @@ WITH = {  # what an option needs beside it
     ("study", "checkpoint"): ("--out", "new"),
 }
 FILE = {("compare", "report"): ".md", ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
-        ("explain query", "save"): ".svg"}  # fmt: skip
+        ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -151,7 +151,7 @@ def test_an_input_that_is_standard_input_is_not_written_over(here: Path) -> None
 
     with (here / "input").open() as given:
         done = subprocess.run(
-            [sys.executable, "-m", "cuihop.cli", "distance", "--pairs", "/dev/stdin", "--graph", "g.cuihop",
+            [sys.executable, "-m", "cuihop", "distance", "--pairs", "/dev/stdin", "--graph", "g.cuihop",
              "--output", "input"],
             stdin=given, capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -404,14 +404,14 @@ def test_cards_are_compared(run: Callable[..., tuple[int, str, str]]) -> None:
     code, out, err = run("compare", "bad.json", "good.json", "--output", "side.csv")
     words = " ".join(out.split())
     assert (code, err) == (0, "")
-    assert "bad.run 0.5833 good.run 0.9479" in words
-    assert "AP good.run bad.run +0.3646" in words
-    assert "0.0156 0.0156 +2.47 7/1/0" in words
+    assert "ᵃ bad 0.5833 ᵇ good 0.9479ᵃ" in words
+    assert "AP good bad +0.3646" in words
+    assert "0.016 0.016 +2.47 7/1/0" in words
     assert "8 queries that both systems were scored on" in words
     assert "adjusted for the only test, 1 measure × 1 pair of systems" in words
     with Path("side.csv").open() as file:
         assert next(iter(csv.DictReader(file))) == {
-            "query": "q0", "AP bad.run": repr((1 / 2 + 2 / 3) / 2), "AP good.run": "1.0",
+            "query": "q0", "AP bad": repr((1 / 2 + 2 / 3) / 2), "AP good": "1.0",
         }  # fmt: skip
 
 
@@ -419,7 +419,7 @@ def test_the_comparison_as_json(run: Callable[..., tuple[int, str, str]]) -> Non
     code, out, _ = run("compare", "bad.json", "good.json", "-m", "AP", "--json", "--resamples", "50", "--seed", "3")
     answer = json.loads(out)
     assert code == 0
-    assert [system["system"] for system in answer["systems"]] == ["bad.run", "good.run"]
+    assert [system["system"] for system in answer["systems"]] == ["bad", "good"]
     assert answer["differences"][0]["wins"] == 7
     assert (answer["resamples"], answer["seed"]) == (50, 3)
 
@@ -429,7 +429,7 @@ def test_cards_of_other_conditions_are_refused(run: Callable[..., tuple[int, str
         "--system", "trec")  # fmt: skip
     code, out, err = run("compare", "bad.json", "trec.json")
     assert (code, out) == (3, "")
-    assert "column ties: the score cards of bad.run and trec do not match; found ties: 'name' and 'trec'" in " ".join(
+    assert "field ties: the score cards of bad and trec do not match; found ties: 'name' and 'trec'" in " ".join(
         err.split()
     )
     assert run("compare", "bad.json", "none.json")[0] == 3

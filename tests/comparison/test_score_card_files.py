@@ -76,9 +76,9 @@ def outcome(call: Callable[[], T]) -> T | InputError:
         (b'{"score_card": 1}', "another format; found '1'; expected format 2"),
         (b'{"score_card": true}', "another format"),
         (b'{"score_card": "1"}', "another format"),
-        (b'{"score_card": 2}', "column system: a field is missing"),
+        (b'{"score_card": 2}', "field system: a field is missing"),
         (b"\xff\xfe{\x00", "not UTF-8"),
-        (b'{\n"a": "\xe9"}', "line 2, column byte 7: not UTF-8; found 0xE9"),
+        (b'{\n"a": "\xe9"}', "line 2, byte 7: not UTF-8; found 0xE9"),
         (b"\x1f\x8b\x08damaged", "gzip"),
         (gzip.compress(b'{"score_card": 1}' * 50, mtime=0)[:30], "the gzip stream ends early"),
     ],
@@ -218,4 +218,4 @@ def test_the_command_tells_file_and_field(tmp_path: Path, program: Run) -> None:
     bad.write_text(sealed(card))
     done = program("compare", str(good), str(bad))
     assert (done.code, done.out) == (3, "")
-    assert "bad.json, column values, 'AP': not a value for each query; found '2 values'" in " ".join(done.err.split())
+    assert "bad.json, field values, 'AP': not a value for each query; found '2 values'" in " ".join(done.err.split())

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("demo")  # one process makes the demonstrat
 def program(*arguments: str | Path, folder: Path) -> str:
     """Output of the program, run as by ``make``: its folder is not on the path of the shell."""
     done = subprocess.run(
-        [sys.executable, "-m", "cuihop.cli", *map(str, arguments)],
+        [sys.executable, "-m", "cuihop", *map(str, arguments)],
         cwd=folder, capture_output=True, text=True, check=False, env=os.environ | {"PATH": os.defpath},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

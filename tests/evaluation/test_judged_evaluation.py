@@ -355,7 +355,7 @@ def test_runs_and_judgements_need_no_graph(run: Run) -> None:
     words = " ".join(out.split())
     for part in (
         "AP 0.2500 2", "P@1 0.0000 2", "P@3 0.1667 2", "2 judged queries, 4 documents",
-        "1 of the ranking's queries have no judgements; they take no part",
+        "1 of the ranking's queries have no judgements and take no part",
         "1 query for which nothing is relevant (judgements): scored 0", "Values of each query: out.csv",
     ):  # fmt: skip
         assert part in words
@@ -442,5 +442,5 @@ def test_judgements_of_other_images_are_counted_and_reported(run: Run) -> None:
         "evaluate", "--concepts", "images.csv", "--qrels", "mixed.qrels", "--ranking", "by_name.run", "--measure", "AP"
     )
     assert code == 0
-    assert "3 judgements of images that are not here: relevant ones are never found" in " ".join(out.split())
+    assert "3 judgements of images outside the corpus: relevant ones are never found" in " ".join(out.split())
     assert "AP 0.5000 1 0 2 left out" in " ".join(out.split())  # a: (1/1) / 2; nothing is said of b and c

@@ -43,7 +43,7 @@ def test_a_comparison_shows_its_differences_and_gives_them_as_a_frame() -> None:
     cards = [ScoreCard.of(evaluation(["b", "a"], ["a"]), "<old>"), ScoreCard.of(evaluation(["a"], ["a"]), "new")]
     found = compare(cards, "AP", resamples=100)
     systems, old, new, queries, nothing, header, row = cells(found._repr_html_())
-    assert [systems, old, new] == [["system", "AP"], ["&lt;old&gt;", "0.7500"], ["new", "1.0000"]]
+    assert [systems, old, new] == [["system", "AP"], ["&lt;old&gt;", "0.7500"], ["new", "<b>1.0000</b>"]]
     assert [queries, nothing] == [["queries", "2"], ["nothing relevant", "0"]]
     assert header[:4] == ["measure", "system", "baseline", "difference"]
     assert row[:4] == ["AP", "new", "&lt;old&gt;", "+0.2500"]
@@ -75,9 +75,10 @@ def test_every_form_of_a_comparison_subtracts_the_baseline_from_the_system(again
     (texts,) = found.table().rows
     row = dict(zip(found.table().columns, texts, strict=True))
     assert (row["system"], row["baseline"]) == (only.system, only.baseline)
-    assert row["difference"].startswith("+" if better else "-")
+    assert row["difference"].startswith("+" if better else "−")
     assert row["win/tie/loss"] == f"{only.wins}/1/{only.losses}"
     write_tables(tmp_path / "t.tex", [found.means(), found.table()])
-    assert f"AP & {only.system} & {only.baseline} & {row['difference']} & " in (tmp_path / "t.tex").read_text()
+    difference = row["difference"].replace("−", "$-$")
+    assert f"AP & {only.system} & {only.baseline} & {difference} & " in (tmp_path / "t.tex").read_text()
     figure = found.plot(tmp_path / "f.svg")
     assert f"{only.system} − {only.baseline}" in figure.axes[0].get_yticklabels()[0].get_text()

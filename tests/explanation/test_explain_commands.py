@@ -190,7 +190,7 @@ def test_sensitivity_of_a_query_for_people(run: Run) -> None:
         (["pair", "images.csv", "query", "near", "--save", "absent/p.svg"], 6, "not written"),
         (["concepts", "C9999999", "C0042449"], 4, "--unknown isolated"),
         (["concepts", "C1;;C2", "C0042449"], 3, "an identifier is missing"),
-        (["query", "images.csv", "query", "--above", "near"], 2, "--below"),
+        (["query", "images.csv"], 2, "without --ranking, name a QUERY"),
         (["query", "images.csv", "query", "--above", "near", "--below", "near"], 3, "one image twice"),
         (
             ["query", "images.csv", "far", "--above", "near", "--below", "exact", "--ranking", "run.txt"],
@@ -263,3 +263,11 @@ def test_a_query_of_a_system_that_is_given_by_its_embeddings(run: Run) -> None:
     done = run(*arguments, "--corpus", "held.csv", "--ranking", "vectors.npy", "--corpus-embeddings", "corpus.npy")
     assert json.loads(done.out)["ranking"]["length"] == len(IMAGES) - 1
     assert run(*arguments, "--ranking", "run.txt", "--similarity", "cosine").code == 3
+
+
+def test_the_query_and_the_images_are_chosen_where_none_is_named(run: Run) -> None:
+    done = run("query", "images.csv", "--ranking", "run.txt", "-k", "3", "--json")
+    chosen = json.loads(done.out)
+    assert (chosen["query"], done.err.partition(",")[0]) == ("query", "query query: the smallest nn-CUI@3")
+    assert chosen["below"]["image"] == chosen["ranking"]["ranks"][0]["image"]
+    assert chosen["above"]["nn_iou"]["rank"] == 1

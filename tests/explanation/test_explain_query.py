@@ -48,6 +48,19 @@ def test_gains_ranks_and_differences_by_hand(graph: ConceptGraph) -> None:
     assert (found[STEM].name, found[STEM].difference) == ("Brain stem", 0.0)
 
 
+def test_images_that_are_not_named_are_the_best_of_the_ideal_and_the_first_of_the_ranking(graph: ConceptGraph) -> None:
+    explained = explain_query(IMAGES, "query", graph, ranking=RUN)
+    assert (explained.above, explained.below) == ("near", "far")
+    explained = explain_query(IMAGES, "query", graph)  # without a ranking, the next that gains less
+    assert (explained.above, explained.below) == ("near", "exact")
+    explained = explain_query(IMAGES, "query", graph, below="near", ranking=RUN)
+    assert (explained.above, explained.below) == ("exact", "near")
+    explained = explain_query(IMAGES, "query", graph, above="far", ranking=RUN)
+    assert (explained.above, explained.below) == ("far", "exact")
+    with pytest.raises(InputError, match=r"nothing to compare.*expected two other images in the corpus"):
+        explain_query({"query": VEINS, "other": VEINS}, "query", graph)
+
+
 def test_ranks_and_cost_in_a_given_ranking(graph: ConceptGraph) -> None:
     explained = explain_query(IMAGES, "query", graph, above="near", below="exact", ranking=RUN, k=3)
     ranked = explained.ranked
@@ -107,7 +120,7 @@ def test_the_json_is_stable() -> None:
         ({"above": "query"}, "above", "its own ranking"),
         ({"below": "near"}, "below", "one image twice"),
         ({"k": 0}, "k", "not a cut-off"),
-        ({"ranking": {"far": ["near"]}}, "query", "no ranking for the query"),
+        ({"ranking": {"far": ["near"]}}, None, "no ranking for the query"),
         ({"ranking": {"query": ["nobody"]}}, "rank 1 of query 'query'", "not an image of the corpus"),
         ({"ranking": [["near"]]}, None, "not a ranking"),
         ({"ranking": Ranking.of({}, ["query"], ["near"])}, None, "of other images"),

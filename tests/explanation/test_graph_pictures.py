@@ -81,7 +81,7 @@ def test_results_are_plotted_in_one_call(suffix: str, tmp_path: Path) -> None:
         assert "bad − good" in texts((tmp_path / "differences.svg").read_text())
         found["good"].plot(tmp_path / "again.svg")
         assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "values.svg").read_bytes()
-    with pytest.raises(InputError, match=r"a name in \.svg, \.png or \.pdf"):
+    with pytest.raises(InputError, match=r"a name that ends with \.svg, \.png or \.pdf"):
         found["good"].plot(tmp_path / "values.gif")
 
 

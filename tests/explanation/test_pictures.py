@@ -131,7 +131,7 @@ def test_names_in_other_scripts_and_signs_of_mathematics_are_drawn(tmp_path: Pat
 
 def test_a_wrong_suffix_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
     for name in ("pair.gif", "pair"):
-        with pytest.raises(InputError, match=r"expected a name in \.svg, \.png or \.pdf"):
+        with pytest.raises(InputError, match=r"expected a name that ends with \.svg, \.png or \.pdf"):
             example().save(tmp_path / name)
 
 

@@ -203,7 +203,7 @@ def test_a_killed_load_leaves_nothing_for_good(tmp_path: Path) -> None:
     source.write_text("[Term]\nid: T:1\nname: organ\n\n[Term]\nid: T:2\nname: heart\nis_a: T:1\n")
     folder = tmp_path / "out"
     folder.mkdir()
-    load = [sys.executable, "-m", "cuihop.cli", "load"]
+    load = [sys.executable, "-m", "cuihop", "load"]
     slow = tmp_path / "slow.obo"
     slow.write_bytes(b"[Term]\nid: T:1\nname: organ\n\n" + b"".join(
         b"[Term]\nid: T:%d\nname: n%d\nis_a: T:%d\n\n" % (i, i, i // 2) for i in range(2, 300_000)

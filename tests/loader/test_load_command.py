@@ -22,7 +22,7 @@ from cuihop_loader.loading import load_to
 from cuihop_tools.synthetic_release import SyntheticRelease, write
 from loader.rrf_made import isa, name, written
 
-PROGRAM = [sys.executable, "-m", "cuihop.cli", "load"]
+PROGRAM = [sys.executable, "-m", "cuihop", "load"]
 GOOD = [isa(f"C{i:07d}", f"C{i + 1:07d}") for i in range(1, 30)]
 
 

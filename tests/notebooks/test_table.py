@@ -46,3 +46,11 @@ def test_the_suffix_chooses_markdown_or_latex(suffix: str, lines: list[str], tmp
     write_tables(tmp_path / f"t.{suffix}", [GROUPED, GROUPED])
     text = (tmp_path / f"t.{suffix}").read_text().splitlines()
     assert all(text.count(line) == 2 for line in lines)
+
+
+def test_cells_in_bold_type_are_bold_in_every_form() -> None:
+    table = Table(["system", "P@5"], [["a_b", "0.5"], ["c", "0.7ᵃ"]], "t", "T", bold={(1, 1)})
+    assert "<td><b>0.7ᵃ</b></td>" in table.html()
+    assert "| c | **0.7ᵃ** |" in table.markdown()
+    assert r"c & \textbf{0.7$^{a}$} \\" in table.latex()
+    assert table.text().splitlines()[-1] == "c       0.7ᵃ"

@@ -368,7 +368,7 @@ def test_the_command_goes_on_after_ctrl_c(tmp_path: Path) -> None:
     lines = [f"i{i},{';'.join(rng.sample(cuis, 4))}\n" for i in range(6_000)]
     (tmp_path / "images.csv").write_text("ID,CUIs\n" + "".join(lines))
     command = [
-        sys.executable, "-m", "cuihop.cli", "evaluate", "--concepts", "images.csv", "--graph", "graph.cuihop",
+        sys.executable, "-m", "cuihop", "evaluate", "--concepts", "images.csv", "--graph", "graph.cuihop",
         "--baseline", "nn-iou", "--hops", "2", "-m", "nn-CUI@10", "-m", "CUI@10", "--threads", "2",
     ]  # fmt: skip
     resumed = [*command, "--checkpoint", "folder", "--output", "resumed.csv"]

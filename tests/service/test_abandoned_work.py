@@ -129,7 +129,7 @@ def test_the_service_ends_without_a_thread_that_does_not_look(tmp_path: Path) ->
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
     arguments = ["serve", "--store", str(chain), "--http-port", "0", "--grpc-port", "0", "--drain-seconds", "1"]
     with subprocess.Popen(
-        [sys.executable, "-m", "cuihop.cli", *arguments],
+        [sys.executable, "-m", "cuihop", *arguments],
         stderr=subprocess.PIPE,
         text=True,
         env={**clean, "PYTHONPATH": str(tmp_path)},

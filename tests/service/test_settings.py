@@ -62,8 +62,8 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     file = tmp_path / "cuihop.toml"
     for text, expected in (
         ("store = x", "line 1, column 9"),
-        ('store = "x"\nport = 1', "column port"),
-        ('store = "x"\nworkers = "many"', "column workers"),
+        ('store = "x"\nport = 1', "setting port"),
+        ('store = "x"\nworkers = "many"', "setting workers"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=re.escape(str(file))) as refused:

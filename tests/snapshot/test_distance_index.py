@@ -250,9 +250,7 @@ class TestCommand:
         return path
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "cuihop.cli", *arguments], capture_output=True, text=True, check=False
-        )
+        return subprocess.run([sys.executable, "-m", "cuihop", *arguments], capture_output=True, text=True, check=False)
 
     @pytest.mark.slow
     def test_it_makes_the_index_says_what_it_compared_and_leaves_it_the_next_time(self, snapshot: Path) -> None:
@@ -287,7 +285,7 @@ class TestCommand:
         ends = np.random.default_rng(14).integers(0, 60_000, (300_000, 2)).tolist()
         SnapshotGraph.of([(f"C{a:07d}", f"C{b:07d}") for a, b in ends], identifiers="cui").save(path)
         running = subprocess.Popen(
-            [sys.executable, "-m", "cuihop.cli", "index", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", "cuihop", "index", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
         )
         try:
             running.communicate(timeout=4)

@@ -372,7 +372,7 @@ def test_edges_that_are_not_those_of_the_digest_are_refused_where_all_is_verifie
     path.write_bytes(forged(raw, header))
     with pytest.raises(SnapshotError, match="not those of its digest"):
         SnapshotGraph.open(path).verify()
-    info = [sys.executable, "-m", "cuihop.cli", "info", str(path), "--verify"]
+    info = [sys.executable, "-m", "cuihop", "info", str(path), "--verify"]
     done = subprocess.run(info, capture_output=True, text=True, check=False)
     assert (done.returncode, "not those of its digest" in done.stderr) == (5, True)
 

@@ -62,7 +62,7 @@ def finished(snapshot: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     folder: Path = tmp_path_factory.mktemp("finished")
     write_inputs(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "cuihop.cli", *WHOLE, "--graph", snapshot, "--out", "study", "--cards"],
+        [sys.executable, "-m", "cuihop", *WHOLE, "--graph", snapshot, "--out", "study", "--cards"],
         cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -288,7 +288,7 @@ def test_an_interrupted_command_goes_on_to_the_same_files(
     assert "finished parts are in blocks; the same command resumes from there" in done.err
     assert not Path("study").exists()
     refused = run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--lambda", "0.4")
-    assert (refused.code, "column lambda" in refused.err) == (3, True)
+    assert (refused.code, "field lambda" in refused.err) == (3, True)
     assert run(*WHOLE, "--out", "study", "--checkpoint", "blocks", "--threads", "2", "--memory", "500MB").code == 0
     assert not Path("blocks").exists()
     assert not list(Path().glob(".study*"))

@@ -11,14 +11,18 @@ def main() -> None:
     """Run the command line, and turn every expected error into one message and a documented exit code."""
     from cuihop.cli.application import application
     from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
-    from cuihop.cli.output import noted_warnings, print_error
-    from cuihop.errors import CuihopError
+    from cuihop.cli.output import noted_warnings, print_error, print_json
+    from cuihop.errors import CuihopError, InputError
+    from cuihop.remote.statuses import error_fields
 
     try:
         with noted_warnings():
             application(only=sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuihop")
     except CuihopError as error:
         print_error(f"{error}")
+        if "--json" in sys.argv:
+            place = {"file": error.file, "line": error.line} if isinstance(error, InputError) else {}
+            print_json({**error_fields(error), **place, "exit_code": exit_code(error)})
         sys.exit(exit_code(error))
     except ModuleNotFoundError as error:
         if (error.name or "cuihop").startswith("cuihop"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +40,25 @@ _OWN = {
 }
 """Command → module of this package and function."""
 
+_PANEL_OF = {
+    name: panel
+    for panel, names in {
+        "Ask the graph": (
+            "search", "concept", "distance", "path", "neighbours", "ancestors", "descendants", "common-ancestors",
+        ),
+        "Evaluate retrieval": (
+            "nn-iou", "evaluate", "compare", "explain", "study", "measures", "concept-detection", "irma-error",
+        ),
+        "Load and look": ("demo", "load", "info", "index"),
+        "Run a service": ("check", "serve", "keys", "warm", "mcp"),
+        "Neo4j": ("store", "releases", "query", "snapshot"),
+    }.items()
+    for name in names
+}  # fmt: skip
+"""Command → the panel of the help that lists it, in the order of the help."""
+
+_ALIASES = {"neighbors": "neighbours"}
+
 _EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, _, meaning in EXIT_CODES) + "."
 
 
@@ -60,26 +79,27 @@ def application(only: str | None = None) -> typer.Typer:
     )
     app.callback()(_options)
     own = (EntryPoint(name, f"cuihop.cli.{value}", COMMANDS_GROUP) for name, value in _OWN.items())
-    others = sorted(entry_points(group=COMMANDS_GROUP), key=lambda entry: entry.name)
-    commands = {entry.name: entry for entry in (*own, *others)}
-    for entry in [commands[only]] if only in commands else commands.values():
+    commands = {entry.name: entry for entry in (*own, *entry_points(group=COMMANDS_GROUP))}
+    names = dict.fromkeys((*(name for name in _PANEL_OF if name in commands), *sorted(commands), *_ALIASES))
+    for name in [only] if only is not None and only in names else list(names):
+        entry = commands[_ALIASES.get(name, name)]
+        panel = _PANEL_OF.get(entry.name, "Other commands")
+        listing: dict[str, Any] = {"name": name, "hidden": name in _ALIASES, "rich_help_panel": panel}
         try:
-            loaded = entry.load()
+            _add(app, entry.load(), listing)
         except ModuleNotFoundError as error:
             loose = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-            app.command(entry.name, context_settings=loose)(_missing(entry, error))
-            continue
-        _add(app, entry.name, loaded)
+            app.command(context_settings=loose, **listing)(_missing(entry, error))
     return app
 
 
-def _add(app: typer.Typer, name: str, command: Callable[..., None] | typer.Typer) -> None:
+def _add(app: typer.Typer, command: Callable[..., None] | typer.Typer, listing: Mapping[str, Any]) -> None:
     if isinstance(command, typer.Typer):
         for registered in command.registered_commands:
             registered.callback = registered.callback and checked_files(registered.callback)
-        app.add_typer(command, name=name)
+        app.add_typer(command, **listing)
     else:
-        app.command(name)(checked_files(command))
+        app.command(**listing)(checked_files(command))
 
 
 def _version(requested: bool) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 from cuihop.errors import InputError
 from cuihop.files.input_file import STANDARD_INPUT
 from cuihop.files.written_files import check_output, check_output_folder, protected_inputs
+from cuihop.notebooks.figures import picture_form
 
-__all__ = ["FileUse", "checked_files", "file_uses"]
+__all__ = ["FileUse", "checked_files", "checked_picture", "file_uses"]
 
 
 class FileUse(Enum):
@@ -23,6 +24,13 @@ class FileUse(Enum):
     WRITES = "file to write"
     WRITES_FOLDER = "folder to write"
     READS = "text that may name a file to read: FILE, NAME=FILE or snapshot:FILE"
+
+
+def checked_picture(path: Path | None) -> Path | None:
+    """The path of a picture; another suffix than those of pictures is refused before any work."""
+    if path is not None:
+        picture_form(path)
+    return path
 
 
 def file_uses(command: Callable[..., Any]) -> dict[str, FileUse]:

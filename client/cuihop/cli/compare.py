@@ -22,6 +22,7 @@ from cuihop.cli.evaluation_options import (
     LabelsOption,
     MissingOption,
     OptionalGraphOption,
+    PlotOption,
     QrelsOption,
     SimilarityOption,
     ThreadsOption,
@@ -31,7 +32,6 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
@@ -45,7 +45,7 @@ from cuihop.resources.resources import Resources
 
 __all__ = ["compare_systems"]
 
-_OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "json",
+_OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",
                  "threads"}  # fmt: skip
 _TESTS_PANEL = "Tests"
 
@@ -99,6 +99,7 @@ def compare_systems(
         ),
         FileUse.WRITES_FOLDER,
     ] = None,
+    plot: PlotOption = None,
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
@@ -170,6 +171,8 @@ def compare_systems(
         found.to_csv(output)
     if report is not None:
         write_tables(report, [found.means(), found.table()])
+    if plot is not None:
+        found.plot(plot)
     if json:
         print_json({**found.summary(), "per_query": None if output is None else str(output)})
         return
@@ -177,7 +180,7 @@ def compare_systems(
     screen = console()
     for line in _input_lines(evaluations, stored_cards):
         screen.print(line)
-    for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards)):
+    for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:
             screen.print(f"{title}: {path}")
 
@@ -203,9 +206,9 @@ def _show(found: Comparison) -> None:
 
 def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
     """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
-    accounts = {name: list(summary_lines(evaluation)) for name, evaluation in evaluations.items()}
+    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
     shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
     yield from shared
     for name, lines in accounts.items():
-        yield from (f"{name}: {line}" for line in lines if line not in shared)
+        yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)

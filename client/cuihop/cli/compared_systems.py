@@ -18,7 +18,7 @@ from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.collection.labels import Labels
-from cuihop.comparison.score_card import ScoreCard, is_score_card
+from cuihop.comparison.score_card import ScoreCard, is_score_card, system_name
 from cuihop.errors import OutputError
 from cuihop.evaluation.evaluate import evaluate_each
 from cuihop.evaluation.judge import depth_of
@@ -97,11 +97,7 @@ def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:
     for name, path in named_files(given, "SYSTEM"):
         file = InputFile(path)
         system = ScoreCard.read(file) if is_score_card(file) else file
-        own = (
-            system.system
-            if isinstance(system, ScoreCard)
-            else Path(path.name.removesuffix(".gz").removesuffix(".zst")).stem
-        )
+        own = system.system if isinstance(system, ScoreCard) else system_name(path.name)
         if (name or own) in found:
             raise typer.BadParameter(f"two systems are called {name or own!r}: NAME=FILE gives one another name")
         found[name or own] = system

@@ -13,6 +13,7 @@ import typer
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    MEASURES_PANEL,
     ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
@@ -25,6 +26,7 @@ from cuihop.cli.evaluation_options import (
     MeasuresOption,
     MissingOption,
     OptionalGraphOption,
+    PlotOption,
     QrelsOption,
     SimilarityOption,
     ThreadsOption,
@@ -95,6 +97,14 @@ def evaluate_ranking(
         str | None,
         typer.Option("--system", help="With --card: the name of the system.", rich_help_panel=FILES_PANEL),
     ] = None,
+    plot: PlotOption = None,
+    worst: Annotated[
+        int,
+        typer.Option(
+            "--worst", min=0, help="Also list this many queries with the smallest values of the first measure.",
+            rich_help_panel=MEASURES_PANEL,
+        ),
+    ] = 0,
     measure: MeasuresOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
@@ -135,11 +145,19 @@ def evaluate_ranking(
         evaluation.to_csv(output)
     if card is not None:
         ScoreCard.of(evaluation, system).write(card)
+    if plot is not None:
+        evaluation.plot(plot)
     work.finish()
+    listed = evaluation.worst(worst) if worst else None
     if json:
-        print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
+        rows = [] if listed is None else listed.rows
+        print_json({
+            **evaluation.summary(), "worst": [row[0] for row in rows],
+            "per_query": None if output is None else str(output),
+        })  # fmt: skip
     else:
-        print_evaluation(evaluation, output)
+        written = {"Values of each query": output, "Score card": card, "Figure": plot}
+        print_evaluation(evaluation, listed, written)
 
 
 @dataclass(frozen=True)

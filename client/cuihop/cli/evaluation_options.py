@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
@@ -28,6 +28,7 @@ __all__ = [
     "MeasuresOption",
     "MissingOption",
     "OptionalGraphOption",
+    "PlotOption",
     "QrelsOption",
     "SimilarityOption",
     "ThreadsOption",
@@ -96,6 +97,14 @@ LabelConceptsOption = Annotated[
         help="Instead of --labels: ImageCLEF's manual concepts, which give modality and organ.",
     ),
 ]  # fmt: skip
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", help="File for a figure of the result: .svg, .png or .pdf.", callback=checked_picture,
+        rich_help_panel=FILES_PANEL,
+    ),
+    FileUse.WRITES,
+]  # fmt: skip
 
 
 def measures_option(default: str) -> Any:
@@ -113,7 +122,7 @@ HopsOption = Annotated[
 UnknownOption = Annotated[
     Unknown,
     typer.Option(
-        "--unknown", help="Identifiers that the graph does not hold: refuse, or keep each, near nothing but itself.",
+        "--unknown", help="Identifiers that are not in the graph: refuse them, or let each match only itself.",
         rich_help_panel=MEASURES_PANEL,
     ),
 ]  # fmt: skip

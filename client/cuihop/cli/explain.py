@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.cli.command_files import FileUse
+from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.evaluation_options import (
     ConceptColumnOption,
     CorpusEmbeddingsOption,
@@ -30,12 +30,15 @@ from cuihop.cli.print_explanation import (
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.errors import InputError, LimitExceeded
+from cuihop.evaluation.evaluate import evaluate
 from cuihop.explanation import explain_pair, explain_query, sensitivity_of_pair, sensitivity_of_query
 from cuihop.explanation.sensitivity import HUBS, LAMS, NS, Grid, PairSensitivity, QuerySensitivity
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
+from cuihop.rankings.blocks import RankingInBlocks
+from cuihop.rankings.ranking import Ranking
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.image_collection import ImageCollection
 
@@ -68,7 +71,9 @@ HubsOption = Annotated[
 ]  # fmt: skip
 SaveOption = Annotated[
     Path | None,
-    typer.Option("--save", help="File for a picture: .svg, .png or .pdf.", show_default=False),
+    typer.Option(
+        "--save", help="File for a picture: .svg, .png or .pdf.", show_default=False, callback=checked_picture
+    ),
     FileUse.WRITES,
 ]
 
@@ -98,7 +103,7 @@ def pair(
     columns = {"image_column": image_column, "concept_column": concept_column}
     own = ImageConcepts.read(images, **columns)
     other = own if corpus is None else ImageConcepts.read(corpus, **columns)
-    sets = (_concepts(own, a, "A"), _concepts(other, b, "B"))
+    sets = (_concepts(own, a), _concepts(other, b))
     files = [own] if other is own else [own, other]
     nearness, grid = Nearness(hops, lam, direction, unknown), _grid(sensitivity, hops, lam, hubs)
     _explain_sets(sets, (a, b), files, graph, nearness, look, grid, save, json)
@@ -127,10 +132,25 @@ def concepts(
 @explain.command()
 def query(
     images: ImagesArgument,
-    query: Annotated[str, typer.Argument(help="The query: one of IMAGES.", show_default=False)],
     graph: GraphOption,
-    above: Annotated[str, typer.Option("--above", help="The image expected above the other.", show_default=False)],
-    below: Annotated[str, typer.Option("--below", help="The image expected below it.", show_default=False)],
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="The query: one of IMAGES.", show_default="with --ranking: the one with the smallest nn-CUI@K"
+        ),
+    ] = None,
+    above: Annotated[
+        str | None,
+        typer.Option(
+            "--above", help="The image expected above the other.", show_default="the best image of the ideal ranking"
+        ),
+    ] = None,
+    below: Annotated[
+        str | None,
+        typer.Option(
+            "--below", help="The image expected below it.", show_default="the first of the ranking, or the next best"
+        ),
+    ] = None,
     corpus: CorpusOption = None,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
@@ -168,13 +188,23 @@ def query(
     data, nearness = Dataset(queries, held), Nearness(hops, lam, direction, unknown)
     grid = _grid(sensitivity, hops, lam, hubs)
     with _opened(graph) as opened:
+        if query is None:
+            query = _worst_query(data, ranked, opened, k, nearness)
         result = explain_query(
             data, query, opened, above=above, below=below, ranking=ranked, k=k, nearness=nearness, look=look,
         )  # fmt: skip
         varied = None
         if grid is not None:
             varied = sensitivity_of_query(
-                data, query, opened, above=above, below=below, ranking=ranked, k=k, grid=grid, nearness=nearness
+                data,
+                query,
+                opened,
+                above=result.above,
+                below=result.below,
+                ranking=ranked,
+                k=k,
+                grid=grid,
+                nearness=nearness,
             )
     if save is not None:
         result.save(save)
@@ -187,6 +217,21 @@ def query(
         print_query_sensitivity(varied, result)
     if save is not None:
         note(f"picture: {save}")
+
+
+def _worst_query(
+    data: Dataset, ranking: Ranking | RankingInBlocks | None, graph: ConceptGraph, k: int, nearness: Nearness
+) -> str:
+    """The query with the smallest nn-CUI@K."""
+    if ranking is None:
+        raise typer.BadParameter("without --ranking, name a QUERY")
+    measure = f"nn-CUI@{k}"
+    worst = evaluate(data, ranking, graph, measures=measure, nearness=nearness, missing="skip").worst(1)
+    if not worst.rows:
+        raise InputError("no query has a value", file=ranking.source, found=measure, expected="a ranking of a query")
+    query, value = worst.rows[0]
+    note(f"query {query}: the smallest {measure}, {value}")
+    return str(query)
 
 
 def _grid(sensitivity: bool, hops: int, lam: float, hubs: list[int] | None) -> Grid | None:
@@ -246,10 +291,10 @@ def _opened(address: str) -> Iterator[ConceptGraph]:
             raise
 
 
-def _concepts(images: ImageConcepts, image: str, column: str) -> frozenset[str]:
+def _concepts(images: ImageConcepts, image: str) -> frozenset[str]:
     if image not in images:
         raise InputError(
-            "no such image", file=images.source, column=column, found=quoted(image),
+            "no such image", file=images.source, found=quoted(image),
             expected=f"one of its {len(images):,} images", advice=cause_of_strange_name(image, images),
         )  # fmt: skip
     return images[image]

@@ -64,7 +64,7 @@ def advised_on_unknown() -> Iterator[None]:
     except InvalidCui:
         raise
     except ConceptError:
-        note("--unknown isolated keeps such identifiers as concepts near nothing but themselves, and counts them")
+        note("--unknown isolated accepts identifiers that are not in the graph: each matches only itself")
         raise
 
 

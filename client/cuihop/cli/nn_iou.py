@@ -30,7 +30,7 @@ ThresholdOption = Annotated[int, typer.Option("--hops", "-n", min=0, help="Hop t
 UnknownOption = Annotated[
     Unknown,
     typer.Option(
-        "--unknown", help="Identifiers that the graph does not hold: refuse, or keep each, near nothing but itself."
+        "--unknown", help="Identifiers that are not in the graph: refuse them, or let each match only itself."
     ),
 ]
 
@@ -61,7 +61,7 @@ def nn_iou(
     note_upper_case(overlap.resolved.upper_case)
     note_merged(overlap.resolved.merged)
     if overlap.resolved.isolated:
-        note(f"not in the graph, near nothing but themselves: {', '.join(sorted(overlap.resolved.isolated))}")
+        note(f"not in the graph, so each matches only itself: {', '.join(sorted(overlap.resolved.isolated))}")
     _show(overlap, names)
 
 

@@ -75,8 +75,9 @@ def print_table(
         screen_table.padding = (0, 1, 0, 0)  # 100 columns are enough for all but the longest names
         for folded in screen_table.columns[names:]:
             folded.no_wrap = True
-    for place, row in enumerate(given.rows, start=1):
-        screen_table.add_row(*row, end_section=total and place == len(given.rows) - 1)
+    for place, row in enumerate(given.rows):
+        cells = [Text(cell, "bold") if (place, at) in given.bold else cell for at, cell in enumerate(row)]
+        screen_table.add_row(*cells, end_section=total and place == len(given.rows) - 2)
     console().print(screen_table)
 
 

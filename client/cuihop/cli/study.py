@@ -20,7 +20,6 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import ConceptColumnOption, EmptyIdealOption, ImageColumnOption
 from cuihop.cli.graph_option import DirectionOption, GraphOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
-from cuihop.cli.print_evaluation import summary_lines
 from cuihop.cli.relevance_options import check_one_kind_of_labels, labels_given
 from cuihop.cli.run_options import RESOURCES_PANEL, MemoryOption
 from cuihop.collection.image_concepts import ImageConcepts
@@ -101,7 +100,7 @@ def study(
     unknown: Annotated[
         Unknown,
         typer.Option("--unknown", rich_help_panel=_MEASURES,
-                     help="Identifiers that the graph does not hold: refuse, or keep each, near nothing but itself."),
+                     help="Identifiers that are not in the graph: refuse them, or let each match only itself."),
     ] = "error",
     empty_ideal: EmptyIdealOption = "zero",
     timed_queries: Annotated[
@@ -155,7 +154,7 @@ def study(
         inputs = {"concepts": read.account, **({} if label_table is None else {"labels": label_table.account})}
         if found.tables is not None:
             inputs |= {name: found.tables.evaluations[name].inputs["ranking"] for name in files}
-        own = [] if first is None else [line for line in summary_lines(first) if line not in first.inputs.values()]
+        own = [] if first is None else first.account()[len(first.inputs) :]
         account = [*inputs.values(), *own]
         write_study(folder, found, study_inputs, account, _machine_text(machine), plots=plots, cards=cards)
         run = {

@@ -52,6 +52,9 @@ class ImageConcepts(Mapping[str, frozenset[str]]):
     def __len__(self) -> int:
         return len(self.sets)
 
+    def __repr__(self) -> str:
+        return f"<ImageConcepts {self.account}>"
+
     @property
     def occurrences(self) -> int:
         """The concepts of all images, each counted as often as an image has it."""

@@ -65,6 +65,9 @@ class Judgements(Mapping[str, Mapping[str, int]]):
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({query: dict(documents) for query, documents in self.grades.items()})
 
+    def __repr__(self) -> str:
+        return f"<Judgements {self.account}>"
+
     @cached_property
     def account(self) -> str:
         """Summary of the parsed input, in one line."""

@@ -84,6 +84,9 @@ class Labels:
         """SHA-256 of the content, whatever its file is called and in whatever order it stands there."""
         return content_digest({name: dict(column) for name, column in self.columns.items()})
 
+    def __repr__(self) -> str:
+        return f"<Labels {self.account}>"
+
     @cached_property
     def account(self) -> str:
         """Summary of the parsed input, in one line."""

@@ -22,7 +22,7 @@ from cuihop.comparison.paired_tests import (
 )
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
-from cuihop.evaluation.means import mean_columns, number_text, span_text
+from cuihop.evaluation.means import mean_columns, number_text, p_text, signed_text, span_text
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import Measure, measures_named
@@ -40,6 +40,8 @@ __all__ = ["Comparison", "Difference", "compare"]
 Float64 = npt.NDArray[np.float64]
 
 _CELLS_AT_ONCE = 1 << 24  # of queries and tests: 128 MB of differences
+_MOST_COLUMNS = 8  # of measures that fit a page
+_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ"
 _ROUNDING = 1e-12  # values that differ by no more are equal: measures are sums in different orders
 
 
@@ -103,19 +105,63 @@ class Comparison:
         return f"<Comparison of {systems}: {', '.join(self.measures)}; {len(self.differences)} tests>"
 
     def means(self) -> Table:
-        """Means over the queries that each system was scored on, in rows of systems or of measures, whichever are more.
+        """Means over the queries that each system was scored on: a row for each system, a column for each measure.
 
+        More measures than a page is wide (eight) are the rows, and the systems the columns. The best mean of each
+        measure is in bold type. A superscript letter names a system that is worse, with Holm's p below 1 - confidence.
         Of each measure also the queries behind the means, as `cuihop.evaluation.means.mean_columns` gives them.
         """
         cards = self.cards.values()
+        letters = self._letters()
         columns: list[tuple[str, Sequence[str]]]
-        columns = [(name, [number_text(card.means[m]) for m in self.measures]) for name, card in self.cards.items()]
+        columns = [
+            (
+                f"{letters[name]} {name}".strip(),
+                [number_text(card.means[m]) + self._worse(m, name, letters) for m in self.measures],
+            )
+            for name, card in self.cards.items()
+        ]
         behind = [[card.mean_queries[m] for card in cards] for m in self.measures]
         columns += mean_columns(behind, next(iter(cards)).conditions.get("empty_ideal"))
         header, *rows = [("system", *self.measures), *((title, *cells) for title, cells in columns)]
-        if len(self.cards) <= len(self.measures):
+        bold = {(row, column) for column, m in enumerate(self.measures, start=1) for row in self._best(m)}
+        if len(self.measures) > _MOST_COLUMNS:
             header, *rows = zip(("measure", *header[1:]), *rows, strict=True)
-        return Table(header, rows, "means", "Means of each system over the queries that it was scored on.")
+            bold = {(column - 1, row + 1) for row, column in bold}
+        caption = " ".join(
+            ["Means of each system over the queries that it was scored on.", *map(_sentence, self._marks())]
+        )
+        return Table(header, rows, "means", caption, bold=bold)
+
+    def _best(self, measure: str) -> list[int]:
+        """Places of the systems with the best mean."""
+        means = [card.means[measure] for card in self.cards.values()]
+        numbers = [mean for mean in means if mean is not None]
+        best = (min if _is_error(measure) else max)(numbers, default=None)
+        return [place for place, mean in enumerate(means) if mean is not None and mean == best]
+
+    def _better(self) -> Iterator[tuple[str, str, str]]:
+        """Measure, system, and another system that is worse, with Holm's p below 1 - confidence."""
+        for d in self.differences:
+            if d.p_holm < 1.0 - self.confidence and d.difference:
+                order = (d.system, d.baseline)
+                yield (d.measure, *(order if (d.difference > 0) != _is_error(d.measure) else order[::-1]))
+
+    def _letters(self) -> Mapping[str, str]:
+        """Name of each system → its superscript letter; empty texts where none is needed or there are too few."""
+        lettered = len(self.cards) <= len(_LETTERS) and any(self._better())
+        return dict(zip(self.cards, _LETTERS, strict=False)) if lettered else dict.fromkeys(self.cards, "")
+
+    def _worse(self, measure: str, system: str, letters: Mapping[str, str]) -> str:
+        """Letters of the systems that are worse under a measure, in their order."""
+        found = {worse for name, better, worse in self._better() if (name, better) == (measure, system)}
+        return "".join(letter for name, letter in letters.items() if name in found)
+
+    def _marks(self) -> list[str]:
+        """The meaning of the marks in `means`."""
+        lettered = any(self._letters().values())
+        meaning = f"a letter: better than that system, p (Holm) < {1.0 - self.confidence:.4g}"
+        return ["bold: the best mean of a measure", *([meaning] if lettered else [])]
 
     def table(self) -> Table:
         """The differences, a row for each."""
@@ -123,17 +169,23 @@ class Comparison:
                   "p (Holm)", "effect", "win/tie/loss")  # fmt: skip
         rows = [
             (
-                d.measure, d.system, d.baseline, f"{d.difference:+.4f}", f"{d.low:+.4f} to {d.high:+.4f}",
-                f"{d.p_randomisation:.4f}", f"{d.p_holm:.4f}", "none" if d.effect is None else f"{d.effect:+.2f}",
+                d.measure, d.system, d.baseline, signed_text(d.difference),
+                f"{signed_text(d.low)} to {signed_text(d.high)}", p_text(d.p_randomisation), p_text(d.p_holm),
+                "none" if d.effect is None else signed_text(d.effect, 2),
                 f"{d.wins:,}/{d.ties:,}/{d.losses:,}",
             )
             for d in self.differences
         ]  # fmt: skip
-        sentences = (f"{line[0].upper()}{line[1:]}." for line in self.account())
-        return Table(header, rows, "differences", f"Differences of means. {' '.join(sentences)}")
+        return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, self._tests())]))
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
+        return [*self._marks(), *self._tests()]
+
+    def __str__(self) -> str:
+        return "\n".join([self.means().text(), "", self.table().text(), *self.account()])
+
+    def _tests(self) -> list[str]:
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [
@@ -330,6 +382,10 @@ def _outcomes(measure: str, differences: Float64) -> dict[str, int]:
     more, less = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (less, more) if _is_error(measure) else (more, less)
     return {"wins": wins, "ties": len(differences) - more - less, "losses": losses}
+
+
+def _sentence(line: str) -> str:
+    return f"{line if line.startswith('p ') else line[0].upper() + line[1:]}."
 
 
 def _is_error(measure: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from cuihop.collection.image_names import places_by_name
 from cuihop.errors import InputError
-from cuihop.evaluation.means import MeanQueries, mean_of
+from cuihop.evaluation.means import MeanQueries, mean_of, number_text
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.content_digest import content_digest
 from cuihop.files.input_file import InputFile, Readable, opened_input
@@ -27,8 +28,9 @@ from cuihop.files.text_lines import quoted, whole_text
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import measures_named
 
-__all__ = ["ScoreCard", "is_score_card"]
+__all__ = ["ScoreCard", "is_score_card", "system_name"]
 
+_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")  # of a file; not the last number of v1.5
 _RELEASE = ("digest", "sabs", "relations")
 _TIES = "ties"
 _PARAMETERS = (
@@ -69,23 +71,27 @@ class ScoreCard:
 
         Args:
             evaluation: of any kind.
-            system: name of the system; by default, the file of its ranking or predictions.
+            system: name of the system; by default `system_name` of its ranking or predictions.
         """
         parameters = dict(evaluation.parameters)
         release = {} if evaluation.release is None else dataclasses.asdict(evaluation.release)
         conditions = {f"release {name}": release.get(name) for name in _RELEASE}
         conditions |= {name: parameters.get(name) for name in _PARAMETERS}
         conditions |= {f"content of {name}": digest for name, digest in parameters.get("digests", {}).items()}
-        named = system or parameters.get("ranking") or parameters.get("predictions") or "unnamed"
+        named = system or system_name(str(parameters.get("ranking") or parameters.get("predictions") or "unnamed"))
         columns = {str(m): evaluation.values[:, place] for place, m in enumerate(evaluation.measures)}
         counts = {name: _number(value) for name, value in evaluation.summary()["counts"].items()}
         versions = {**evaluation.versions, **({"release": release["name"]} if release else {})}
         # As JSON gives them back: tuples are lists there.
         plain: dict[str, Any] = json.loads(json.dumps(conditions))
         return cls(
-            str(named), plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions,
+            named, plain, evaluation.queries, columns, evaluation.mean_queries, counts, versions,
             inputs=dict(evaluation.inputs),
         )  # fmt: skip
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name} {number_text(mean)}" for name, mean in self.means.items())
+        return f"<ScoreCard of {self.system}, {len(self.queries):,} queries: {means}>"
 
     @property
     def means(self) -> dict[str, float | None]:
@@ -160,7 +166,7 @@ class ScoreCard:
         if differ:
             raise InputError(
                 f"the score cards of {ours} and {theirs} do not match",
-                column=", ".join(differ),
+                column=f"field {', '.join(differ)}",
                 found="; ".join(both),
                 expected="the same in both",
             )
@@ -172,6 +178,16 @@ class ScoreCard:
     @cached_property
     def _places(self) -> dict[str, int]:
         return places_by_name(self.queries)
+
+
+def system_name(source: str) -> str:
+    """The name of a system after the file of its ranking, without folder and endings; any other source as it is.
+
+    >>> system_name("runs/region.engine.run.gz"), system_name("random, seed 1")
+    ('region.engine', 'random, seed 1')
+    """
+    name = source.removesuffix(".gz").removesuffix(".zst").replace("\\", "/").rpartition("/")[2]
+    return _ENDING.sub("", name) or source
 
 
 def _agree(name: str, ours: object, theirs: object) -> bool:
@@ -230,14 +246,15 @@ def score_card_content(given: Readable) -> dict[str, Any]:
     path = file.name
 
     def refuse(problem: str, field: str, found: object, expected: str) -> NoReturn:
-        raise InputError(problem, file=path, column=field, found=quoted(str(found)), expected=expected)
+        raise InputError(problem, file=path, column=f"field {field}", found=quoted(str(found)), expected=expected)
 
     content = _json(file)
     if not isinstance(content, dict) or "score_card" not in content:
         raise InputError("not a score card", file=path, expected=_EXPECTED)
     if content["score_card"] is True or content["score_card"] != FORMAT:
         raise InputError(
-            "a score card of another format", file=path, column="score_card", found=quoted(repr(content["score_card"])),
+            "a score card of another format", file=path, column="field score_card",
+            found=quoted(repr(content["score_card"])),
             expected=f"format {FORMAT}",
         )  # fmt: skip
     _check_fields(content, refuse)
@@ -248,7 +265,7 @@ def score_card_content(given: Readable) -> dict[str, Any]:
         refuse("not what a score card may hold", "conditions, counts or versions", error, "finite numbers and UTF-8")
     if sealed != digest:
         raise InputError(
-            "the score card was changed after it was written", file=path, column="sha256",
+            "the score card was changed after it was written", file=path, column="field sha256",
             found=quoted(digest), expected=quoted(sealed), advice="Evaluate the system again.",
         )  # fmt: skip
     _check_means(content["means"], content["values"], refuse)

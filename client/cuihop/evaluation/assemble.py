@@ -14,15 +14,9 @@ from cuihop.collection.dataset import Dataset
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.collect import Criteria
+from cuihop.evaluation.counts import EvaluationCounts, IdentifierCount, JudgedCounts, RelevanceCount
 from cuihop.evaluation.judge import JudgedSystem, depth_of
-from cuihop.evaluation.result import (
-    Details,
-    Evaluation,
-    EvaluationCounts,
-    IdentifierCount,
-    JudgedCounts,
-    RelevanceCount,
-)
+from cuihop.evaluation.result import Details, Evaluation
 from cuihop.files.likely_causes import cause_of_strange_name
 from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph

@@ -15,8 +15,10 @@ __all__ = [
     "mean_of",
     "mean_text",
     "number_text",
+    "p_text",
     "relevance_name",
     "relevant_from",
+    "signed_text",
     "span_text",
 ]
 
@@ -49,6 +51,24 @@ def mean_of(values: Iterable[float]) -> float | None:
 def number_text(mean: float | None) -> str:
     """A mean with four digits."""
     return "none" if mean is None else f"{mean:.4f}"
+
+
+def signed_text(value: float, digits: int = 4) -> str:
+    """A difference with its sign; the minus is a true one.
+
+    >>> signed_text(-0.03), signed_text(0.5, 2)
+    ('−0.0300', '+0.50')
+    """
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def p_text(p: float) -> str:
+    """A p value as papers print it.
+
+    >>> p_text(0.0421), p_text(0.0001)
+    ('0.042', '< 0.001')
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def mean_columns(behind: Sequence[Collection[MeanQueries]], empty_ideal: str | None) -> list[tuple[str, Sequence[str]]]:

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.errors import InputError, first_few
+from cuihop.evaluation.account import account_by_concepts, account_by_judgements
+from cuihop.evaluation.counts import IdentifierCount, JudgedCounts
 from cuihop.evaluation.means import MeanQueries, mean_columns, mean_of, number_text, relevance_name
 from cuihop.files.written_files import write_whole
 from cuihop.graph import Release
@@ -31,12 +33,8 @@ __all__ = [
     "Details",
     "EmptyIdeal",
     "Evaluation",
-    "EvaluationCounts",
-    "IdentifierCount",
-    "JudgedCounts",
     "MeasuredQueries",
     "Missing",
-    "RelevanceCount",
     "missing_rankings",
 ]
 
@@ -45,104 +43,6 @@ EmptyIdeal: TypeAlias = Literal["zero", "skip"]
 
 Missing: TypeAlias = Literal["error", "zero", "skip"]
 """A query without a ranking: an error, scored 0, or left out of table and mean."""
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifierCount:
-    """Identifiers of one kind, and the number of their occurrences in images."""
-
-    identifiers: tuple[str, ...] = ()
-    occurrences: int = 0
-
-    @property
-    def distinct(self) -> int:
-        """Number of different identifiers."""
-        return len(self.identifiers)
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationCounts:
-    """Counts of an evaluation of images with concepts. Where queries and corpus are two collections, both are counted.
-
-    Attributes:
-        queries, corpus: images of each; queries_in_corpus: queries that the corpus holds under the same name.
-        empty_queries, empty_corpus: images without a concept.
-        identifiers: distinct identifiers; occurrences: each counted in every image that has it.
-        unknown, retired: identifiers that became isolated concepts: not in the graph; retired without an exact
-            successor in it.
-        merged: retired identifiers that were replaced by their successors; successors: each with its own.
-        repeated: number of repetitions of a concept in the list of an image.
-        fused: number of concepts that images lost because two of their identifiers are one concept.
-        self_retrieved: queries that stood in their own ranking, and were left out of it.
-        missing: queries without a ranking, scored 0 or skipped.
-        short: queries with fewer images in their ranking than the largest K needs and the corpus has.
-        empty_ideal: for each gain, the queries for which no other image gains anything: IDCG is 0.
-        nothing_relevant: name of a relevance → the judged queries for which nothing is relevant.
-        unjudged: name of a relevance → the queries without a label, or without a judgement. They leave the mean.
-        unlabelled: labels → number of images that lack one of them.
-        judged_elsewhere: judgements that are not of one of the queries and an image of the corpus.
-    """
-
-    queries: int
-    corpus: int
-    queries_in_corpus: int
-    empty_queries: int
-    empty_corpus: int
-    identifiers: int
-    occurrences: int
-    unknown: IdentifierCount
-    retired: IdentifierCount
-    merged: IdentifierCount
-    successors: Mapping[str, str]
-    repeated: int
-    fused: int
-    self_retrieved: int
-    missing: tuple[str, ...]
-    short: int
-    empty_ideal: Mapping[str, tuple[str, ...]]
-    nothing_relevant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unjudged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unlabelled: Mapping[str, int] = field(default_factory=dict)
-    judged_elsewhere: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RelevanceCount:
-    """Documents of all queries that count: trec_eval's num_ret, num_rel and num_rel_ret.
-
-    Attributes:
-        retrieved: looked at: as many of each ranking as the deepest measure needs.
-        relevant: retrieved or not.
-        relevant_retrieved: both.
-    """
-
-    retrieved: int
-    relevant: int
-    relevant_retrieved: int
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedCounts:
-    """Counts of an evaluation by judgements or labels alone.
-
-    Attributes:
-        queries: those that were judged; corpus: documents that can be, or were, retrieved.
-        self_retrieved: queries that stood in their own ranking, and were left out of it (with labels only).
-        missing: queries without a ranking, scored 0 or skipped.
-        other_queries: queries of the ranking that have no judgements; they take no part.
-        nothing_relevant, unjudged, unlabelled: as in `EvaluationCounts`.
-        relevance: name of a relevance → documents of the queries that were not skipped.
-    """
-
-    queries: int
-    corpus: int
-    self_retrieved: int
-    missing: tuple[str, ...]
-    other_queries: tuple[str, ...]
-    nothing_relevant: Mapping[str, tuple[str, ...]]
-    unjudged: Mapping[str, tuple[str, ...]]
-    unlabelled: Mapping[str, int]
-    relevance: Mapping[str, RelevanceCount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +139,13 @@ class MeasuredQueries:
         titles, columns = zip(("measure", list(self.means)), ("mean", means), *beside, strict=True)
         return Table(titles, list(zip(*columns, strict=True)), "means", "Means over the queries.")
 
+    def account(self) -> list[str]:
+        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
+        return list(self.inputs.values())
+
+    def __str__(self) -> str:
+        return "\n".join([self.table().text(), *self.account()])
+
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {number_text(mean)}" for name, mean in self.means.items())
         return f"<{type(self).__name__} of {len(self.queries):,} queries: {means}>"
@@ -246,13 +153,13 @@ class MeasuredQueries:
     def _repr_html_(self) -> str:
         return self.table().html()
 
-    def _account(self) -> Iterator[tuple[str, Any]]:
+    def _beside(self) -> Iterator[tuple[str, Any]]:
         """Columns between the name of each query and its values."""
         return iter(())
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
         yield "query", list(self.queries)
-        yield from self._account()
+        yield from self._beside()
         for place, measure in enumerate(self.measures):
             yield str(measure), self.values[:, place]
 
@@ -277,7 +184,7 @@ class MeasuredQueries:
         write_whole(path, Table(names, list(zip(*lists, strict=True))).csv())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A figure of the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
+        """Draw the spread of the values under each measure; written to ``path`` (.svg, .png, .pdf) if given.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed; the message gives the command.
@@ -328,7 +235,36 @@ class Evaluation(MeasuredQueries):
     concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
     unknown_concepts: npt.NDArray[np.int64] = field(default_factory=_no_numbers)
 
-    def _account(self) -> Iterator[tuple[str, Any]]:
+    def account(self) -> list[str]:
+        """A line on the reading of each input; then everything out of the ordinary, and how it was treated."""
+        if isinstance(self.counts, JudgedCounts):
+            lines = account_by_judgements(self.counts, self.parameters)
+        else:
+            lines = account_by_concepts(self.counts, self.parameters, self.release)
+        return [*super().account(), *lines]
+
+    def worst(self, number: int = 10, measure: Measure | str | None = None) -> Table:
+        """The queries with the smallest values of a measure: a row for each, with the values of all measures.
+
+        Equal values keep the order of the queries. A query without a value is left out.
+
+        Args:
+            number: of queries, at most.
+            measure: one that was measured; by default the first.
+
+        Raises:
+            InputError: it was not measured.
+        """
+        names = [str(each) for each in self.measures]
+        by = names[0] if measure is None else str(measure)
+        if by not in names:
+            raise InputError("not measured", column="measure", found=by, expected=" or ".join(names))
+        values = self.values[:, names.index(by)]
+        places = np.argsort(values, kind="stable")[: min(number, int((~np.isnan(values)).sum()))]
+        rows = [(self.queries[place], *map(number_text, self.values[place].tolist())) for place in places.tolist()]
+        return Table(("query", *names), rows, "worst", f"Queries with the smallest {by}.")
+
+    def _beside(self) -> Iterator[tuple[str, Any]]:
         if len(self.concepts):
             yield "concepts", self.concepts
             yield "unknown_concepts", self.unknown_concepts

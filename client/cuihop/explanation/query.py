@@ -151,6 +151,12 @@ class QueryExplanation:
     ranked: RankedPair | None
     inputs: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        return (
+            f"<QueryExplanation of {self.query}: {self.above} gains {self.nn_iou_above.gain:.4f}, {self.below} "
+            f"{self.nn_iou_below.gain:.4f}>"
+        )
+
     @property
     def difference(self) -> float:
         """The gain of the image above minus that of the one below."""
@@ -229,8 +235,8 @@ def explain_query(
     query: str,
     graph: ConceptGraph,
     *,
-    above: str,
-    below: str,
+    above: str | None = None,
+    below: str | None = None,
     ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None = None,
     k: int = 10,
     nearness: Nearness = Nearness(),
@@ -244,7 +250,8 @@ def explain_query(
         images: a `Dataset`, or image → its concepts, where the queries are the corpus.
         query: one of the queries.
         above, below: two images of the corpus, the first expected to rank above the second; if it does not, the
-            difference is negative.
+            difference is negative. By default, the best image of the ideal ranking, and the first of the ranking;
+            without a ranking, the best image with a smaller gain.
         ranking: from `cuihop.read_ranking` or `cuihop.rankings.reading.read_ranking_in_blocks` for these images, or
             query → images, best first.
         k: the cut-off of DCG@K.
@@ -263,7 +270,8 @@ def explain_query(
     (Standing(gain=0.5, rank=1, tied=0), 0.5, 0.1845)
     """
     k = checked_k(k)
-    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
+    inputs = QueryImages.of(images, query, graph, ranking, nearness.unknown)
+    inputs.check_images(above, below)
     hops = hops_to_corpus(inputs.concepts, inputs.images, graph, nearness.n, nearness.direction)
     gains = QueryGains.of(query, inputs.concepts, inputs.images, hops, nearness.n)
 
@@ -275,6 +283,8 @@ def explain_query(
 
     nn_iou, iou = gains.gains(nearness.n, nearness.lam), gains.gains(0, 0.0)
     ideal, ideal_iou = gains.ideal(nn_iou), gains.ideal(iou)
+    above, below = inputs.chosen_images(above, below, nn_iou, ideal)
+    row_above, row_below = inputs.rows[above], inputs.rows[below]
     return QueryExplanation(
         query=query,
         above=above,
@@ -282,11 +292,11 @@ def explain_query(
         corpus=len(gains.others),
         pair_above=pair(above),
         pair_below=pair(below),
-        nn_iou_above=_standing(inputs.row_above, nn_iou, ideal),
-        nn_iou_below=_standing(inputs.row_below, nn_iou, ideal),
-        iou_above=_standing(inputs.row_above, iou, ideal_iou),
-        iou_below=_standing(inputs.row_below, iou, ideal_iou),
-        ranked=None if inputs.ranked is None else _ranked_pair(inputs, inputs.ranked, gains, nn_iou, ideal, k),
+        nn_iou_above=_standing(row_above, nn_iou, ideal),
+        nn_iou_below=_standing(row_below, nn_iou, ideal),
+        iou_above=_standing(row_above, iou, ideal_iou),
+        iou_below=_standing(row_below, iou, ideal_iou),
+        ranked=None if inputs.ranked is None else _ranked_pair(inputs, (row_above, row_below), gains, nn_iou, ideal, k),
         inputs=inputs.accounts,
     )
 
@@ -301,20 +311,17 @@ def rank_of(row: int, ranked: Int64) -> int:
 
 
 def _ranked_pair(
-    inputs: QueryImages, ranked: Int64, gains: QueryGains, values: Float64, ideal: Int64, k: int
+    inputs: QueryImages, rows: tuple[int, int], gains: QueryGains, values: Float64, ideal: Int64, k: int
 ) -> RankedPair:
+    ranked = ideal[:0] if inputs.ranked is None else inputs.ranked
     weights = 1.0 / np.log2(np.arange(1, min(k, len(values)) + 1) + 1)
 
     def weight(rank: int | None) -> float:
         return float(weights[rank - 1]) if rank is not None and rank <= k else 0.0
 
     dcg, idcg, ndcg = dcg_of_query(values, ranked, ideal, k)
-    of_above, of_below = (
-        rank_of(row, ranked) if row in ranked else None for row in (inputs.row_above, inputs.row_below)
-    )
-    better, worse = sorted(
-        ((values[inputs.row_above], weight(of_above)), (values[inputs.row_below], weight(of_below))), reverse=True
-    )
+    of_above, of_below = (rank_of(row, ranked) if row in ranked else None for row in rows)
+    better, worse = sorted(((values[rows[0]], weight(of_above)), (values[rows[1]], weight(of_below))), reverse=True)
     cost = float((better[0] - worse[0]) * max(0.0, worse[1] - better[1]))
 
     def at(places: Int64, place: int) -> tuple[str | None, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,16 +21,18 @@ from cuihop.relevance.image_collection import ImageCollection
 
 __all__ = ["Hops", "QueryGains", "QueryImages", "hops_to_corpus"]
 
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, eq=False)
 class QueryImages:
-    """A query, the two images to compare, and the collection around them.
+    """A query, and the collection around it.
 
     Attributes:
         images: queries and corpus, identifiers resolved.
-        query, above, below: names.
-        concepts: of the query.
-        row_above, row_below: rows of the corpus.
+        query: its name. concepts: its concepts.
+        rows: name of each image of the corpus → its row.
         ranked: int64: rows of the corpus that a ranking lists for the query, best first; ``None`` without one.
         source: of the ranking.
         accounts: role of each input → summary of its parsing.
@@ -38,11 +40,8 @@ class QueryImages:
 
     images: ImageCollection
     query: str
-    above: str
-    below: str
     concepts: frozenset[str]
-    row_above: int
-    row_below: int
+    rows: Mapping[str, int]
     ranked: npt.NDArray[np.int64] | None
     source: str
     accounts: Mapping[str, str]
@@ -53,8 +52,6 @@ class QueryImages:
         images: object,
         query: str,
         graph: ConceptGraph,
-        above: str,
-        below: str,
         ranking: Ranking | RankingInBlocks | Mapping[str, Sequence[str]] | None,
         unknown: Unknown,
     ) -> QueryImages:
@@ -62,13 +59,6 @@ class QueryImages:
         collection = ImageCollection.of(images, graph, unknown)
         if query not in collection.queries:
             raise _no_image(query, "query", collection.queries)
-        for image, role in ((above, "above"), (below, "below")):
-            if image not in collection.corpus:
-                raise _no_image(image, role, collection.corpus)
-            if image == query:
-                raise InputError("the query takes no part in its own ranking", column=role, found=quoted(image))
-        if above == below:
-            raise InputError("one image twice", column="below", found=quoted(below), expected="two images to compare")
         rows = {name: row for row, name in enumerate(collection.corpus_names)}
         ranked, source = None, ""
         accounts = {
@@ -87,13 +77,45 @@ class QueryImages:
                     advice="dict(ranking) is matched by the names of the images.",
                 )  # fmt: skip
             if isinstance(lists, Ranking) and query in lists.missing:
-                raise InputError("no ranking for the query", file=lists.source, column="query", found=quoted(query))
+                raise InputError("no ranking for the query", file=lists.source, found=quoted(query))
             listed = lists[query] if isinstance(lists, Ranking) else lists.list_of(query)
             ranked = np.array([rows[image] for image in listed], dtype=np.int64)
             source = lists.source
             accounts["ranking"] = lists.account
         concepts = collection.resolved.concepts(collection.queries[query])
-        return cls(collection, query, above, below, concepts, rows[above], rows[below], ranked, source, accounts)
+        return cls(collection, query, concepts, rows, ranked, source, accounts)
+
+    def check_images(self, above: str | None, below: str | None) -> None:
+        """Check the images to compare, as far as they are given."""
+        for image, role in ((above, "above"), (below, "below")):
+            if image is not None and image not in self.rows:
+                raise _no_image(image, role, self.images.corpus)
+            if image == self.query:
+                raise InputError("the query takes no part in its own ranking", column=role, found=quoted(image))
+        if above is not None and above == below:
+            raise InputError("one image twice", column="below", found=quoted(above), expected="two images to compare")
+
+    def chosen_images(self, above: str | None, below: str | None, gains: Float64, ideal: Int64) -> tuple[str, str]:
+        """The images to compare, chosen as `cuihop.explanation.explain_query` says where one is not given.
+
+        Args:
+            above, below: checked names.
+            gains: of each image of the corpus. ideal: rows of the corpus, best first.
+        """
+        names = self.images.corpus_names
+        above = above or self._first([names[row] for row in ideal], below)
+        fewer = ideal[gains[ideal] < gains[self.rows[above]]]
+        listed = ideal[:0] if self.ranked is None else self.ranked
+        return above, below or self._first([names[row] for row in (*listed, *fewer, *ideal)], above)
+
+    def _first(self, images: Iterable[str], other: str | None) -> str:
+        """The first of some images that is not the other one."""
+        for image in images:
+            if image != other:
+                return image
+        raise InputError(
+            "nothing to compare", column="query", found=quoted(self.query), expected="two other images in the corpus"
+        )
 
 
 def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
@@ -103,9 +125,6 @@ def _no_image(image: str, role: str, images: ImageConcepts) -> InputError:
         advice=cause_of_strange_name(str(image), images),
     )  # fmt: skip
 
-
-Float64 = npt.NDArray[np.float64]
-Int64 = npt.NDArray[np.int64]
 
 Hops = Mapping[tuple[str, str], int]
 """(concept of the query, concept of the corpus) → hops between them; pairs farther apart are absent."""

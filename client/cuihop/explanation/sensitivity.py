@@ -289,7 +289,9 @@ def sensitivity_of_query(
     """
     ns, lams, hubs, direction = grid.ns, grid.lams, grid.hubs, nearness.direction
     k = checked_k(k)
-    inputs = QueryImages.of(images, query, graph, above, below, ranking, nearness.unknown)
+    inputs = QueryImages.of(images, query, graph, ranking, nearness.unknown)
+    inputs.check_images(above, below)
+    row_above, row_below = inputs.rows[above], inputs.rows[below]
     isolated = inputs.images.resolved.isolated
     held = frozenset[str]().union(*inputs.images.corpus_sets) - isolated
     distances = hops_to_corpus(inputs.concepts, inputs.images, graph, ns[-1], direction)
@@ -311,10 +313,10 @@ def sensitivity_of_query(
                         hubs=most,
                         n=n,
                         lam=lam,
-                        gain_above=float(gains[inputs.row_above]),
-                        gain_below=float(gains[inputs.row_below]),
-                        rank_above=rank_of(inputs.row_above, ideal),
-                        rank_below=rank_of(inputs.row_below, ideal),
+                        gain_above=float(gains[row_above]),
+                        gain_below=float(gains[row_below]),
+                        rank_above=rank_of(row_above, ideal),
+                        rank_below=rank_of(row_below, ideal),
                         idcg=idcg,
                         ndcg=None if inputs.ranked is None else ndcg,
                     )

@@ -234,9 +234,9 @@ def decoded(raw: bytes, path: Path | str, line: int) -> str:
         ) from None  # fmt: skip
 
 
-def counted(number: int, thing: str) -> str:
-    """A number and its noun."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def counted(number: int, thing: str, plural: str | None = None) -> str:
+    """A number and its noun; the plural ends in s, or is given."""
+    return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
 
 
 def direction_text(direction: str) -> str:

@@ -16,7 +16,7 @@ __all__ = ["ResolvedConcepts", "Unknown", "check_some_known", "resolved_concepts
 
 Unknown: TypeAlias = Literal["error", "isolated"]
 """Treatment of well-formed identifiers that the graph does not hold: refuse them, or keep each as an isolated concept,
-near nothing but itself. A malformed identifier is an error either way."""
+a concept that matches only itself. A malformed identifier is an error either way."""
 
 MANY_UNKNOWN = 0.2
 """The share of unknown occurrences above which there is a warning."""

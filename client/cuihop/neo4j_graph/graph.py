@@ -26,6 +26,8 @@ from cuihop.graph import (
     Step,
     checked_direction,
     checked_hops,
+    checked_identifiers,
+    ends_of_pairs,
     resolved,
 )
 from cuihop.identifiers import is_identifier
@@ -151,7 +153,7 @@ class Neo4jGraph(ConceptGraph):
 
     def resolve(self, cuis: Sequence[str]) -> list[Resolution]:
         """See `ConceptGraph.resolve`."""
-        distinct = list(dict.fromkeys(cuis))
+        distinct = list(dict.fromkeys(checked_identifiers(cuis)))
         current = self._numbers(distinct)
         absent = self._absent([cui for cui in distinct if cui not in current])
         return [absent[cui] if cui in absent else Resolution(cui, "current", cui) for cui in cuis]
@@ -193,7 +195,7 @@ class Neo4jGraph(ConceptGraph):
 
     def _usable(self, cuis: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         """The concepts to use, one for each identifier, and the retired ones that were taken for their successors."""
-        distinct = list(dict.fromkeys(cuis))
+        distinct = list(dict.fromkeys(checked_identifiers(cuis)))
         answers = self.resolve(distinct)
         absent = [answer for answer in answers if answer.status != "current"]
         merged = dict(zip([a.requested for a in absent], resolved(absent, self._release), strict=True))
@@ -207,7 +209,8 @@ class Neo4jGraph(ConceptGraph):
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        wanted = list(pairs)
+        ends = ends_of_pairs(pairs)
+        wanted = list(zip(ends[::2], ends[1::2], strict=True))
         found = self._shortest([pair for pair in wanted if pair[0] != pair[1]], direction, bound)
         # A distance proves that both concepts exist. Only the ends of the other pairs are resolved.
         unproven = [cui for pair in wanted if pair not in found for cui in pair]

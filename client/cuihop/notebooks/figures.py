@@ -27,6 +27,7 @@ __all__ = [
     "evaluation_figure",
     "notebook_svg",
     "picture_bytes",
+    "picture_form",
     "save_picture",
     "saved_figure",
 ]
@@ -62,13 +63,23 @@ def save_picture(figure: Callable[[], Figure], path: str | os.PathLike[str]) -> 
         InputError: the suffix is none of `FORMATS`; nothing is drawn then.
         OutputError: the file cannot be written.
     """
-    path = Path(path)
-    form = path.suffix.removeprefix(".").lower()
+    form = picture_form(path)
+    write_whole(path, picture_bytes(figure(), form))
+
+
+def picture_form(path: str | os.PathLike[str]) -> str:
+    """The format of a picture, by the suffix of its file's name.
+
+    Raises:
+        InputError: the suffix is none of `FORMATS`.
+    """
+    form = Path(path).suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise InputError(
-            "no such form of picture", column="path", found=repr(path.name), expected="a name in .svg, .png or .pdf"
-        )
-    write_whole(path, picture_bytes(figure(), form))
+            "not a format of pictures", column="path", found=repr(Path(path).name),
+            expected="a name that ends with .svg, .png or .pdf",
+        )  # fmt: skip
+    return form
 
 
 def picture_bytes(figure: Figure, form: str) -> bytes:
@@ -146,8 +157,10 @@ def comparison_figure(differences: Mapping[str, tuple[float, float, float, float
         axes.axvline(0.0, color=_GREY, linewidth=1.0)
         for place, (low, difference, high, p) in enumerate(differences.values()):
             inside = _BLUE if p < 1.0 - confidence else "white"
-            axes.plot([low, high], [place, place], color=_BLUE, linewidth=1.6)
-            axes.plot(difference, place, "o", markersize=7, color=_BLUE, markerfacecolor=inside)
+            axes.errorbar(
+                difference, place, xerr=[[difference - low], [high - difference]], fmt="o", markersize=6, capsize=6,
+                color=_BLUE, linewidth=1.6, capthick=1.6, markerfacecolor=inside,
+            )  # fmt: skip
         axes.set_yticks(range(len(differences)), list(differences), fontsize=8)
         axes.invert_yaxis()
         axes.margins(y=0.6 / max(len(differences), 1))

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -32,6 +32,7 @@ _LATEX = {
     "|": r"\textbar{}",
     '"': "''",
     "×": r"$\times$",
+    **{sign: f"$^{{{letter}}}$" for sign, letter in zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ", "abcdefghijklmnop", strict=True)},
 }
 _MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
@@ -46,6 +47,7 @@ class Table:
         name: base name of its files, and LaTeX label.
         caption: text above the table.
         groups: title of each group of columns, and its number of columns, from the second column on.
+        bold: cells in bold type, as (row, column), both from 0.
     """
 
     columns: Sequence[str]
@@ -53,6 +55,7 @@ class Table:
     name: str = ""
     caption: str = ""
     groups: Sequence[tuple[str, int]] = ()
+    bold: Collection[tuple[int, int]] = ()
 
     @property
     def header(self) -> list[str]:
@@ -74,14 +77,30 @@ class Table:
         writer.writerows(map(_field, row) for row in self.rows)
         return text.getvalue()
 
+    def text(self) -> str:
+        """Columns of a fixed width under their titles, with blanks between, as the command line prints them.
+
+        >>> print(Table(["measure", "mean"], [["P@5", "0.8"]]).text())
+        measure  mean
+        ─────────────
+        P@5      0.8
+        """
+        lines = [self.header, *self.rows] if self.columns else list(self.rows)
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+        if self.columns:
+            texts.insert(1, "─" * (sum(widths) + 2 * len(widths) - 2))
+        return "\n".join(texts)
+
     def html(self) -> str:
         """HTML without the caption.
 
         >>> Table(["p"], [["< 0.05"]]).html()
         '<table><tr><th>p</th></tr><tr><td>&lt; 0.05</td></tr></table>'
         """
-        lines = [("th", self.columns), *(("td", row) for row in self.rows)]
-        return "<table>" + "".join(_line(kind, cells) for kind, cells in lines if cells) + "</table>"
+        header = [_line("th", map(escape, self.columns))] if self.columns else []
+        lines = [_line("td", cells) for cells in self._cells(escape, "<b>{}</b>")]
+        return "<table>" + "".join([*header, *lines]) + "</table>"
 
     _repr_html_ = html
 
@@ -90,9 +109,9 @@ class Table:
         lines = [
             f"**{marked(self.caption)}**",
             "",
-            _piped(self.header),
+            _piped(map(marked, self.header)),
             "| --- |" + " ---: |" * (len(self.columns) - 1),
-            *map(_piped, self.rows),
+            *map(_piped, self._cells(marked, "**{}**")),
         ]
         return "\n".join(lines) + "\n"
 
@@ -117,12 +136,18 @@ class Table:
             *grouped,
             " & ".join(map(_escaped, self.columns)) + r" \\",
             r"\midrule",
-            *(" & ".join(map(_escaped, line)) + r" \\" for line in self.rows),
+            *(" & ".join(line) + r" \\" for line in self._cells(_escaped, r"\textbf{{{}}}")),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"
+
+    def _cells(self, escaped: Callable[[str], str], bold: str) -> Iterator[list[str]]:
+        """The cells of each row as a form writes them; those in bold type put into ``bold``."""
+        for place, row in enumerate(self.rows):
+            texts = map(escaped, row)
+            yield [bold.format(text) if (place, at) in self.bold else text for at, text in enumerate(texts)]
 
 
 def write_tables(path: Path, tables: Iterable[Table]) -> None:
@@ -143,8 +168,8 @@ def _field(cell: object) -> object:
     return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
-def _piped(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(marked, cells)) + " |"
+def _piped(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
 def _escaped(text: str) -> str:
@@ -153,5 +178,5 @@ def _escaped(text: str) -> str:
     return re.sub(r"\b([nK]) = (\d+)\b", r"$\1 = \2$", plain)
 
 
-def _line(kind: str, cells: Sequence[str]) -> str:
-    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+def _line(kind: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{kind}>{cell}</{kind}>" for cell in cells) + "</tr>"

@@ -73,6 +73,9 @@ class RankingInBlocks:
     results: int
     form: str = ""
 
+    def __repr__(self) -> str:
+        return f"<RankingInBlocks {self.account}>"
+
     @property
     def account(self) -> str:
         """Summary of the parsed vectors, in one line."""

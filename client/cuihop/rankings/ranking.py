@@ -38,7 +38,7 @@ Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
 class Ranking(Mapping[str, tuple[str, ...]]):
     """For each query, images of the corpus, best first. A mapping of query → images.
 
-    A query that stands in its own list is left out of it, and the ranks behind close up: finding itself is no merit.
+    A query that stands in its own list is removed from it, and later ranks move up: finding itself is no merit.
 
     Attributes:
         queries, corpus: the images, in the order of their files.
@@ -85,6 +85,9 @@ class Ranking(Mapping[str, tuple[str, ...]]):
         for part in (self.indptr, self.rows, self.listed):
             found.update(np.ascontiguousarray(part).data)
         return found.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"<Ranking {self.account}>"
 
     @property
     def account(self) -> str:

@@ -54,11 +54,11 @@ def read_ranking(
     found = _read(file, queries, corpus, ties, corpus_embeddings, VectorOptions(depth, similarity, results), resources)
     if isinstance(found, Ranking):
         if checkpoint is not None:
-            raise InputError("a checkpoint goes with vectors", file=file.name, column="checkpoint", found="a ranking")
+            raise InputError("a checkpoint goes with vectors", found=file.name, expected="embeddings or codes")
         return found
     if depth is None:
         raise InputError(
-            "embeddings and codes are ranked to a depth", file=file.name, column="depth", expected="a number of images",
+            "embeddings and codes are ranked to a depth", column="depth", expected="a number of images",
             advice="read_ranking_in_blocks ranks all images, a block of queries at a time.",
         )  # fmt: skip
     return found.whole(resources)
@@ -107,7 +107,7 @@ def _read(
         other = None if corpus_embeddings is None else opened_input(corpus_embeddings)
         return ranking_of_array(file, queries, corpus, other, options, resources)
     if options.similarity is not None:
-        raise InputError("a similarity goes with an array", file=file.name, column="similarity", found="text")
+        raise InputError("a similarity goes with an array", column="similarity", found=f"text in {file.name}")
     if corpus_embeddings is not None:
         raise InputError("embeddings of the corpus go with embeddings of the queries", file=file.name, found="text")
     return ranking_of_file(file, queries, queries if corpus is None else corpus, options.depth, ties)

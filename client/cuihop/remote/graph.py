@@ -27,6 +27,8 @@ from cuihop.graph import (
     SearchHit,
     checked_direction,
     checked_hops,
+    checked_identifiers,
+    ends_of_pairs,
     resolved,
 )
 from cuihop.identifiers import EXPECTED, is_identifier
@@ -214,7 +216,7 @@ class RemoteGraph(ConceptGraph):
 
     def _resolve(self, service: ServiceInfo, cuis: Sequence[str]) -> list[Resolution]:
         kind = service.release.identifiers
-        possible = [cui for cui in dict.fromkeys(cuis) if is_identifier(cui, kind)]
+        possible = [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if is_identifier(cui, kind)]
         size = _within(_IDENTIFIERS_A_BLOCK, service.limits.concepts)
         blocks, _ = self._send_blocks(
             service, possible, size, lambda transport, part, request: transport.resolve(possible[part], request)
@@ -222,10 +224,10 @@ class RemoteGraph(ConceptGraph):
         resolutions = dict(zip(possible, (resolution for block in blocks for resolution in block), strict=True))
         return [resolutions[cui] if cui in resolutions else Resolution(cui, "invalid") for cui in cuis]
 
-    def _check(self, service: ServiceInfo, cuis: Iterable[str]) -> None:
+    def _check(self, service: ServiceInfo, cuis: Sequence[str]) -> None:
         """Refuse texts that cannot be identifiers, before anything is sent."""
         kind = service.release.identifiers
-        if invalid := [cui for cui in dict.fromkeys(cuis) if not is_identifier(cui, kind)]:
+        if invalid := [cui for cui in dict.fromkeys(checked_identifiers(cuis)) if not is_identifier(cui, kind)]:
             raise InvalidCui(invalid, expected=EXPECTED[kind])
 
     # Distances and paths
@@ -237,7 +239,7 @@ class RemoteGraph(ConceptGraph):
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
         service = self._service
-        ends = [cui for a, b in pairs for cui in (a, b)]
+        ends = ends_of_pairs(pairs)
         numbers = cui_numbers(ends) if service.release.identifiers == "cui" else None
         if numbers is None:
             self._check(service, ends)

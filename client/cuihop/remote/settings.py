@@ -113,7 +113,7 @@ class RemoteSettings:
         insecure = environment.get("CUIHOP_INSECURE_KEY", "")
         if insecure not in {"", "0", "1"}:
             raise InputError(
-                "neither yes nor no", column="CUIHOP_INSECURE_KEY", found=repr(insecure), expected="1 or 0"
+                "neither yes nor no", column="variable CUIHOP_INSECURE_KEY", found=repr(insecure), expected="1 or 0"
             )
         return cls(address, **(settings | {"insecure_key": insecure == "1"} | others))
 
@@ -196,4 +196,6 @@ def _seconds(text: str, variable: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError("not a time", column=variable, found=repr(text), expected="seconds, as in 2.5") from None
+        raise InputError(
+            "not a time", column=f"variable {variable}", found=repr(text), expected="seconds, as in 2.5"
+        ) from None

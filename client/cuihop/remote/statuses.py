@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cuihop import errors
 
-__all__ = ["ERROR_DOMAIN", "STATUSES", "Status", "error_type", "status_of"]
+__all__ = ["ERROR_DOMAIN", "STATUSES", "Status", "error_fields", "error_type", "status_of"]
 
 ERROR_DOMAIN = "cuihop"
 """The ``domain`` of google.rpc.ErrorInfo."""
@@ -44,6 +45,7 @@ STATUSES: tuple[Status, ...] = (
     Status(errors.QueryTimedOut, "TIMED_OUT", 504, "DEADLINE_EXCEEDED"),
     Status(errors.ReleaseMismatch, "RELEASE_MISMATCH", 409, "ABORTED", retry=True),
     Status(errors.GraphError, "GRAPH_UNUSABLE", 500, "DATA_LOSS"),
+    Status(errors.OutputError, "NOT_WRITTEN", 500, "INTERNAL"),
     Status(errors.CuihopError, "INTERNAL", 500, "INTERNAL"),
 )
 """From the narrowest type to the widest: the first row that fits counts."""
@@ -54,6 +56,35 @@ _BY_REASON = {status.reason: status for status in STATUSES}
 def status_of(error: errors.CuihopError) -> Status:
     """The row of an error."""
     return next(status for status in STATUSES if isinstance(error, status.error))
+
+
+def error_fields(error: errors.CuihopError) -> dict[str, Any]:
+    """Fields of an error in JSON, over HTTP and with ``--json``: reason, detail, and those of its kind."""
+    found: dict[str, Any] = {"reason": status_of(error).reason, "detail": str(error)}
+    if isinstance(error, errors.ConceptError):
+        kind = "invalid" if isinstance(error, errors.InvalidCui) else "unknown"
+        candidates: dict[str, tuple[tuple[str, str], ...]] = {}
+        if isinstance(error, errors.ConceptRetired):
+            kind, candidates = "retired", error.candidates
+        found["faults"] = [
+            {
+                "cui": cui,
+                "status": kind,
+                "candidates": [{"relation": relation, "cui": c} for relation, c in candidates.get(cui, ())],
+            }
+            for cui in error.cuis
+        ]
+    if isinstance(error, errors.InputError):
+        found |= {
+            "problem": error.problem,
+            "field": None if error.column is None else str(error.column),
+            "found": error.found,
+            "expected": error.expected,
+            "advice": error.advice,
+        }
+    if isinstance(error, errors.RateLimited):
+        found["retry_after"] = error.retry_after
+    return found
 
 
 def error_type(reason: str) -> type[errors.CuihopError]:

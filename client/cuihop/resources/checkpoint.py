@@ -214,7 +214,7 @@ class Checkpoint:
         for name in dict.fromkeys((*expected, *found)):
             if found.get(name) != expected.get(name):
                 raise InputError(
-                    "the checkpoint belongs to a job of other inputs", file=self.path, column=name,
+                    "the checkpoint belongs to a job of other inputs", file=self.path, column=f"field {name}",
                     found=quoted(json.dumps(found.get(name), ensure_ascii=False)),
                     expected=quoted(json.dumps(expected.get(name), ensure_ascii=False)), advice=_ADVICE,
                 )  # fmt: skip

@@ -29,6 +29,8 @@ from cuihop.graph import (
     SearchHit,
     checked_direction,
     checked_hops,
+    checked_identifiers,
+    ends_of_pairs,
     resolved,
 )  # fmt: skip
 from cuihop.identifiers import Identifiers
@@ -252,7 +254,7 @@ class SnapshotGraph(ConceptGraph):
         """See `ConceptGraph.resolve`."""
         return [
             Resolution(cui, "current", cui) if position >= 0 else self._absent(cui)
-            for cui, position in zip(cuis, self._cuis.positions(cuis).tolist(), strict=True)
+            for cui, position in zip(cuis, self._cuis.positions(checked_identifiers(cuis)).tolist(), strict=True)
         ]
 
     def _absent(self, requested: str) -> Resolution:
@@ -266,7 +268,7 @@ class SnapshotGraph(ConceptGraph):
 
     def _places(self, cuis: Sequence[str]) -> tuple[Int32, dict[str, str]]:
         """The number of each concept, and the successors that were taken for retired identifiers."""
-        positions = self._cuis.positions(cuis)
+        positions = self._cuis.positions(checked_identifiers(cuis))
         absent = np.flatnonzero(positions < 0)
         if not len(absent):
             return positions, {}
@@ -284,11 +286,7 @@ class SnapshotGraph(ConceptGraph):
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        ends: list[str] = []
-        for a, b in pairs:  # twice as fast as one comprehension of both
-            ends.append(a)
-            ends.append(b)
-        places, merged = self._places(ends)
+        places, merged = self._places(ends_of_pairs(pairs))
         hops = self._engines.many(places, direction, bound)
         return Distances(hops, hops >= 0, direction, bound, merged)
 

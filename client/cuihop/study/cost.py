@@ -155,7 +155,7 @@ def _prepared(inputs: StudyInputs, images: ImageCollection) -> Gain:
 
 
 def _on_the_fly(inputs: StudyInputs, images: ImageCollection) -> Gain:
-    """With a question to the graph for each pair of concepts."""
+    """With one call of the graph for each pair of concepts."""
     isolated, graph, n, direction = images.resolved.isolated, inputs.graph, inputs.nearness.n, inputs.nearness.direction
 
     def near(a: str, b: str) -> bool:

@@ -100,7 +100,7 @@ def _coverage(evaluation: Evaluation) -> str:
     occurrences = share(counts.occurrences, [kind.occurrences for kind in outside])
     return (
         f"**Coverage.** The graph holds {distinct} distinct identifiers of the images, and {occurrences} of their "
-        "occurrences. The others are near nothing but themselves."
+        "occurrences. The others match only themselves."
     )
 
 
@@ -191,7 +191,7 @@ def cost_report(costs: Sequence[Cost], inputs: StudyInputs, machine: str, *, fig
         f"Corpus: {len(inputs.images):,} images; {inputs.nn_iou}. Compiled: all queries, the index and "
         "the graph's answers included, files not. Plain Python: the paper's Algorithms 1 and 2 with sets, on a sample "
         "of queries; *offline*: neighbours prepared once in a dictionary, and a share of that counted to each query; "
-        "*on the fly*: a question to the graph for each pair of concepts. "
+        "*on the fly*: one call of the graph for each pair of concepts. "
         "The last column is the largest difference of a query's value from the compiled one."
     )
     yield COST

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from cuihop.evaluation.means import MeanQueries, mean_text
+from cuihop.evaluation.means import MeanQueries, mean_text, p_text, signed_text
 from cuihop.evaluation.result import Evaluation
 from cuihop.notebooks.table import Table
 from cuihop.study.ablation import HOPS, LAMBDAS, SUBSETS
@@ -90,7 +90,7 @@ def difference_table(found: Sequence[PrecisionDifference]) -> Table:
         (
             f"P@{each.k}, {' & '.join(each.labels)}", _percent(each.iou), _percent(each.nn_iou),
             _points(each.difference), f"{_points(each.interval[0])} to {_points(each.interval[1])}",
-            f"{each.p_holm:.4f}", f"{each.better:,}", f"{each.worse:,}",
+            p_text(each.p_holm), f"{each.better:,}", f"{each.worse:,}",
         )
         for each in found
     ]  # fmt: skip
@@ -186,5 +186,5 @@ def _fraction(value: float | None) -> str:
 
 def _points(value: float) -> str:
     """A difference of shares in hundredths, signed; a rounded 0 has no sign."""
-    text = f"{100 * value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text.replace("-", "−")
+    text = signed_text(100 * value, 2)
+    return "0.00" if text in ("+0.00", "−0.00") else text

@@ -144,7 +144,9 @@ class GrpcServer:
                 )
                 self.port = self._server.add_secure_port(address, credentials)
         except RuntimeError as error:
-            raise InputError("cannot listen for gRPC", column="grpc-port", found=address, advice=str(error)) from None
+            raise InputError(
+                "cannot listen for gRPC", column="setting grpc-port", found=address, advice=str(error)
+            ) from None
         return self.port
 
     async def start(self) -> None:

@@ -225,5 +225,8 @@ def _networks(proxies: Sequence[str]) -> list[ipaddress.IPv4Network | ipaddress.
         return [ipaddress.ip_network(proxy, strict=False) for proxy in proxies]
     except ValueError as error:
         raise InputError(
-            "not an address", column="proxies", found=str(error)[:100], expected="as in 10.0.0.7, or 10.0.0.0/24"
+            "not an address",
+            column="setting proxies",
+            found=str(error)[:100],
+            expected="as in 10.0.0.7, or 10.0.0.0/24",
         ) from None

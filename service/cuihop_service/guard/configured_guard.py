@@ -216,7 +216,7 @@ class GuardSettings:
                 expected="all three, or none",
             )
         if (self.cypher_user is None) != (self.cypher_password is None):
-            raise InputError("a Neo4j user needs a password", column="cypher-user", expected="both, or neither")
+            raise InputError("a Neo4j user needs a password", column="setting cypher-user", expected="both, or neither")
 
     @property
     def authenticates(self) -> bool:

@@ -72,7 +72,7 @@ def read_keys(path: Path) -> list[ApiKey]:
             raise InputError(
                 f"key {number}: {error.problem}",
                 file=path,
-                column=error.column,
+                column=f"field {error.column}",
                 found=error.found,
                 expected=error.expected,
             ) from None

@@ -149,7 +149,9 @@ class SharedRates:
 
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("redis", "rediss"):
-            raise InputError("not the address of a Redis", column="rates-redis", expected="redis:// or rediss://")
+            raise InputError(
+                "not the address of a Redis", column="setting rates-redis", expected="redis:// or rediss://"
+            )
         from redis.asyncio import Redis  # takes long to import
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff

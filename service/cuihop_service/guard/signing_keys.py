@@ -87,7 +87,10 @@ class SigningKeys:
             self._fetch()
         elif parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             raise InputError(
-                "signing keys must come by HTTPS", column="jwks", found=f"http://{parts.hostname}", expected="https://…"
+                "signing keys must come by HTTPS",
+                column="setting jwks",
+                found=f"http://{parts.hostname}",
+                expected="https://…",
             )
 
     def cached(self, kid: str | None) -> SigningKey | None:

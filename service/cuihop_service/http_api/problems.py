@@ -10,8 +10,8 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
-from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
-from cuihop.remote.statuses import status_of
+from cuihop.errors import CuihopError, InputError, RateLimited
+from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.request_context import Cancelled
 
@@ -63,31 +63,7 @@ def problem(error: CuihopError, request_id: str) -> dict[str, Any]:
     """The fields of an error's problem document."""
     status = status_of(error)
     code = _GONE if isinstance(error, Cancelled) else status.http
-    document = _document(code, status.reason, str(error), request_id)
-    if isinstance(error, ConceptError):
-        kind = "invalid" if isinstance(error, InvalidCui) else "unknown"
-        candidates: dict[str, tuple[tuple[str, str], ...]] = {}
-        if isinstance(error, ConceptRetired):
-            kind, candidates = "retired", error.candidates
-        document["faults"] = [
-            {
-                "cui": cui,
-                "status": kind,
-                "candidates": [{"relation": relation, "cui": c} for relation, c in candidates.get(cui, ())],
-            }
-            for cui in error.cuis
-        ]
-    if isinstance(error, InputError):
-        document |= {
-            "problem": error.problem,
-            "field": None if error.column is None else str(error.column),
-            "found": error.found,
-            "expected": error.expected,
-            "advice": error.advice,
-        }
-    if isinstance(error, RateLimited):
-        document["retry_after"] = error.retry_after
-    return document
+    return _document(code, status.reason, str(error), request_id) | error_fields(error)
 
 
 def problem_response(error: CuihopError, request_id: str) -> Response:
@@ -121,13 +97,14 @@ def input_error(error: RequestValidationError) -> InputError:
     if first["type"] == "json_invalid":
         return InputError("the body is not JSON", column="body", found=str(first.get("ctx", {}).get("error", "")))
     field = ".".join(place[1:]) or place[0]
+    missing = first["type"] == "missing"
     more = len(error.errors()) - 1
     return InputError(
-        "not as the contract says",
+        "required, but missing" if missing else "not valid",
         column=field,
-        found="nothing" if first["type"] == "missing" else _short(first.get("input")),
-        expected="a value" if first["type"] == "missing" else first["msg"],
-        advice=f"{more} more of the kind." if more else None,
+        found=None if missing else _short(first.get("input")),
+        expected=None if missing else first["msg"],
+        advice=f"{more} more of the request's values are not valid." if more else None,
     )
 
 

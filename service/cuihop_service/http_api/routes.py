@@ -374,7 +374,7 @@ async def _streamed_answer(responder: Responder, request: Request, line: bytes, 
         raise InputError(
             "not a batch",
             line=number,
-            column=".".join(map(str, first["loc"])) or None,
+            column=f"field {'.'.join(map(str, first['loc']))}" if first["loc"] else None,
             found=repr(first.get("input"))[:100],
             expected=first["msg"],
         ) from None

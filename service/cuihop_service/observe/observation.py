@@ -93,7 +93,7 @@ def _exporting_provider() -> TracerProvider:
     except ModuleNotFoundError as error:
         raise InputError(
             "traces need packages that are not installed",
-            column="traces",
+            column="setting traces",
             found=f"no {error.name}",
             advice="Install cuihop[service,traces].",
         ) from None

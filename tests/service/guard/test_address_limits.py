@@ -143,7 +143,7 @@ def small_program(store: Path, folder: Path, descriptors: int, *arguments: str) 
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CUIHOP_")}
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "cuihop.cli", "serve", "--store", f"snapshot:{store}", "--host", "0.0.0.0",  # noqa: S104
+            [sys.executable, "-m", "cuihop", "serve", "--store", f"snapshot:{store}", "--host", "0.0.0.0",  # noqa: S104
              "--http-port", "0", "--grpc-port", "0", "--keys-file", str(folder / "keys.json"), *arguments],
             stdout=out, stderr=subprocess.STDOUT, text=True, env=clean, preexec_fn=little,  # noqa: PLW1509
         )  # fmt: skip

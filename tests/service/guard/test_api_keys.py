@@ -279,7 +279,7 @@ def test_a_full_disk_leaves_the_keys_as_they_were(file: Path) -> None:
 
 
 def test_keys_made_at_the_same_time_are_all_kept(file: Path) -> None:
-    command = [sys.executable, "-m", "cuihop.cli", "keys", "create"]
+    command = [sys.executable, "-m", "cuihop", "keys", "create"]
     running = [
         subprocess.Popen([*command, f"k{i}", "--file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for i in range(4)

@@ -1,4 +1,4 @@
-"""``python -m cuihop.cli`` is ``cuihop``."""
+"""``python -m cuihop`` is ``cuihop``."""
 
 from cuihop.cli import main
 

@@ -1,0 +1,112 @@
+"""The account of an evaluation in plain words: everything out of the ordinary, and how it was treated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cuihop.errors import first_few
+from cuihop.evaluation.counts import EvaluationCounts, IdentifierCount, JudgedCounts
+from cuihop.files.text_lines import counted, direction_text
+from cuihop.graph import Release
+
+__all__ = ["account_by_concepts", "account_by_judgements"]
+
+
+def account_by_concepts(
+    counts: EvaluationCounts, parameters: Mapping[str, Any], release: Release | None
+) -> Iterator[str]:
+    """Lines about an evaluation of images with concepts."""
+    yield (
+        f"{counts.queries:,} queries, {counts.queries_in_corpus:,} of them in the corpus of {counts.corpus:,} images "
+        "and left out of their own ranking and ideal"
+    )
+    if counts.empty_ideal:
+        yield f"n = {parameters['n']}, λ = {parameters['lambda']}, hops {direction_text(parameters['direction'])}"
+    if release is not None:
+        yield f"release {release.name}, digest {release.digest[:12]}"
+    for kind, meaning in ((counts.unknown, "not in the graph"), (counts.retired, "retired without an exact successor")):
+        if kind.distinct:
+            yield f"{_share(kind, counts.identifiers, counts.occurrences)}: {meaning}; match only themselves"
+    if counts.merged.distinct:
+        listed = first_few([f"{old} → {new}" for old, new in counts.successors.items()])
+        yield (
+            f"{_share(counts.merged, counts.identifiers, counts.occurrences)}: retired, replaced by their successors "
+            f"({listed})"
+        )
+    if counts.empty_queries or counts.empty_corpus:
+        yield (
+            f"{counts.empty_queries:,} of {counts.queries:,} queries and {counts.empty_corpus:,} of "
+            f"{counted(counts.corpus, 'image')} of the corpus have no concept"
+        )
+    if counts.repeated:
+        yield f"{counted(counts.repeated, 'concept')} listed again for the same image; each counts once"
+    if counts.fused:
+        yield f"{counted(counts.fused, 'time')} two identifiers of an image were one concept; it counts once"
+    for gain, queries in counts.empty_ideal.items():
+        if queries:
+            verb = "has" if len(queries) == 1 else "have"
+            treated = _treated(parameters["empty_ideal"])
+            yield f"{_queries(queries)} {verb} no other image with any {gain} (IDCG is 0): {treated}"
+    yield from _relevance(counts, parameters["empty_ideal"])
+    if counts.judged_elsewhere:
+        judgements = counted(counts.judged_elsewhere, "judgement")
+        yield f"{judgements} of images outside the corpus: relevant ones are never found"
+    yield from _self_retrieved(counts.self_retrieved)
+    if counts.missing:
+        yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
+    if counts.short:
+        yield f"{counted(counts.short, 'ranking')} shorter than the largest K; missing ranks gain 0"
+
+
+def account_by_judgements(counts: JudgedCounts, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about an evaluation by judgements or labels alone."""
+    yield f"{counts.queries:,} judged queries, {counts.corpus:,} documents"
+    if counts.other_queries:
+        yield f"{len(counts.other_queries):,} of the ranking's queries have no judgements and take no part"
+    if counts.missing:
+        yield f"{_queries(counts.missing)} without a ranking: {_treated(parameters['missing'])}"
+    yield from _self_retrieved(counts.self_retrieved)
+    for source, count in counts.relevance.items():
+        yield (
+            f"{counted(count.relevant, 'relevant document')}, {count.relevant_retrieved:,} of them among the "
+            f"{count.retrieved:,} retrieved and looked at ({source})"
+        )
+    yield from _relevance(counts, parameters["empty_ideal"])
+
+
+def _relevance(counts: EvaluationCounts | JudgedCounts, empty_ideal: str) -> Iterator[str]:
+    for labels, images in counts.unlabelled.items():
+        if images:
+            agrees = f"one of {labels}: agrees with none in it" if "+" in labels else f"{labels}: relevant to none"
+            yield f"{counted(images, 'image')} without {agrees}"
+    unjudged = {source.partition(", rel=")[0]: queries for source, queries in counts.unjudged.items()}
+    for source, queries in unjudged.items():
+        if queries:
+            lacking = "a judgement" if source == "judgements" else source
+            yield f"{_queries(queries)} without {lacking}: not judged, left out"
+    for source, queries in counts.nothing_relevant.items():
+        if queries:
+            yield f"{_queries(queries)} for which nothing is relevant ({source}): {_treated(empty_ideal)}"
+
+
+def _self_retrieved(queries: int) -> Iterator[str]:
+    if queries == 1:
+        yield "1 query retrieved itself; that hit was removed and later ranks moved up"
+    elif queries:
+        yield f"{queries:,} queries retrieved themselves; those hits were removed and later ranks moved up"
+
+
+def _queries(queries: Sequence[str]) -> str:
+    return counted(len(queries), "query", "queries")
+
+
+def _treated(how: str) -> str:
+    return "scored 0" if how == "zero" else "skipped"
+
+
+def _share(kind: IdentifierCount, identifiers: int, occurrences: int) -> str:
+    return (
+        f"{kind.distinct:,} of {identifiers:,} identifiers ({kind.distinct / identifiers:.1%}), "
+        f"{kind.occurrences:,} of {occurrences:,} occurrences ({kind.occurrences / occurrences:.1%})"
+    )

@@ -1,0 +1,27 @@
+"""What an error says about the place of a fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuihop.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "name"),
+    [
+        ({"file": "a.csv", "line": 3, "column": "score"}, "a.csv, line 3, column score: wrong", "score"),
+        ({"file": "a.csv", "column": "query"}, "a.csv, column query: wrong", "query"),
+        ({"file": "a.csv", "line": 2, "column": "byte 7"}, "a.csv, line 2, byte 7: wrong", "byte 7"),
+        ({"file": "a.json", "column": "field sha256"}, "a.json, field sha256: wrong", "sha256"),
+        ({"column": "max_hops"}, "parameter max_hops: wrong", "max_hops"),
+        ({"column": "query 'q1'"}, "query 'q1': wrong", "query 'q1'"),
+        ({"column": "setting host"}, "setting host: wrong", "host"),
+        ({}, "wrong", None),
+    ],
+)
+def test_a_column_is_of_a_file_and_a_parameter_is_of_a_call(
+    place: dict[str, object], text: str, name: str | None
+) -> None:
+    error = InputError("wrong", **place)  # type: ignore[arg-type]
+    assert (str(error), error.column) == (text, name)
