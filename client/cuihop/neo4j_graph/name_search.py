@@ -54,8 +54,8 @@ class NameSearch:
         text = " ".join(text.split(" ")[:MOST_WORDS])
         if hits := self._as_typed(text, most, [text, *respaced(text)]):
             return hits
-        return self._best_of(self._spelling.corrected(text, self._known), most, "spelling") or self._best_of(
-            self._spelling.in_part(text, self._known), most, "part"
+        return self._best_of(self._spelling.corrected(text, self._has_word), most, "spelling") or self._best_of(
+            self._spelling.in_part(text, self._has_word), most, "part"
         )
 
     def _best_of(self, texts: list[str], most: int, kind: MatchKind) -> list[SearchHit]:
@@ -101,7 +101,7 @@ class NameSearch:
             "words": list(dict.fromkeys([*same, *chain(*others)])),
         }
 
-    def _known(self, word: str) -> bool:
+    def _has_word(self, word: str) -> bool:
         begun = self._begun(word, self._words_of([form_of(word)])[form_of(word)])
         lucene = _all_of([_alternatives(begun)])
         return bool(self._rows(cypher.IS_WORD, lucene=lucene))

@@ -182,18 +182,20 @@ class NameIndex:
 
     def _readings(self, text: str) -> list[list[str]]:
         """Forms of the text with words written together or apart, as far as names have them all."""
-        known = (forms for forms in map(name_forms, respaced(text)) if all(len(self._of_form(form)) for form in forms))
-        return list(islice(known, MOST_READINGS))
+        present = (
+            forms for forms in map(name_forms, respaced(text)) if all(len(self._of_form(form)) for form in forms)
+        )
+        return list(islice(present, MOST_READINGS))
 
     def _corrected(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        for other in self._spelling.corrected(text, self._known):
+        for other in self._spelling.corrected(text, self._has_word):
             yield from (("spelling", merits) for _, merits in self._as_typed(other, respacing=False))
 
     def _in_part(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
-        for some in self._spelling.in_part(text, self._known):
+        for some in self._spelling.in_part(text, self._has_word):
             yield from (("part", merits) for _, merits in self._as_typed(some, respacing=False))
 
-    def _known(self, word: str) -> bool:
+    def _has_word(self, word: str) -> bool:
         return len(self._begun(word)) > 0 or any(len(words) for words in self._begun_in_form(word))
 
     def _names_of_key(self, key: str) -> Int32:

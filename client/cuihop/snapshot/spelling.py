@@ -132,15 +132,15 @@ class Spelling:
         """All candidates, those of most names first."""
         return [self._words[place] for place in self._places.tolist()]
 
-    def corrected(self, text: str, known: Callable[[str], bool]) -> list[str]:
+    def corrected(self, text: str, has_word: Callable[[str], bool]) -> list[str]:
         """The text with misspelt words replaced: unknown ones, or where all are known, one at a time.
 
         Args:
             text: folded.
-            known: true for a word that names have, or that one of their words begins with.
+            has_word: true for a word that names have, or that one of their words begins with.
         """
         words = text.split(" ")
-        unknown = [not known(word) for word in words]
+        unknown = [not has_word(word) for word in words]
         if any(unknown):
             choices = [self._replacements(word) if new else [word] for word, new in zip(words, unknown, strict=True)]
             return [" ".join(chosen) for chosen in islice(product(*choices), MOST_READINGS)]
@@ -150,14 +150,14 @@ class Spelling:
             for other in self.nearest(word, 1)
         ]
 
-    def in_part(self, text: str, known: Callable[[str], bool]) -> list[str]:
+    def in_part(self, text: str, has_word: Callable[[str], bool]) -> list[str]:
         """The text with as few words left out as possible, later ones first; unknown words are replaced or left out.
 
         Args:
-            text, known: as in `corrected`.
+            text, has_word: as in `corrected`.
         """
         typed = [word for word in text.split(" ") if word not in STOP_WORDS][:MOST_READINGS]
-        words = [usable for word in typed for usable in ([word] if known(word) else self._replacements(word)[:1])]
+        words = [usable for word in typed for usable in ([word] if has_word(word) else self._replacements(word)[:1])]
         fewer = [[*words[:i], *words[i + 1 :]] for i in range(len(words) - 1, -1, -1)]
         return list(dict.fromkeys(" ".join(part) for part in (words, *fewer, *([word] for word in words)) if part))
 
