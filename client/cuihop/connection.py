@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from cuihop.addresses import is_neo4j_address, is_remote_address, scheme_of
 from cuihop.errors import InputError
+from cuihop.files.text_lines import quoted
 from cuihop.graph import ConceptGraph
 from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = ["connect"]
+
+_HOST_AND_PORT = re.compile(r"(\w[\w.-]*|\[[0-9a-fA-F:]+\]):\d{2,5}")
 
 
 def connect(address: str) -> ConceptGraph:
@@ -44,4 +50,9 @@ def connect(address: str) -> ConceptGraph:
             expected="the path of a snapshot, such as graph.cuihop; a service, such as grpc://host:50051 or "
             "https://host; or a Neo4j server, such as bolt://localhost:7687",
         )
+    if _HOST_AND_PORT.fullmatch(address) and not Path(address).exists():
+        raise InputError(
+            "an address without its scheme", column="graph", found=quoted(address),
+            expected=f"http://{address}, grpc://{address} or bolt://{address}",
+        )  # fmt: skip
     return SnapshotGraph.open(address.removeprefix("snapshot:"))

@@ -88,3 +88,9 @@ def test_the_documentation_lists_every_measure() -> None:
     page = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `([A-Za-z0-9-]+)", page, re.MULTILINE))
     assert set(FAMILIES) <= listed
+
+
+def test_a_measure_in_other_letters_is_suggested() -> None:
+    for given, meant in (("ndcg@10", "nDCG"), ("nncui@5", "nn-CUI"), ("bpreff", "bpref")):
+        with pytest.raises(InputError, match=rf"not a measure.*Did you mean {meant}\?"):
+            measures_named(given)

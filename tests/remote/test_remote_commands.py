@@ -103,3 +103,10 @@ def test_an_absent_service_has_the_exit_code_of_graphs(run: Run) -> None:
         assert (code, out) == (5, "")
         assert err.startswith(f"cuihop: {address}: cannot be reached: ")
         assert "refused" in err
+        assert "Is the service running there" in err
+
+
+def test_an_address_without_its_scheme_is_no_path(run: Run) -> None:
+    code, _, err = run("info", "localhost:8080")
+    assert code == 3
+    assert "an address without its scheme; found 'localhost:8080'; expected http://localhost:8080" in err

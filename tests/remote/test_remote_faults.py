@@ -375,7 +375,7 @@ def test_the_scheme_of_the_other_transport_is_unavailable() -> None:
             with pytest.raises(GraphUnavailable):
                 RemoteGraph(RemoteSettings(address, retry_time=0, connect_timeout=2))
         for address in (f"https://127.0.0.1:{running.http_port}", f"grpcs://127.0.0.1:{running.grpc_port}"):
-            with pytest.raises(GraphUnavailable, match="no encrypted connection"):
+            with pytest.raises(GraphUnavailable, match=r"no encrypted connection: .*The port does not speak TLS"):
                 RemoteGraph(RemoteSettings(address, retry_time=0, connect_timeout=2))
         with pytest.raises(GraphUnavailable, match="/elsewhere/v1/release is not there"):
             connect(f"{running.http}/elsewhere")
@@ -418,6 +418,9 @@ def test_tls_with_a_certificate_authority_of_ones_own(files: Path, monkeypatch: 
             for ca_file in (None, files / "other-ca.pem"):
                 with pytest.raises(GraphUnavailable, match=r"no encrypted connection: .*CUIHOP_CA_FILE"):
                     RemoteGraph(RemoteSettings(address, ca_file=ca_file))
+        for address in (f"http://127.0.0.1:{running.http_port}", f"grpc://127.0.0.1:{running.grpc_port}"):
+            with pytest.raises(GraphUnavailable, match="A port with TLS has an address with grpcs:// or https://"):
+                RemoteGraph(RemoteSettings(address, retry_time=0, connect_timeout=2))
 
 
 def test_the_certificate_of_another_host_is_refused(files: Path) -> None:

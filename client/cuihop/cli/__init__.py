@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 __all__ = ["main"]
 
@@ -12,7 +13,7 @@ def main() -> None:
     from cuihop.cli.application import application
     from cuihop.cli.exit_codes import INTERRUPTED, MISSING_PACKAGE, exit_code
     from cuihop.cli.output import noted_warnings, print_error, print_json
-    from cuihop.errors import CuihopError, InputError
+    from cuihop.errors import CuihopError, InputError, OutputError
     from cuihop.remote.statuses import error_fields
 
     try:
@@ -21,8 +22,10 @@ def main() -> None:
     except CuihopError as error:
         print_error(f"{error}")
         if "--json" in sys.argv:
-            place = {"file": error.file, "line": error.line} if isinstance(error, InputError) else {}
-            print_json({**error_fields(error), **place, "exit_code": exit_code(error)})
+            others: dict[str, Any] = {"reason": "NOT_WRITTEN"} if isinstance(error, OutputError) else {}
+            if isinstance(error, InputError):
+                others = {"file": error.file, "line": error.line}
+            print_json({**error_fields(error), **others, "exit_code": exit_code(error)})
         sys.exit(exit_code(error))
     except ModuleNotFoundError as error:
         if (error.name or "cuihop").startswith("cuihop"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from cuihop.errors import InputError
 from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
@@ -45,6 +46,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 _SPELLINGS = {spelling: family for family in FAMILIES.values() for spelling in (family.name, *family.spellings)}
+_IN_LOWER_CASE = {spelling.lower(): family.name for spelling, family in _SPELLINGS.items()}
 
 
 def family_named(name: str) -> Family:
@@ -54,10 +56,12 @@ def family_named(name: str) -> Family:
         InputError: there is none; the message lists the families.
     """
     if name not in _SPELLINGS:
+        alike = get_close_matches(name.lower(), _IN_LOWER_CASE, 1)
         raise InputError(
             "not a measure",
             column="measures",
             found=repr(name),
             expected=f"one of {', '.join(FAMILIES)}, such as nn-CUI@5,10,30 or P@5(modality)",
+            advice=f"Did you mean {_IN_LOWER_CASE[alike[0]]}?" if alike else None,
         )
     return _SPELLINGS[name]

@@ -13,11 +13,13 @@ from cuihop import errors
 from cuihop.remote.statuses import STATUSES, Status, error_type
 
 __all__ = [
-    "TLS_ADVICE",
+    "NEEDS_TLS",
+    "NOT_RUNNING",
     "AttemptFailed",
     "FaultyIdentifier",
     "Problem",
     "failure_of",
+    "no_encryption",
     "refusal",
     "unavailable",
     "with_retries",
@@ -25,10 +27,11 @@ __all__ = [
 
 T = TypeVar("T")
 
-TLS_ADVICE = (
-    "CUIHOP_CA_FILE names the authority that signed a department's own certificate. "
-    "A port without TLS has an address with grpc:// or http://."
-)
+NOT_RUNNING = "Is the service running there, and is this its port?"
+NEEDS_TLS = "A port with TLS has an address with grpcs:// or https://."
+_UNKNOWN_AUTHORITY = "CUIHOP_CA_FILE names the authority that signed a department's own certificate."
+_NO_TLS = "The port does not speak TLS: its address begins with grpc:// or http://."
+
 
 _CALLER_ERRORS = (errors.ConceptError, errors.InputError, errors.LimitExceeded, errors.AccessError)
 _DEFAULT_RETRY_AFTER = 1.0  # seconds, where a service limits rates without a Retry-After
@@ -141,6 +144,13 @@ def refusal(address: str, code: int | str, found: str) -> AttemptFailed:
 def unavailable(address: str, found: str, *, retry: bool = False, connection: bool = False) -> AttemptFailed:
     """The failure where no cuihop service responded."""
     return AttemptFailed(errors.GraphUnavailable(f"{address}: {found}"), retry=retry, connection=connection)
+
+
+def no_encryption(address: str, reason: str) -> AttemptFailed:
+    """The failure of a TLS handshake, with its likely cause."""
+    words = reason.upper().replace(" ", "_")
+    advice = _NO_TLS if "WRONG_VERSION_NUMBER" in words or "PACKET_LENGTH" in words else _UNKNOWN_AUTHORITY
+    return unavailable(address, f"no encrypted connection: {reason}. {advice}", connection=True)
 
 
 def _of_code(code: int | str) -> list[Status]:

@@ -29,11 +29,13 @@ from cuihop.graph import (
 )
 from cuihop.identifiers import Identifiers
 from cuihop.remote.failures import (
-    TLS_ADVICE,
+    NEEDS_TLS,
+    NOT_RUNNING,
     AttemptFailed,
     FaultyIdentifier,
     Problem,
     failure_of,
+    no_encryption,
     refusal,
     unavailable,
 )
@@ -363,11 +365,12 @@ def _failure(error: grpc.RpcError, settings: RemoteSettings, request: Request) -
     reason = (details.strip().splitlines() or ["no reason given"])[0].rpartition("last error: ")[2]
     if code is grpc.StatusCode.UNAVAILABLE:
         if settings.encrypted and any(sign in details for sign in _TLS_SIGNS):
-            return unavailable(address, f"no encrypted connection: {reason}. {TLS_ADVICE}", connection=True)
+            return no_encryption(address, reason)
         if "http1.x server" in details:
             return unavailable(address, f"not gRPC: {reason}; perhaps http://{settings.authority}")
         connection = any(sign in details for sign in _CONNECTION_SIGNS)
-        return unavailable(address, f"cannot be reached: {reason}", retry=True, connection=connection)
+        advice = NEEDS_TLS if "Socket closed" in reason and not settings.encrypted else NOT_RUNNING
+        return unavailable(address, f"cannot be reached: {reason}. {advice}", retry=True, connection=connection)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return refusal(address, code.name, f"no answer within {request.timeout:g} s (request {request.request_id})")
     if code is grpc.StatusCode.UNIMPLEMENTED:

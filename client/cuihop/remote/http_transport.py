@@ -22,11 +22,13 @@ from cuihop.errors import InputError, QueryTimedOut
 from cuihop.files.text_lines import quoted
 from cuihop.graph import Concept, Direction, DistancePack, Path, Release, Resolution, SearchHit, Step
 from cuihop.remote.failures import (
-    TLS_ADVICE,
+    NEEDS_TLS,
+    NOT_RUNNING,
     AttemptFailed,
     FaultyIdentifier,
     Problem,
     failure_of,
+    no_encryption,
     refusal,
     unavailable,
 )
@@ -211,7 +213,7 @@ class HttpTransport:
             return unavailable(address, "the name cannot be resolved", retry=True, connection=True)
         if isinstance(error, exceptions.NewConnectionError):
             found = str(error.__cause__ or error)
-            return unavailable(address, f"cannot be reached: {found}", retry=True, connection=True)
+            return unavailable(address, f"cannot be reached: {found}. {NOT_RUNNING}", retry=True, connection=True)
         if isinstance(error, exceptions.ConnectTimeoutError):
             found = f"no connection within {min(self._settings.connect_timeout, request.timeout):g} s"
             return unavailable(address, found, retry=True, connection=True)
@@ -221,7 +223,7 @@ class HttpTransport:
             found = f"all {self._settings.connections} connections stayed in use for {request.timeout:g} s"
             return unavailable(address, found)
         if isinstance(error, exceptions.SSLError):
-            return unavailable(address, f"no encrypted connection: {error}. {TLS_ADVICE}", connection=True)
+            return no_encryption(address, str(error))
         if isinstance(error, exceptions.ProtocolError):
             cause = error.args[1] if len(error.args) > 1 else error
             if isinstance(cause, http.client.HTTPException) and not isinstance(cause, ConnectionError):
@@ -229,7 +231,8 @@ class HttpTransport:
                     found = f"the answer is not HTTP: {quoted(str(cause))}; perhaps grpc://{self._settings.authority}"
                     return unavailable(address, found, connection=True)
                 return unavailable(address, f"the answer broke off: {cause} {suffix}", retry=True)
-            return unavailable(address, f"the connection broke: {cause} {suffix}", retry=True)
+            advice = "" if self._settings.encrypted else f". {NEEDS_TLS}"
+            return unavailable(address, f"the connection broke: {cause} {suffix}{advice}", retry=True)
         return unavailable(address, f"{error} {suffix}")
 
 

@@ -45,7 +45,6 @@ STATUSES: tuple[Status, ...] = (
     Status(errors.QueryTimedOut, "TIMED_OUT", 504, "DEADLINE_EXCEEDED"),
     Status(errors.ReleaseMismatch, "RELEASE_MISMATCH", 409, "ABORTED", retry=True),
     Status(errors.GraphError, "GRAPH_UNUSABLE", 500, "DATA_LOSS"),
-    Status(errors.OutputError, "NOT_WRITTEN", 500, "INTERNAL"),
     Status(errors.CuihopError, "INTERNAL", 500, "INTERNAL"),
 )
 """From the narrowest type to the widest: the first row that fits counts."""
