@@ -17,7 +17,7 @@ WORKDIR /source
 COPY pyproject.toml uv.lock ./
 RUN --mount=type=secret,id=certificates \
     if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
-    && uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-install-project
+    && uv sync --locked --no-cache --no-default-groups --extra mcp --extra service --extra traces --no-install-project
 COPY README.md LICENSE ./
 COPY client client
 COPY graph_loader graph_loader
@@ -25,7 +25,7 @@ COPY proto proto
 COPY service service
 RUN --mount=type=secret,id=certificates \
     if [ -s /run/secrets/certificates ]; then export SSL_CERT_FILE=/run/secrets/certificates; fi \
-    && uv sync --locked --no-cache --no-default-groups --extra service --extra traces --no-editable
+    && uv sync --locked --no-cache --no-default-groups --extra mcp --extra service --extra traces --no-editable
 
 FROM python:3.13-slim-bookworm
 RUN groupadd --gid 10001 cuihop \

@@ -231,6 +231,21 @@ class ConceptGraphContract:
             path = example.path(a, b)
             assert path is not None
             assert path.cuis == (a, "C9000012", b)
+            assert (path.which, path.total) == (1, 2)
+            second = example.path(a, b, which=2)
+            assert second is not None
+            assert (second.cuis, second.which, second.total) == ((a, "C9000013", b), 2, 2)
+
+    def test_a_rank_beyond_the_number_of_paths_is_an_error(self, example: ConceptGraph) -> None:
+        for a, b, total in [("C9000011", "C9000014", 2), ("C9000011", "C9000011", 1)]:
+            with pytest.raises(InputError, match=f"which.*found 3; expected 1 to {total}"):
+                example.path(a, b, which=3)
+        assert example.path("C0006121", "C0003483", which=3) is None
+
+    @pytest.mark.parametrize("which", [0, -1, 1.5, True, "1", 10**15 + 1])
+    def test_a_rank_that_is_none(self, example: ConceptGraph, which: int) -> None:
+        with pytest.raises(InputError, match="which"):
+            example.path("C0006121", "C0018670", which=which)
 
     def test_a_cycle_of_two_is_told_as_parent_unless_only_down_is_allowed(self, example: ConceptGraph) -> None:
         found = [example.path("C9000001", "C9000002", direction=direction) for direction in DIRECTIONS]
@@ -510,7 +525,12 @@ def check_against_networkx(
             assert path is None
             continue
         assert path is not None
-        assert list(path.cuis) == min(nx.all_shortest_paths(directed, a, b))
+        ranked = sorted(nx.all_shortest_paths(directed, a, b))
+        assert (list(path.cuis), path.which, path.total) == (ranked[0], 1, len(ranked))
+        for which in {2, (len(ranked) + 1) // 2, len(ranked)} & set(range(2, len(ranked) + 1)):
+            other = graph.path(a, b, direction=direction, which=which)
+            assert other is not None
+            assert (list(other.cuis), other.which, other.total) == (ranked[which - 1], which, len(ranked))
         here = a
         for step in path.steps:
             edge = (here, step.cui) if step.relation == "parent" else (step.cui, here)

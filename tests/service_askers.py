@@ -55,7 +55,9 @@ class Asker(ABC):
     ) -> dict[str, Any]: ...
 
     @abstractmethod
-    def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]: ...
+    def path(
+        self, a: str, b: str, direction: str = "any", max_hops: int | None = None, which: int | None = None
+    ) -> dict[str, Any]: ...
 
     @abstractmethod
     def neighbourhoods(
@@ -123,16 +125,21 @@ class CoreAsker(Asker):
             lambda found: {"hops": found.to_list()},
         )
 
-    def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
+    def path(
+        self, a: str, b: str, direction: str = "any", max_hops: int | None = None, which: int | None = None
+    ) -> dict[str, Any]:
         def fields(found: Any) -> dict[str, Any]:
             path, names = found
             if path is None:
-                return {"path": None}
+                return {"path": None, "total": 0, "which": None}
             relations = [None, *(step.relation for step in path.steps)]
-            return {"path": list(zip(path.cuis, names, relations, strict=True))}
+            concepts = list(zip(path.cuis, names, relations, strict=True))
+            return {"path": concepts, "total": path.total, "which": path.which}
 
+        rank = 1 if which is None else which
         return self._fields(
-            lambda context: self._core.path(a, b, direction=direction, max_hops=max_hops, context=context), fields
+            lambda context: self._core.path(a, b, direction=direction, max_hops=max_hops, which=rank, context=context),
+            fields,
         )
 
     def neighbourhoods(
@@ -237,15 +244,17 @@ class GrpcAsker(Asker):
             hops[place] = None
         return self._fields(answer, {"hops": hops})
 
-    def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
-        answer = self._call("Path", pb.PathRequest(a=a, b=b, bounds=self._bounds(direction, max_hops)))
+    def path(
+        self, a: str, b: str, direction: str = "any", max_hops: int | None = None, which: int | None = None
+    ) -> dict[str, Any]:
+        answer = self._call("Path", pb.PathRequest(a=a, b=b, bounds=self._bounds(direction, max_hops), which=which))
         if not answer.HasField("path"):
-            return self._fields(answer, {"path": None})
+            return self._fields(answer, {"path": None, "total": 0, "which": None})
         relations = {pb.RELATION_PARENT: "parent", pb.RELATION_CHILD: "child"}
         path = answer.path
         concepts: list[Any] = [(path.start, path.start_name if path.HasField("start_name") else None, None)]
         concepts += [(s.cui, s.name if s.HasField("name") else None, relations[s.relation]) for s in path.steps]
-        return self._fields(answer, {"path": concepts})
+        return self._fields(answer, {"path": concepts, "total": path.total, "which": path.which})
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None
@@ -410,11 +419,13 @@ class HttpAsker(Asker):
         answer = self.post("/v1/distances", {"pairs": list(pairs), "direction": direction, "max_hops": max_hops})
         return self._only(answer, hops=answer["hops"])
 
-    def path(self, a: str, b: str, direction: str = "any", max_hops: int | None = None) -> dict[str, Any]:
-        answer = self.get("/v1/path", a=a, b=b, direction=direction, max_hops=max_hops)
+    def path(
+        self, a: str, b: str, direction: str = "any", max_hops: int | None = None, which: int | None = None
+    ) -> dict[str, Any]:
+        answer = self.get("/v1/path", a=a, b=b, direction=direction, max_hops=max_hops, which=which)
         path = answer["path"]
         concepts = None if path is None else [(c["cui"], c["name"], c.get("relation")) for c in path]
-        return self._only(answer, path=concepts)
+        return self._only(answer, path=concepts, total=answer["total"], which=answer["which"])
 
     def neighbourhoods(
         self, cuis: Sequence[str], hops: int | None = 1, direction: str = "any", limit: int | None = None

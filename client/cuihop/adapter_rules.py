@@ -8,7 +8,14 @@ from cuihop.errors import InputError
 from cuihop.graph import ConceptGraph, Direction, Resolution, SearchHit, checked_hops
 from cuihop.identifiers import Identifiers, is_identifier
 
-__all__ = ["BACKWARDS", "LONGEST_CHAIN", "absent_resolution", "checked_pack_bound", "with_identifier"]
+__all__ = [
+    "BACKWARDS",
+    "LONGEST_CHAIN",
+    "absent_resolution",
+    "checked_pack_bound",
+    "fewer_paths",
+    "with_identifier",
+]
 
 BACKWARDS: Mapping[Direction, Direction] = {"any": "any", "up": "down", "down": "up"}
 """Direction of the same hops, seen from their end."""
@@ -61,6 +68,11 @@ def checked_pack_bound(hops: int) -> int:
     if bound is None or bound > _LARGEST_PACK:
         raise InputError("too many hops for a pack", column="hops", found=repr(hops), expected="0 to 255")
     return bound
+
+
+def fewer_paths(which: int, total: int) -> InputError:
+    """The error for the rank of a path beyond the number of shortest paths."""
+    return InputError("there are fewer shortest paths", column="which", found=f"{which:,}", expected=f"1 to {total:,}")
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:

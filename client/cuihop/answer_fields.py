@@ -143,7 +143,7 @@ def distances_fields(distances: Distances) -> dict[str, Any]:
 def path_fields(
     path: Path | None, names: Sequence[str | None], a: str, b: str, direction: Direction, max_hops: int | None
 ) -> dict[str, Any]:
-    """A path with the names of its concepts; ``path`` is null where there is none within the bound."""
+    """A path with the names of its concepts, and the number of shortest paths; ``path`` is null where there is none."""
     concepts: list[dict[str, Any]] | None = None
     if path is not None:
         concepts = [{"cui": path.start, "name": names[0]}]
@@ -151,7 +151,8 @@ def path_fields(
             {"cui": step.cui, "name": name, "relation": step.relation, "sabs": step.sabs}
             for step, name in zip(path.steps, names[1:], strict=True)
         ]
-    return {**distance_fields(None if path is None else path.hops, a, b, direction, max_hops), "path": concepts}
+    hops, total, which = (None, 0, None) if path is None else (path.hops, path.total, path.which)
+    return {**distance_fields(hops, a, b, direction, max_hops), "path": concepts, "total": total, "which": which}
 
 
 def neighbourhood_fields(hood: Neighbourhood) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIRECTIONS",
     "MATCHES",
+    "MOST_PATHS",
     "CommonAncestor",
     "Concept",
     "ConceptGraph",
@@ -40,6 +41,7 @@ __all__ = [
     "checked_direction",
     "checked_hops",
     "checked_identifiers",
+    "checked_which",
     "ends_of_pairs",
     "resolved",
 ]
@@ -65,6 +67,9 @@ MATCHES: Mapping[MatchKind, str] = {
 }
 """Kinds of matches and their meaning. Case, accents, punctuation and the order of words never matter; words as *of* and
 *the* need not match."""
+
+MOST_PATHS = 10**15
+"""Bound of the count of shortest paths: where there are more, this is the count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +200,23 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One shortest path: of all shortest paths, the first in the order of their identifiers.
+    """One shortest path of all those between two concepts.
 
     Attributes:
         start: the first concept.
         steps: the hops; empty for the path from a concept to itself.
         direction: permitted direction of the hops.
         merged: retired identifier → the successor used in its place.
+        total: number of shortest paths; `MOST_PATHS` where there are that many or more.
+        which: rank of this one in the order of identifiers, from 1. A path is one sequence of concepts.
     """
 
     start: str
     steps: tuple[Step, ...]
     direction: Direction
     merged: Mapping[str, str] = field(default_factory=dict)
+    total: int = 1
+    which: int = 1
 
     @property
     def hops(self) -> int:
@@ -396,6 +405,15 @@ def checked_hops(hops: int | None, name: str = "max_hops") -> int | None:
     return int(hops)
 
 
+def checked_which(which: int) -> int:
+    """The rank of a path, or an `InputError` where it is not a whole number from 1 to `MOST_PATHS`."""
+    if isinstance(which, bool) or not isinstance(which, int | np.integer) or not 1 <= which <= MOST_PATHS:
+        raise InputError(
+            "not the rank of a path", column="which", found=repr(which), expected=f"a whole number, 1 to {MOST_PATHS:,}"
+        )
+    return int(which)
+
+
 def checked_identifiers(cuis: Sequence[str]) -> Sequence[str]:
     """The identifiers, or an `InputError` where one text is given instead of a list of them."""
     if isinstance(cuis, str):
@@ -495,8 +513,20 @@ class ConceptGraph(Protocol):
         """
 
     @abstractmethod
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
-        """One shortest path from a to b, or ``None``. Of several, the first in the order of their identifiers."""
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
+        """One shortest path from a to b, or ``None`` where there is none within the bound.
+
+        Args:
+            a, b: identifiers.
+            direction, max_hops: as in `distances`.
+            which: rank of the path among all shortest ones in the order of their identifiers, from 1.
+
+        Raises:
+            InvalidCui, ConceptNotFound, ConceptRetired: as `distances`.
+            InputError: there are fewer shortest paths.
+        """
 
     @abstractmethod
     def neighbours(

@@ -35,7 +35,7 @@ class RequestInfo:
 
     Attributes:
         operation: its name, one of few, as in ``distance``.
-        transport: ``http``, ``grpc`` or ``web``.
+        transport: ``http``, ``grpc`` or ``mcp``.
         credentials: the value of the ``authorization`` header; None without one.
         request_id: chosen by the caller, or generated here.
         seconds: the caller's time limit; None for the service's own.

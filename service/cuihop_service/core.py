@@ -132,7 +132,14 @@ class ConceptService:
         return Answer(_joined(parts, way, bound, merged), served.digest, tier, merged, from_cache)
 
     def path(
-        self, a: str, b: str, *, direction: str = "any", max_hops: int | None = None, context: RequestContext
+        self,
+        a: str,
+        b: str,
+        *,
+        direction: str = "any",
+        max_hops: int | None = None,
+        which: int = 1,
+        context: RequestContext,
     ) -> Answer[tuple[Path | None, Sequence[str | None]]]:
         """One shortest path, and the names of its concepts (none where the caller may not see them)."""
         way, bound = checked_direction(direction), self._checked_bound(max_hops)
@@ -140,7 +147,7 @@ class ConceptService:
         context.check()
         with self.holder.lent() as served:
             graph, tier = served.quickest
-            path = graph.path(a, b, direction=way, max_hops=bound)
+            path = graph.path(a, b, direction=way, max_hops=bound, which=which)
             names: Sequence[str | None] = ()
             if path is not None:
                 names = graph.names(path.cuis) if self.sees_names(context.caller) else [None] * len(path.cuis)
@@ -210,11 +217,10 @@ class ConceptService:
     ) -> Answer[ConceptOverlap]:
         """Overlap of two concept sets, with its reasons: see `cuihop.measures.nn_iou.concept_overlap`."""
         n, lam, way = checked_n(n), checked_lam(lam), checked_direction(direction)
+        self.check_sets(a, b)
         for concepts in (a, b):
-            self.limits.check("set_concepts", len(concepts))
             self._check_identifiers(concepts)
             _check_upper_case(concepts)
-        self.limits.check("comparisons", len(a) * len(b))
         self.limits.check_hops(n)
         context.check()
         with self.holder.lent() as served:
@@ -319,6 +325,16 @@ class ConceptService:
             return Answer(found, served.digest, tier, _merged(found))
 
     # Checks of a request
+
+    def check_sets(self, a: Sequence[str], b: Sequence[str]) -> None:
+        """Refuse two concept sets that are too large.
+
+        Raises:
+            LimitExceeded: names the limit.
+        """
+        for concepts in (a, b):
+            self.limits.check("set_concepts", len(concepts))
+        self.limits.check("comparisons", len(a) * len(b))
 
     def _checked_bound(self, hops: int | None, name: str = "max_hops") -> int | None:
         bound = checked_hops(hops, name)

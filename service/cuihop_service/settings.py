@@ -56,6 +56,9 @@ class ServiceSettings(BaseSettings):
         description="Folder of index files of Neo4j releases, and of the copy of a snapshot.",
     )
     explorer: bool = Field(True, description="Serve the web explorer at /. Its pages hold no data.")
+    mcp: bool = Field(
+        True, description="Serve tools for language-model agents at /mcp, where the extra mcp is installed."
+    )
     host: str = Field("127.0.0.1", description="The address to listen on. Beyond loopback needs authentication.")
     http_port: Port = Field(8080, description="The port for HTTP. 0: any free one.")
     grpc_port: Port = Field(50051, description="The port for gRPC. 0: any free one.")

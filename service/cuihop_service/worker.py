@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import uvloop
@@ -29,6 +30,7 @@ from cuihop_service.explorer import explorer_routes
 from cuihop_service.graph_holder import GraphHolder, State
 from cuihop_service.grpc_api.server import TlsFiles
 from cuihop_service.guard.audit import AuditLog
+from cuihop_service.http_api.agent_route import agent_routes
 from cuihop_service.http_api.application import LOOPBACK_HOSTS, metrics_route
 from cuihop_service.http_api.responder import Responder
 from cuihop_service.observe.metrics_folder import FOLDER_VARIABLE
@@ -139,6 +141,7 @@ async def _answer(
             metrics_route(observation.metrics),
             *(explorer_routes() if settings.explorer else []),
             *_curators_routes(settings, core, admission),
+            *(agent_routes(Responder(core, admission)) if settings.mcp and find_spec("mcp") is not None else []),
         ],
     )
 

@@ -35,6 +35,9 @@ OPERATIONS = [
         {"a": "C0006121", "b": "C0018670", "max_hops": 2, "direction": "up"},
     ),
     Operation(["path", "C0006121", "C0018670"], "path", {"a": "C0006121", "b": "C0018670"}),
+    Operation(
+        ["path", "C9000011", "C9000014", "--which", "2"], "path", {"a": "C9000011", "b": "C9000014", "which": 2}
+    ),
     Operation(["path", "C0006121", "C0003483"], "path", {"a": "C0006121", "b": "C0003483"}),
     Operation(
         ["neighbours", "C9000904", "--hops", "2", "--limit", "3"], "neighbourhood",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -24,6 +25,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import urllib3
@@ -31,6 +33,8 @@ import urllib3
 import cuihop
 import cuihop_loader
 import cuihop_service
+from agent_client import answer, calls, over_standard_streams
+from cuihop.agents.tools import TOOLS
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
@@ -236,6 +240,31 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
                 assert alike(expected, printed), f"{page.name}: $ {command}\nshown:\n{expected}\nprinted:\n{printed}"
 
 
+def like(expected: Any, found: Any) -> bool:
+    """Equality of JSON, where “…” stands for any value, for the rest of a list, and for further fields."""
+    if expected == "…":
+        return True
+    if isinstance(expected, dict) and isinstance(found, dict):
+        named = expected.keys() - {"…"}
+        complete = named <= found.keys() if "…" in expected else named == found.keys()
+        return complete and all(like(expected[name], found[name]) for name in named)
+    if isinstance(expected, list) and isinstance(found, list):
+        first = expected[:-1] if expected[-1:] == ["…"] else expected
+        sizes = len(first) == len(found) if first is expected else len(first) <= len(found)
+        return sizes and all(map(like, first, found))
+    return bool(expected == found)
+
+
+def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None:
+    page = [json.loads(block) for language, block in blocks(ROOT / "docs" / "agents.md") if language == "json"]
+    requested, expected = page[::2], page[1::2]
+    assert {call["name"] for call in requested} == set(TOOLS)
+    use = calls(*[(call["name"], call["arguments"]) for call in requested])
+    results = over_standard_streams(["--graph", str(prepared / "graph.cuihop")], use)
+    for call, answer_shown, result in zip(requested, expected, results, strict=True):
+        assert like(answer_shown, answer(result)), f"{call}\n{answer(result)}"
+
+
 @pytest.mark.parametrize(
     ("guide", "language"),
     [
@@ -243,6 +272,7 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
         ("service", "console"),  # run it for a department
         ("tutorials/operator", "console"),
         ("remote", "console"),  # evaluate from elsewhere
+        ("agents", "json"),  # give it to an agent
         ("cypher", "cypher"),  # explore with Cypher
         ("upgrade", "console"),  # upgrade a release
         ("scale-out", "console"),  # scale out

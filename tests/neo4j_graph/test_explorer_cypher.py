@@ -58,18 +58,25 @@ def answers(explorer: Explorer, driver: Driver, address: str) -> list[list[Any]]
 @pytest.mark.parametrize(
     ("a", "b", "direction"),
     [(STEM, HEAD, "any"), (VEINS, "C0007226", "any"), (VEINS, "C0007226", "up"), ("C0007226", VEINS, "down"),
-     ("C9000005", "C9000001", "any"), (HEAD, HEAD, "any")],
+     ("C9000005", "C9000001", "any"), ("C9000011", "C9000014", "up"), (HEAD, HEAD, "any")],
 )  # fmt: skip
 def test_the_path(explorer: Explorer, driver: Driver, graph: SnapshotGraph, a: str, b: str, direction: str) -> None:
     expected = graph.path(a, b, direction=direction)  # type: ignore[arg-type]
     assert expected is not None
     [[[path]]] = answers(explorer, driver, f"#/path?a={a}&b={b}&direction={direction}")
     assert [node["cui"] for node in path.nodes] == list(expected.cuis)
+    if expected.total > 1:
+        last = graph.path(a, b, direction=direction, which=expected.total)  # type: ignore[arg-type]
+        assert last is not None
+        [[[path]]] = answers(explorer, driver, f"#/path?a={a}&b={b}&direction={direction}&which={expected.total}")
+        assert [node["cui"] for node in path.nodes] == list(last.cuis)
 
 
 @pytest.mark.parametrize("direction", ["any", "up", "down"])
 def test_the_neighbourhood(explorer: Explorer, driver: Driver, graph: SnapshotGraph, direction: str) -> None:
-    picture, everything = answers(explorer, driver, f"#/neighbourhood?cui={HEAD}&hops=3&direction={direction}")
+    picture, everything = answers(
+        explorer, driver, f"#/neighbourhood?cui={HEAD}&hops=3&direction={direction}&as=picture"
+    )
     found = graph.neighbours([HEAD], hops=3, direction=direction)[0]  # type: ignore[arg-type]
     assert [(cui, hops) for cui, _, hops in everything] == [(near.cui, near.hops) for near in found]
     drawn = {concept["cui"] for concept, _, _ in picture}

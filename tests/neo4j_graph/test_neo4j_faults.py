@@ -192,7 +192,7 @@ def _outside_the_giant(snapshot: SnapshotGraph) -> list[str]:
     return [cui for cui in graph if cui not in giant]
 
 
-def test_more_shortest_paths_than_can_be_listed_still_give_the_first(neo4j_server: LocalServer) -> None:
+def test_more_shortest_paths_than_can_be_listed_are_counted_and_ranked(neo4j_server: LocalServer) -> None:
     layers = [[f"C{layer:03d}{place:04d}" for place in range(8)] for layer in range(7)]
     edges = [(a, b) for one, two in pairwise(layers) for a in one for b in two]
     edges.remove((layers[0][0], layers[1][0]))
@@ -208,11 +208,15 @@ def test_more_shortest_paths_than_can_be_listed_still_give_the_first(neo4j_serve
             (layers[0][0], layers[6][0], "any"),
         ]:
             path = graph.path(a, b, direction=direction)  # type: ignore[arg-type]
-            assert path == snapshot.path(a, b, direction=direction)  # type: ignore[arg-type]
             assert path is not None
+            assert path.total > 1_000
+            for which in (1, 2, 4_321, path.total):
+                ranked = graph.path(a, b, direction=direction, which=which)  # type: ignore[arg-type]
+                assert ranked == snapshot.path(a, b, direction=direction, which=which)  # type: ignore[arg-type]
             oracle = nx.DiGraph(edges)
             if direction == "up":
-                assert list(path.cuis) == min(nx.all_shortest_paths(oracle, a, b))
+                expected = sorted(nx.all_shortest_paths(oracle, a, b))
+                assert (list(path.cuis), path.total) == (expected[0], len(expected))
         assert time.monotonic() - begin < 30
 
 

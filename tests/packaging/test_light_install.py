@@ -94,7 +94,8 @@ def test_what_needs_an_extra_says_so(light: Path, tmp_path: Path) -> None:
     ontology = tmp_path / "small.obo"
     ontology.write_text("format-version: 1.4\n\n[Term]\nid: X:1\nname: one\n")
     load = ("load", ontology, "--output", tmp_path / "g.cuihop")
-    for arguments, extra in ((load, "loader"), (("serve", "--store", "g.cuihop"), "all")):
+    agents = ("mcp", "--graph", "g.cuihop")
+    for arguments, extra in ((load, "loader"), (("serve", "--store", "g.cuihop"), "all"), (agents, "mcp")):
         done = run(light / "cuihop", *arguments)
         assert done.returncode == 8
         assert f"pip install 'cuihop[{extra}]'" in done.stderr

@@ -294,10 +294,12 @@ class SlowGraph(SnapshotGraph):
     begun = threading.Event()
     parts = 0
 
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         self.begun.set()
         time.sleep(0.5)
-        return super().path(a, b, direction=direction, max_hops=max_hops)
+        return super().path(a, b, direction=direction, max_hops=max_hops, which=which)
 
     def distances(
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None

@@ -82,7 +82,7 @@ def test_all_that_the_image_copies_is_there_and_all_else_is_kept_out() -> None:
     needed |= {path.split("/")[0] for path in built["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
     assert needed <= copied
     extras = set(re.findall(r"--extra (\w+)", DOCKERFILE.read_text()))
-    assert extras == {"service", "traces"} <= set(built["project"]["optional-dependencies"])
+    assert extras == {"mcp", "service", "traces"} <= set(built["project"]["optional-dependencies"])
     assert not any(fnmatch("keys/keys.json", pattern) for pattern in included)
 
 

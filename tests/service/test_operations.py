@@ -88,7 +88,18 @@ def test_a_path_with_names(ask: Asker) -> None:
         ("C0018670", "Head", "child"),
     ]
     assert ask.path("C0006121", "C0006121")["path"] == [("C0006121", "Brain stem", None)]
-    assert ask.path("C0006121", "C0018670", max_hops=2)["path"] is None
+    without = ask.path("C0006121", "C0018670", max_hops=2)
+    assert (without["path"], without["total"], without["which"]) == (None, 0, None)
+
+
+def test_the_shortest_paths_are_counted_and_given_by_rank(ask: Asker) -> None:
+    for which, cui in ((None, "C9000012"), (1, "C9000012"), (2, "C9000013")):
+        answer = ask.path("C9000011", "C9000014", which=which)
+        assert (answer["path"][1][0], answer["which"], answer["total"]) == (cui, which or 1, 2)
+    for which in (0, 3, 10**15 + 1):
+        with pytest.raises(Refused, match=r"expected|greater|less") as refused:
+            ask.path("C9000011", "C9000014", which=which)
+        assert (refused.value.reason, refused.value.details["field"]) == ("INVALID_INPUT", "which")
 
 
 def test_neighbourhoods_are_told_with_their_totals(ask: Asker) -> None:

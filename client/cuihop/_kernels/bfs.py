@@ -20,7 +20,7 @@ UInt8 = npt.NDArray[np.uint8]
 DISTANCE_EPOCHS = 2
 """Stamps that one distance takes."""
 
-PATH_EPOCHS = 3
+PATH_EPOCHS = 2
 """Stamps that one path takes for each node of the graph plus one."""
 
 
@@ -145,6 +145,19 @@ def distance_of_keys(
 
 
 @compiled
+def _paths_over(
+    indptr: Int32, indices: Int32, node: int, wanted: int, mark: Int32, places: Int32, counts: Int64, most: int
+) -> int:
+    """Shortest paths from a node to the end, over its neighbours with the stamp ``wanted``; at most ``most``."""
+    total = 0
+    for edge in range(indptr[node], indptr[node + 1]):
+        other = indices[edge]
+        if mark[other] == wanted:
+            total = min(total + counts[places[other]], most)
+    return total
+
+
+@compiled
 def shortest_path(
     out_indptr: Int32,
     out_indices: Int32,
@@ -153,20 +166,24 @@ def shortest_path(
     start: int,
     end: int,
     bound: int,
+    which: int,
+    most: int,
     mark: Int32,
     queue: Int32,
+    places: Int32,
     epoch: int,
-) -> Int32:
-    """The nodes of the shortest path that comes first in the order of nodes; empty where there is none.
+) -> tuple[Int32, int]:
+    """The shortest path of rank ``which`` (from 1, at most ``most``) in the order of nodes, and the number of them.
 
-    Stamps tell the level: ``epoch + i`` for i hops after the start, ``epoch + (n + 1) + j`` for j hops before the
-    end, and ``epoch + 2 (n + 1) + i`` for a node i hops after the start that lies on some shortest path.
+    The number is exact below ``most``, and ``most`` where there are as many or more. The path is empty where there
+    is none of that rank. Stamps tell the level: ``epoch + i`` for i hops after the start, ``epoch + (n + 1) + j`` for
+    j hops before the end. ``places`` int32 (n,) is scratch: the place of a visited node among the counts of paths from
+    it to the end.
     """
     n = mark.size
     if start == end:
-        return np.array([start], dtype=np.int32)
+        return np.full(1 if which == 1 else 0, start, dtype=np.int32), 1
     to_end = epoch + n + 1
-    chosen = epoch + 2 * (n + 1)
     mark[start] = epoch
     mark[end] = to_end
     queue[0] = start
@@ -223,27 +240,42 @@ def shortest_path(
             b_low, b_high = b_high, tail
             b_level += 1
     if not met:
-        return np.empty(0, dtype=np.int32)
-    # Both balls are complete up to a_level and b_level. Walk the forward ball back from its rim, and retain the nodes
-    # from which the backward ball is reached in time.
+        return np.empty(0, dtype=np.int32), 0
+    # Both balls are complete up to a_level and b_level, and every shortest path has one edge between their rims. Paths
+    # to the end are counted from the end back to the start; a node off all shortest paths counts 0.
+    hops = a_level + b_level + 1
+    counts = np.zeros(a_high + n - 1 - b_high, dtype=np.int64)
+    for i in range(n - 1, b_high, -1):
+        node = queue[i]
+        places[node] = n - 1 - i
+        before = mark[node] - 1
+        counts[n - 1 - i] = (
+            1 if node == end
+            else _paths_over(out_indptr, out_indices, node, before, mark, places, counts, most)
+        )  # fmt: skip
     for i in range(a_high - 1, -1, -1):
         node = queue[i]
         level = mark[node] - epoch
-        wanted = to_end + b_level if level == a_level else chosen + level + 1
-        for edge in range(out_indptr[node], out_indptr[node + 1]):
-            if mark[out_indices[edge]] == wanted:
-                mark[node] = chosen + level
-                break
-    path = np.empty(a_level + b_level + 2, dtype=np.int32)
+        wanted = to_end + b_level if level == a_level else epoch + level + 1
+        places[node] = n - 1 - b_high + i
+        counts[places[node]] = _paths_over(out_indptr, out_indices, node, wanted, mark, places, counts, most)
+    total = counts[places[start]]
+    if which > total:
+        return np.empty(0, dtype=np.int32), total
+    path = np.empty(hops + 1, dtype=np.int32)
     path[0] = start
-    for position in range(1, path.size):
-        wanted = chosen + position if position <= a_level else to_end + path.size - 1 - position
+    left = which
+    for position in range(1, hops + 1):
+        wanted = epoch + position if position <= a_level else to_end + hops - position
         node = path[position - 1]
         for edge in range(out_indptr[node], out_indptr[node + 1]):
-            if mark[out_indices[edge]] == wanted:
-                path[position] = out_indices[edge]
-                break
-    return path
+            other = out_indices[edge]
+            if mark[other] == wanted:
+                if left <= counts[places[other]]:
+                    path[position] = other
+                    break
+                left -= counts[places[other]]
+    return path, total
 
 
 @compiled

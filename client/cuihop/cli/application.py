@@ -37,6 +37,7 @@ _OWN = {
     "irma-error": "detection:irma_error",
     "index": "index:index",
     "info": "info:info",
+    "mcp": "agents:mcp",
 }
 """Command → module of this package and function."""
 

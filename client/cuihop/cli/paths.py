@@ -11,7 +11,7 @@ from cuihop.answer_fields import common_ancestors_fields, neighbourhood_fields, 
 from cuihop.cli.graph_option import DirectionOption, GraphOption, MaxHopsOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, console, hops_text, note, print_json, print_table
 from cuihop.files.text_lines import counted, direction_text
-from cuihop.graph import ConceptGraph, Direction, Neighbourhood, Path, Step
+from cuihop.graph import MOST_PATHS, ConceptGraph, Direction, Neighbourhood, Path, Step
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -35,12 +35,15 @@ def path(
     graph: GraphOption,
     direction: DirectionOption = "any",
     max_hops: MaxHopsOption = None,
+    which: Annotated[
+        int, typer.Option("--which", min=1, help="Rank of the path among all shortest ones, by identifiers.")
+    ] = 1,
     tree: TreeOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Show a shortest path; of several, the first in the order of identifiers."""
+    """Show a shortest path, and the number of them; of several, the first in the order of identifiers."""
     with opened_graph(graph) as opened:
-        found = opened.path(a, b, direction=direction, max_hops=max_hops)
+        found = opened.path(a, b, direction=direction, max_hops=max_hops, which=which)
         cuis = () if found is None else found.cuis
         names = opened.names(cuis)
         if json:
@@ -52,7 +55,7 @@ def path(
         screen.print(f"{hops_text(None, max_hops)} from {a} to {b} ({direction_text(direction)})")
         return
     note_merged(found.merged)
-    screen.print(f"{hops_text(found.hops)} ({direction_text(direction)})")
+    screen.print(f"{hops_text(found.hops)} ({direction_text(direction)}){_rank_text(found)}")
     if tree:
         screen.print(_path_tree(found, names))
         return
@@ -149,6 +152,13 @@ def common_ancestors(
         print_table(Table(("hops from a", "hops from b", "concept", "name"), rows))
     if len(shared) > limit:
         note(f"the nearest {limit:,} of {len(shared):,} are listed; --limit lists more")
+
+
+def _rank_text(path: Path) -> str:
+    """The rank of a path where there are several."""
+    if path.total == 1:
+        return ""
+    return f", {path.which:,} of {'at least ' if path.total == MOST_PATHS else ''}{path.total:,} shortest paths"
 
 
 def _tree(text: str) -> Tree:

@@ -124,6 +124,16 @@ RETURN collect(DISTINCT n.cui) AS cuis
     if bound is None
 }
 
+HOPS_BETWEEN: Mapping[Direction, LiteralString] = {
+    direction: text
+    for (direction, bound), text in _for_each_rung("""
+MATCH (c:StoredConcept {release: $release})<LEFT>[:IS_A]<RIGHT>(n)
+WHERE c.cui IN $cuis AND n.cui IN $next
+RETURN DISTINCT c.cui AS cui, n.cui AS next
+""").items()
+    if bound is None
+}
+
 STEPS: LiteralString = """
 UNWIND range(0, size($cuis) - 2) AS i
 MATCH (x:StoredConcept {release: $release, cui: $cuis[i]})

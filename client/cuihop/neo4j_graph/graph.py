@@ -8,9 +8,17 @@ from typing import Any, LiteralString, TypeVar
 import neo4j
 import numpy as np
 
-from cuihop.adapter_rules import BACKWARDS, LONGEST_CHAIN, absent_resolution, checked_pack_bound, with_identifier
+from cuihop.adapter_rules import (
+    BACKWARDS,
+    LONGEST_CHAIN,
+    absent_resolution,
+    checked_pack_bound,
+    fewer_paths,
+    with_identifier,
+)
 from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
+    MOST_PATHS,
     Concept,
     ConceptGraph,
     Definition,
@@ -27,13 +35,14 @@ from cuihop.graph import (
     checked_direction,
     checked_hops,
     checked_identifiers,
+    checked_which,
     ends_of_pairs,
     resolved,
 )
 from cuihop.identifiers import is_identifier
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
-from cuihop.neo4j_graph.layered_path import first_shortest_path
+from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
 from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
@@ -245,28 +254,56 @@ class Neo4jGraph(ConceptGraph):
             found.update({part[i]: hops for i, hops in rows})
         return found
 
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         """See `ConceptGraph.path`."""
         direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
+        bound, rank = checked_hops(max_hops), checked_which(which)
         (start, end), merged = self._usable([a, b])
-        cuis = [start] if start == end else self._first_path(start, end, direction, bound)
-        if cuis is None or (bound is not None and len(cuis) - 1 > bound):
+        cuis, total = self._ranked_path(start, end, direction, bound, rank)
+        if not total:
             return None
-        return Path(start, self._steps(cuis, direction), direction, merged)
+        if cuis is None:
+            raise fewer_paths(rank, total)
+        return Path(start, self._steps(cuis, direction), direction, merged, total, rank)
 
-    def _first_path(self, start: str, end: str, direction: Direction, bound: int | None) -> list[str] | None:
-        """The first shortest path in the order of identifiers, perhaps a little beyond the bound."""
-        text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound)]
-        listed: list[list[str]] = [row[0] for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
-        if len(listed) < _LISTED_PATHS:
-            return min(listed, default=None)
-        return first_shortest_path(
+    def _ranked_path(
+        self, start: str, end: str, direction: Direction, bound: int | None, which: int
+    ) -> tuple[Sequence[str] | None, int]:
+        """The shortest path of a rank, if there are as many, and their number."""
+        if start == end:
+            paths: list[tuple[str, ...]] = [(start,)]
+        else:
+            text = cypher.SHORTEST_PATHS[direction, cypher.rung(bound)]
+            rows = [tuple(row[0]) for row in self._rows(text, start=start, end=end, most=_LISTED_PATHS)]
+            if rows and bound is not None and len(rows[0]) - 1 > bound:
+                return None, 0
+            if len(rows) == _LISTED_PATHS:
+                return self._counted_path(start, end, direction, which)
+            paths = sorted(set(rows))  # a hop of a cycle of two stands in two rows
+        return (paths[which - 1] if which <= len(paths) else None), len(paths)
+
+    def _counted_path(self, start: str, end: str, direction: Direction, which: int) -> tuple[Sequence[str] | None, int]:
+        """The same where there are too many paths to list."""
+        layers = shortest_path_layers(
             start,
             end,
             lambda cuis: self._next_level(cuis, direction),
             lambda cuis: self._next_level(cuis, BACKWARDS[direction]),
         )
+        if layers is None:
+            return None, 0
+        return ranked_path(layers, lambda cuis, after: self._hops_between(cuis, after, direction), which, MOST_PATHS)
+
+    def _hops_between(
+        self, cuis: Iterable[str], after: Iterable[str], direction: Direction
+    ) -> Iterator[tuple[str, str]]:
+        """The hops from any of some concepts to any of others."""
+        reached = list(after)
+        for part in _parts(list(cuis), _CONCEPTS_A_TRANSACTION):
+            for row in self._rows(cypher.HOPS_BETWEEN[direction], cuis=part, next=reached):
+                yield row[0], row[1]
 
     def _next_level(self, cuis: Iterable[str], direction: Direction) -> set[str]:
         text = cypher.NEXT_LEVEL[direction]

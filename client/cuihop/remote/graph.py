@@ -28,6 +28,7 @@ from cuihop.graph import (
     checked_direction,
     checked_hops,
     checked_identifiers,
+    checked_which,
     ends_of_pairs,
     resolved,
 )
@@ -254,13 +255,15 @@ class RemoteGraph(ConceptGraph):
         reached = np.concatenate([np.empty(0, dtype=np.bool_), *(block.reached for block in blocks)])
         return Distances(hops, reached, direction, bound, merged)
 
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         """See `ConceptGraph.path`."""
         direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
+        bound, rank = checked_hops(max_hops), checked_which(which)
         service = self._service
         self._check(service, (a, b))
-        return self._send(service, lambda t, request: t.path(a, b, direction, _wire(bound), request)).value
+        return self._send(service, lambda t, request: t.path(a, b, direction, _wire(bound), rank, request)).value
 
     # Neighbourhoods
 

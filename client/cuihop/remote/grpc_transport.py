@@ -154,7 +154,7 @@ class GrpcTransport:
         return self._send(self._stub.Distances, message, request, parse)
 
     def path(
-        self, a: str, b: str, direction: Direction, max_hops: int | None, request: Request
+        self, a: str, b: str, direction: Direction, max_hops: int | None, which: int, request: Request
     ) -> Response[Path | None]:
         """See `Transport.path`."""
 
@@ -162,10 +162,10 @@ class GrpcTransport:
             merged, path = dict(reply.merged), None
             if reply.HasField("path"):
                 steps = tuple(Step(s.cui, _RELATIONS[s.relation], tuple(s.sabs)) for s in reply.path.steps)
-                path = Path(reply.path.start, steps, direction, merged)
+                path = Path(reply.path.start, steps, direction, merged, reply.path.total, reply.path.which)
             return Response(path, reply.provenance.release_digest, merged)
 
-        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops))
+        message = messages.PathRequest(a=a, b=b, bounds=_bounds(direction, max_hops), which=which)
         return self._send(self._stub.Path, message, request, parse)
 
     def neighbourhoods(

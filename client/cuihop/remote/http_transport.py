@@ -98,10 +98,10 @@ class HttpTransport:
         return self._post("distances", fields, request, lambda body: _pair_distances(body, len(pairs)))
 
     def path(
-        self, a: str, b: str, direction: Direction, max_hops: int | None, request: Request
+        self, a: str, b: str, direction: Direction, max_hops: int | None, which: int, request: Request
     ) -> Response[Path | None]:
         """See `Transport.path`."""
-        fields = {"a": a, "b": b, "direction": direction, "max_hops": max_hops}
+        fields = {"a": a, "b": b, "direction": direction, "max_hops": max_hops, "which": which}
         return self._get("path", fields, request, lambda body: _path(body, direction))
 
     def neighbourhoods(
@@ -336,7 +336,9 @@ def _path(document: Body, direction: Direction) -> Response[Path | None]:
     if places is None:
         return _response(None, document)
     steps = tuple(value_of(Step, place) for place in places[1:])
-    return _response(Path(_member(places[0], "cui", str), steps, direction, _merged(document)), document)
+    start, merged = _member(places[0], "cui", str), _merged(document)
+    total, which = _member(document, "total", int), _member(document, "which", int)
+    return _response(Path(start, steps, direction, merged, total, which), document)
 
 
 def _rows(kind: type[T], name: str, count: int | None = None) -> _Parser[list[T]]:

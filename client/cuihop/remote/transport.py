@@ -139,7 +139,7 @@ class Transport(Protocol):
         """The distance of each pair."""
 
     def path(
-        self, a: str, b: str, direction: Direction, max_hops: int | None, request: Request
+        self, a: str, b: str, direction: Direction, max_hops: int | None, which: int, request: Request
     ) -> Response[Path | None]:
         """One shortest path."""
 

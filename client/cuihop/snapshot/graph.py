@@ -12,10 +12,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.adapter_rules import absent_resolution, checked_pack_bound, with_identifier
+from cuihop.adapter_rules import absent_resolution, checked_pack_bound, fewer_paths, with_identifier
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
+    MOST_PATHS,
     Concept,
     ConceptGraph,
     Direction,
@@ -30,6 +31,7 @@ from cuihop.graph import (
     checked_direction,
     checked_hops,
     checked_identifiers,
+    checked_which,
     ends_of_pairs,
     resolved,
 )  # fmt: skip
@@ -332,21 +334,25 @@ class SnapshotGraph(ConceptGraph):
         return found
 
     @_steady
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         """See `ConceptGraph.path`."""
         bfs = compiled_searches()
         direction = checked_direction(direction)
-        bound = checked_hops(max_hops)
+        bound, rank = checked_hops(max_hops), checked_which(which)
         places, merged = self._places([a, b])
         with self._scratch.lent() as scratch:
-            nodes = bfs.shortest_path(
-                *self._engines.both_rows(direction), int(places[0]), int(places[1]), most_hops(bound),
-                scratch.mark, scratch.queue, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
+            nodes, total = bfs.shortest_path(
+                *self._engines.both_rows(direction), int(places[0]), int(places[1]), most_hops(bound), rank, MOST_PATHS,
+                scratch.mark, scratch.queue, scratch.levels, scratch.stamps(bfs.PATH_EPOCHS * (len(self._cuis) + 1)),
             )  # fmt: skip
-        if not len(nodes):
+        if not total:
             return None
+        if rank > total:
+            raise fewer_paths(rank, total)
         steps = tuple(self._records.step(here, there, direction) for here, there in pairwise(nodes.tolist()))
-        return Path(self._cuis[nodes[0]], steps, direction, merged)
+        return Path(self._cuis[nodes[0]], steps, direction, merged, int(total), rank)
 
     @_steady
     def neighbours(

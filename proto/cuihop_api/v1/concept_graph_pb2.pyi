@@ -672,10 +672,15 @@ class PathRequest(_message.Message):
     A_FIELD_NUMBER: _builtins.int
     B_FIELD_NUMBER: _builtins.int
     BOUNDS_FIELD_NUMBER: _builtins.int
+    WHICH_FIELD_NUMBER: _builtins.int
     a: _builtins.str
     """The concept that the path starts from."""
     b: _builtins.str
     """The concept that the path leads to."""
+    which: _builtins.int
+    """Rank of the path among all shortest ones in the order of identifiers, from 1. Unset: 1. More than there are
+    is INVALID_ARGUMENT.
+    """
     @_builtins.property
     def bounds(self) -> Global___SearchBounds:
         """Direction and bound."""
@@ -686,12 +691,15 @@ class PathRequest(_message.Message):
         a: _builtins.str = ...,
         b: _builtins.str = ...,
         bounds: Global___SearchBounds | None = ...,
+        which: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["bounds", b"bounds"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_which", b"_which", "bounds", b"bounds", "which", b"which"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["a", b"a", "b", b"b", "bounds", b"bounds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_which", b"_which", "a", b"a", "b", b"b", "bounds", b"bounds", "which", b"which"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__which: _TypeAlias = _typing.Literal["which"]  # noqa: Y015
+    _WhichOneofArgType__which: _TypeAlias = _typing.Literal["_which", b"_which"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__which) -> _WhichOneofReturnType__which | None: ...
 
 Global___PathRequest: _TypeAlias = PathRequest  # noqa: Y015
 
@@ -742,10 +750,16 @@ class WitnessPath(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     START_NAME_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    WHICH_FIELD_NUMBER: _builtins.int
     start: _builtins.str
     """The first concept."""
     start_name: _builtins.str
     """Its preferred name; unset as in Step."""
+    total: _builtins.int
+    """Number of shortest paths; 10^15 where there are that many or more."""
+    which: _builtins.int
+    """Rank of this one in the order of identifiers, from 1."""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___Step]:
         """The hops; empty for the path from a concept to itself."""
@@ -756,10 +770,12 @@ class WitnessPath(_message.Message):
         start: _builtins.str = ...,
         start_name: _builtins.str | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
+        total: _builtins.int = ...,
+        which: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_start_name", b"_start_name", "start_name", b"start_name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_start_name", b"_start_name", "start", b"start", "start_name", b"start_name", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_start_name", b"_start_name", "start", b"start", "start_name", b"start_name", "steps", b"steps", "total", b"total", "which", b"which"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__start_name: _TypeAlias = _typing.Literal["start_name"]  # noqa: Y015
     _WhichOneofArgType__start_name: _TypeAlias = _typing.Literal["_start_name", b"_start_name"]  # noqa: Y015

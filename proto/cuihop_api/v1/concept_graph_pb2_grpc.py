@@ -127,7 +127,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Path(self, request, context):
-        """One shortest path: of several, the first in the order of identifiers.
+        """One shortest path, and the number of them: of several, the first in the order of identifiers, or the one asked for.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -326,9 +326,11 @@ class CachedGraph(ConceptGraph):
         """See `ConceptGraph.resolve`."""
         return self._graph.resolve(cuis)
 
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         """See `ConceptGraph.path`."""
-        return self._graph.path(a, b, direction=direction, max_hops=max_hops)
+        return self._graph.path(a, b, direction=direction, max_hops=max_hops, which=which)
 
     def neighbours(
         self,

@@ -149,10 +149,14 @@ class ConceptGraphHandlers:
             yield pb.StreamDistancesResponse(sequence=request.sequence, batch=batch)
 
     async def Path(self, request: pb.PathRequest, rpc: Rpc) -> pb.PathResponse:
+        which = messages.optional(request, "which")
+        rank = 1 if which is None else which
         answer = await self._answer(
             rpc,
             request,
-            lambda context: self._core.path(request.a, request.b, **messages.bounds(request.bounds), context=context),
+            lambda context: self._core.path(
+                request.a, request.b, **messages.bounds(request.bounds), which=rank, context=context
+            ),
         )
         return messages.path_message(answer)
 

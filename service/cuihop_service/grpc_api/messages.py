@@ -163,7 +163,7 @@ def path_message(answer: Answer[tuple[Path | None, Sequence[str | None]]]) -> pb
     path, names = answer.value
     message = pb.PathResponse(merged=answer.merged, provenance=provenance(answer))
     if path is not None:
-        message.path.start = path.start
+        message.path.start, message.path.total, message.path.which = path.start, path.total, path.which
         if names[0] is not None:
             message.path.start_name = names[0]
         message.path.steps.extend(

@@ -15,7 +15,7 @@ from cuihop_service.http_api.problems import problem_response
 from cuihop_service.http_api.responder import CALLER, request_id_of, request_info
 
 __all__ = [
-    "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AuthenticateFirst", "BodyLimits", "SecurityHeaders",
+    "AGENTS_PATH", "SECURITY_HEADERS", "STREAMS", "AllowedHosts", "AuthenticateFirst", "BodyLimits", "SecurityHeaders",
     "with_security_headers",
 ]  # fmt: skip
 
@@ -26,8 +26,13 @@ SECURITY_HEADERS = (
 )
 """Headers of every answer that does not set them itself."""
 
+AGENTS_PATH = "/mcp"
+"""Path of the tools for language-model agents."""
+
 STREAMS = ("/v1/distances/stream",)
 """Paths whose bodies have no end."""
+
+_GUARDED = ("/v1/", AGENTS_PATH)
 
 
 def with_security_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
@@ -108,7 +113,8 @@ class AuthenticateFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD") and scope["path"].startswith("/v1/"):
+        guarded = scope["type"] == "http" and scope["path"].startswith(_GUARDED)
+        if guarded and scope["method"] not in ("GET", "HEAD"):
             info = request_info(Request(scope), "unread")
             try:
                 scope[CALLER] = await self._admission.identified(info)

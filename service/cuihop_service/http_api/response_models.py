@@ -135,9 +135,11 @@ class PathConcept(BaseModel):
 
 
 class PathBody(DistanceBody):
-    """One shortest path: of several, the first in the order of identifiers."""
+    """One shortest path of all those between two concepts."""
 
     path: list[PathConcept] | None = Field(description="null: none within the bound.")
+    total: int = Field(description="Number of shortest paths; 10^15 where there are that many or more.")
+    which: int | None = Field(description="Rank of this one in the order of identifiers, from 1; null without a path.")
 
 
 class NeighbourBody(BaseModel):

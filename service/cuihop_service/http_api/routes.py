@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from cuihop import answer_fields
 from cuihop.errors import CuihopError, InputError
-from cuihop.graph import Direction
+from cuihop.graph import MOST_PATHS, Direction
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
@@ -144,13 +144,16 @@ def routes(responder: Responder) -> APIRouter:
         b: OtherParameter,
         direction: DirectionParameter = "any",
         max_hops: BoundParameter = None,
+        which: Annotated[
+            int, Query(ge=1, le=MOST_PATHS, description="Rank among all shortest paths in the order of identifiers.")
+        ] = 1,
         release: ReleaseParameter = None,
     ) -> Response:
-        """One shortest path: of several, the first in the order of identifiers."""
+        """One shortest path, and the number of them: of several, the first in the order of identifiers by default."""
         return await responder.answer(
             request,
             "path",
-            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, context=context),
+            lambda context: core.path(a, b, direction=direction, max_hops=max_hops, which=which, context=context),
             lambda answer: answer_fields.path_fields(*answer.value, a, b, direction, max_hops),
             release=release,
         )

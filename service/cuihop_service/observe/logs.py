@@ -93,6 +93,7 @@ def configure_logs(style: LogStyle = "auto", stream: TextIO | None = None, limit
         ("grpc", logging.WARNING),
         ("neo4j", logging.ERROR),  # the driver's retries: the service reports a database that is away
         ("opentelemetry", logging.WARNING),
+        ("mcp", logging.ERROR),  # it warns of headers that callers send
     ):
         logger = logging.getLogger(name)
         logger.handlers[:] = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +15,16 @@ from playwright.sync_api import Browser, Route, expect
 from browser import LIGHT_AND_DARK, SCREENSHOTS, Explorer, opened
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
-from explorer_graph import explorer_graph
+from explorer_graph import HUB, explorer_graph
 
 STEM, HEAD = "C0006121", "C0018670"
 VIEWS = {
     "start": ("#/", "#main .facts"),
     "concept": (f"#/concept?cui={STEM}", "#card .sabs:not(:empty)"),
     "path": (f"#/path?a={STEM}&b={HEAD}", "#steps"),
-    "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3", "#total"),
+    "neighbourhood": (f"#/neighbourhood?cui={HEAD}&hops=3&as=picture&colour=vocabulary", "#total"),
+    "table": (f"#/neighbourhood?cui={HUB}", "[data-cui]"),
+    "paths": ("#/path?a=C9000011&b=C9000014", "#path-after"),
     "comparison": (
         f"#/comparison?a={STEM}+{HEAD}+C0003483&b=C0006104+{HEAD}+C9999999&unknown=isolated",
         "#why",
@@ -111,18 +115,25 @@ def test_everything_is_reached_by_keyboard_alone(browser: Browser, service: Runn
         keys.press("ArrowDown")
         expect(explorer["#total"]).to_contain_text("within 3 hops")
         expect(explorer["#hops-choice"]).to_be_focused()
+        tab_to(explorer, "as-table")
+        keys.press("ArrowUp")
+        expect(explorer["#total"]).to_contain_text("drawn")
+        expect(explorer["#as-picture"]).to_be_focused()
         tab_to(explorer, "Neighbourhood of Head")
         said = explorer["#announcer"]
-        for key in ["ArrowDown", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # the centre; up and down its column; the hub
+        for key, there in (("ArrowDown", "Head"), ("ArrowLeft", "Body part")):
+            keys.press(key)
+            expect(said).to_contain_text(there)
+        for key in ["ArrowLeft", *["ArrowUp"] * 4, *["ArrowDown"] * 8]:  # up and down the next column; the hub
             if "Disease" in (said.text_content() or ""):
                 break
             keys.press(key)
-        keys.press("ArrowRight")
+        keys.press("ArrowLeft")
         expect(said).to_have_text("+ 1,234 children folded; Enter unfolds")
         explorer.shot("keyboard")
         keys.press("Enter")
-        expect(explorer["#total"]).to_contain_text(re.compile(r"\b1\d shown|\b2\d shown"))
-        expect(said).to_have_text("12 more concepts shown")
+        expect(explorer["#total"]).to_contain_text(re.compile(r"\b1\d drawn|\b2\d drawn"))
+        expect(said).to_have_text("12 more concepts drawn")
         keys.press("/")
         expect(explorer.field("Around")).to_be_focused()
 
@@ -169,13 +180,26 @@ def test_the_appearance_follows_the_system_until_it_is_chosen(browser: Browser, 
         assert background() == light
 
 
-def test_on_a_phone_nothing_has_to_be_pushed_sideways(browser: Browser, service: RunningService) -> None:
+def drawn_lines(explorer: Explorer, folder: Path) -> list[ET.Element]:
+    """The lines of the picture, as it is saved."""
+    picture = ET.fromstring(explorer.saved("SVG", folder))  # noqa: S314 - made by the page under test
+    return list(picture.iter("{http://www.w3.org/2000/svg}line"))
+
+
+def test_on_a_phone_nothing_has_to_be_pushed_sideways(
+    browser: Browser, service: RunningService, tmp_path: Path
+) -> None:
     width = 320  # WCAG 2.2, criterion 1.4.10
     with opened(browser, service.http + "/", viewport={"width": width, "height": 740}, has_touch=True) as explorer:
         for view in VIEWS:
             view_text(explorer, view)
             explorer.shot(f"phone-{view}")
             assert explorer.page.evaluate("document.documentElement.scrollWidth") <= width, view
+            cut = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+            assert explorer.page.evaluate(cut) == 0, view
+            if view == "path":
+                lowest = max(float(line.attrib["y2"]) for line in drawn_lines(explorer, tmp_path))
+                assert lowest > 150, "the path does not run from top to bottom"
         explorer.open()
         explorer.field("Search").fill("b")
         expect(explorer.page.get_by_role("option").locator(".about").first).not_to_be_empty()

@@ -44,7 +44,40 @@ def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
         yield explorer_page
 
 
-# Search and card
+# The first page, search and card
+
+
+def test_the_first_page_has_examples_to_begin_with(explorer: Explorer) -> None:
+    examples = explorer["#examples"]
+    expect(examples.get_by_role("link", name="Brain stem", exact=True)).to_be_visible()
+    for link, there in (("Path from", "#steps"), ("Neighbourhood of", "#total"), ("Compare", "#nn-iou")):
+        examples.get_by_role("link", name=link).click()
+        expect(explorer[there]).to_be_visible()
+        explorer.page.go_back()
+    examples.get_by_role("link", name="Head", exact=True).click()
+    expect(explorer["#card h1"]).to_have_text("Head")
+
+
+def test_a_curator_goes_from_a_search_to_a_path_a_neighbourhood_and_a_file(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    explorer.choose("Search for a concept", "truncus")
+    expect(explorer["#card h1"]).to_have_text("Brain stem")
+    explorer.page.get_by_role("link", name="Path from here").click()
+    explorer.choose("To", "head")
+    expect(explorer["#rank"]).to_have_text("the only shortest path")
+    explorer["#steps"].get_by_role("link", name="Body part").click()
+    expect(explorer["#card h1"]).to_have_text("Body part")
+    explorer["#card"].get_by_role("link", name="Neighbourhood").click()
+    expect(explorer["#total"]).to_contain_text("within 1 hop")
+    explorer["#hops-choice"].select_option("2 hops")
+    total = graph.neighbours(["C0926510"], hops=2)[0].total
+    expect(explorer["#matches"]).to_have_text(f"{total:,} concepts")
+    explorer["#filter"].fill("number 12 ")
+    rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
+    assert len(rows) == total + 1  # the filter bounds the table, and not the file
+    explorer["tbody"].get_by_role("link", name="disease number 12", exact=True).click()
+    expect(explorer["#card h1"]).to_have_text("disease number 12")
 
 
 def test_a_concept_is_found_while_its_name_is_typed(explorer: Explorer) -> None:
@@ -240,6 +273,7 @@ def test_many_children_come_page_by_page(explorer: Explorer) -> None:
     children = explorer.page.get_by_role("region", name="Children")
     expect(children).to_contain_text("1,234 children")
     expect(children.get_by_role("link")).to_have_count(25)
+    expect(children.get_by_role("link").nth(2)).to_have_text("disease number 2")
     children.get_by_role("button", name="1,209 more").click()
     expect(children.get_by_role("link")).to_have_count(50)
     expect(children.get_by_role("button", name="1,184 more")).to_be_visible()
@@ -319,6 +353,40 @@ def test_each_picture_comes_as_cypher_with_parameters(explorer: Explorer) -> Non
     assert explorer.page.evaluate("navigator.clipboard.readText()").startswith(":param a")
 
 
+def test_all_shortest_paths_are_counted_and_shown_one_after_another(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
+    a, b = "C9000011", "C9000014"
+    explorer.open(f"#/path?a={a}&b={b}")
+    expect(explorer["#rank"]).to_have_text("1 of 2 shortest paths")
+    expect(explorer.page.get_by_role("button", name="Previous")).to_be_disabled()
+    expect(explorer["#steps"]).to_contain_text("C9000012")
+    explorer.page.get_by_role("button", name="Next").click()
+    expect(explorer["#rank"]).to_have_text("2 of 2 shortest paths")
+    expect(explorer["#steps"]).to_contain_text("C9000013")
+    expect(explorer.page.get_by_role("button", name="Next")).to_be_disabled()
+    expect(explorer.page).to_have_url(re.compile("which=2"))
+    saved = json.loads(explorer.saved("JSON", tmp_path))
+    assert (saved["which"], saved["total"]) == (2, 2)
+    explorer.page.get_by_text("The same in Cypher").click()
+    expect(explorer["pre"]).to_contain_text("SKIP 1 LIMIT 1")
+    explorer.page.get_by_role("button", name="Swap").click()
+    expect(explorer["#rank"]).to_have_text("1 of 2 shortest paths")
+    explorer.open(f"#/path?a={a}&b={b}&which=3")
+    expect(explorer[".problem"]).to_contain_text("there are fewer shortest paths; found 3; expected 1 to 2")
+    explorer.open(f"#/path?a={STEM}&b=C0006104")
+    expect(explorer["#rank"]).to_have_text("the only shortest path")
+
+
+def test_a_missing_path_is_said_in_a_sentence(explorer: Explorer) -> None:
+    explorer.open(f"#/path?a={STEM}&b={VEINS}")
+    expect(explorer["#answer"]).to_contain_text("No chain of is_a links connects Brain stem and Veins.")
+    explorer.open(f"#/path?a={STEM}&b={HEAD}&direction=up&max_hops=4")
+    expect(explorer["#answer"]).to_contain_text(
+        "No chain of is_a links connects Brain stem and Head within 4 hops, up only. Either way there may be one."
+    )
+
+
 # Neighbourhoods
 
 
@@ -341,30 +409,95 @@ def test_a_neighbourhood_is_the_one_of_the_library(explorer: Explorer, graph: Sn
 def test_a_hub_stays_folded_until_it_is_unfolded_page_by_page(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
-    explorer.open(f"#/neighbourhood?cui={HEAD}&hops=3")
+    explorer.open(f"#/neighbourhood?cui={HEAD}&hops=3&as=picture")
     expect(explorer["#total"]).to_contain_text(f"{graph.neighbours([HEAD], hops=3)[0].total:,} concepts within 3 hops")
     few = picture_counts(explorer, tmp_path)
     assert HUB in few
     assert len(few) < 12
-    explorer.page.get_by_text("As a table").click()
+    explorer.page.get_by_text("Children of Disease: 0 of 1,234 drawn").click()
     explorer.shot("folded-hub")
-    explorer.page.get_by_role("button", name="Unfold 12 of 1,234 children of Disease").click()
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+    explorer.page.get_by_role("button", name="Draw the next 12 of 1,234").click()
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} drawn")
     address = explorer.page.url
-    rest = explorer.page.get_by_role("button", name="Unfold 12 of 1,222 children of Disease")
+    rest = explorer.page.get_by_role("button", name="Draw the next 12 of 1,222")
     expect(rest).to_be_focused()
     rest.click()
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} shown")
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 24} drawn")
     distances = graph.distances([(HEAD, cui) for cui in picture_counts(explorer, tmp_path)])
     assert list(picture_counts(explorer, tmp_path).values()) == distances.to_list()
     explorer.shot("unfolded-hub")
     explorer.page.goto("about:blank")
     explorer.page.goto(address)
-    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} shown")
+    expect(explorer["#total"]).to_contain_text(f"{len(few) - 1 + 12} drawn")
+
+
+def test_a_member_of_a_family_is_found_by_a_filter_and_drawn(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
+    explorer.page.get_by_text("Children of Disease: 12 of 1,234 drawn").click()
+    family = explorer[f"#family-down-{HUB}"]
+    expect(family.get_by_role("listitem").first).to_contain_text("disease number 0")
+    expect(family.get_by_role("status")).to_have_text("The first 30 of 1,234 concepts; filter to narrow them down")
+    family.get_by_label("Filter the children of Disease").fill("number 1007")
+    expect(family.get_by_role("listitem")).to_have_text(["Draw disease number 1007 C8101007"])
+    family.get_by_role("button", name="Draw disease number 1007").click()
+    expect(explorer["#total"]).to_contain_text("13 drawn")
+    expect(family.get_by_label("Filter the children of Disease")).to_be_focused()
+    expect(family.get_by_role("listitem")).to_have_text(["drawn disease number 1007 C8101007"])
+    assert "C8101007" in json.loads(explorer.saved("JSON", tmp_path))["drawn"]["concepts"]
+    address = explorer.page.url
+    explorer.page.goto("about:blank")
+    explorer.page.goto(address.replace("C8101007", "C8101007+C0006121"))  # the last one does not belong here
+    expect(explorer["#total"]).to_contain_text("13 drawn")
+
+
+def test_a_large_neighbourhood_comes_as_a_table_by_name_with_a_filter(explorer: Explorer, graph: SnapshotGraph) -> None:
+    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2")
+    total = graph.neighbours([HUB], hops=2)[0].total
+    expect(explorer["#matches"]).to_have_text(f"{total:,} concepts")
+    rows = explorer["tbody tr"]
+    expect(rows).to_have_count(100)
+    expect(rows.nth(0)).to_have_text(re.compile("^Body partC0926510"))
+    expect(rows.nth(3)).to_have_text(re.compile("^disease number 2C81000021MSH"))  # 2 stands before 10
+    explorer.page.get_by_role("button", name="100 more of").click()
+    expect(rows).to_have_count(200)
+    explorer["#filter"].fill("NUMBER 77")
+    expect(rows).to_have_count(21)
+    expect(explorer["#matches"]).to_have_text(f"21 of {total:,} concepts")
+    explorer.shot("neighbourhood-table")
+    rows.first.get_by_role("link", name="1 hop: path to disease number 77").click()
+    expect(explorer["#hops"]).to_have_text("1 hop either way")
+    explorer.page.go_back()
+    explorer.page.get_by_role("radio", name="picture").check()
+    expect(explorer["#total"]).to_contain_text("drawn")
+    expect(explorer.page.get_by_role("radio", name="picture")).to_be_focused()
+    expect(explorer.page).to_have_url(re.compile("as=picture"))
+
+
+def test_a_small_neighbourhood_comes_as_a_picture_first(explorer: Explorer) -> None:
+    explorer.open(f"#/neighbourhood?cui={VESSELS}&hops=2")
+    expect(explorer.page.get_by_role("radio", name="picture")).to_be_checked()
+    expect(explorer.page.get_by_role("application")).to_be_visible()
+
+
+def test_concepts_are_coloured_by_vocabulary_or_semantic_type(explorer: Explorer, tmp_path: Path) -> None:
+    explorer.open(f"#/neighbourhood?cui={STEM}&hops=2")
+    legend = explorer.page.get_by_role("list", name="Legend")
+    expect(legend).to_have_text("centre")
+    explorer["#colour-choice"].select_option("semantic type")
+    expect(legend.get_by_role("listitem")).to_contain_text(
+        ["① no semantic type", "② Body Part, Organ, or Organ Component (1)"]
+    )
+    expect(explorer.page).to_have_url(re.compile("colour=type"))
+    explorer.shot("coloured")
+    svg = explorer.saved("SVG", tmp_path).decode()
+    assert "② Brain stem" in svg
+    assert "② Body Part, Organ, or Organ Component (1)" in svg
+    explorer["#colour-choice"].select_option("vocabulary")
+    expect(legend).to_contain_text("① MSH")
 
 
 def test_the_centre_shows_the_first_of_its_family(explorer: Explorer, tmp_path: Path) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
+    explorer.open(f"#/neighbourhood?cui={HUB}&direction=down&as=picture")
     expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
     drawn = json.loads(explorer.saved("JSON", tmp_path))["drawn"]
     assert len(drawn["concepts"]) == 1 + 12
@@ -381,14 +514,17 @@ def test_a_cycle_is_drawn_with_both_its_edges(explorer: Explorer, tmp_path: Path
 def test_files_of_a_neighbourhood_hold_all_of_it_and_name_the_release(
     explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
 ) -> None:
-    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2")
+    explorer.open(f"#/neighbourhood?cui={HUB}&hops=2&as=picture")
     found = graph.neighbours([HUB], hops=2)[0]
-    expect(explorer["#total"]).to_contain_text("15 shown")
+    expect(explorer["#total"]).to_contain_text("15 drawn")
     rows = list(csv.DictReader(io.StringIO(explorer.saved("CSV", tmp_path).decode(), newline="")))
     expected = [(HUB, "0"), *((near.cui, str(near.hops)) for near in found)]
     assert [(row["cui"], row["hops"]) for row in rows] == expected
     assert len(rows) > CHILDREN
-    assert rows[0] == {"cui": HUB, "name": "Disease", "hops": "0", "parents": "1", "children": str(CHILDREN)}
+    assert rows[0] == {
+        "cui": HUB, "name": "Disease", "hops": "0", "parents": "1", "children": str(CHILDREN),
+        "vocabularies": "MSH", "semantic_types": "",
+    }  # fmt: skip
     saved = json.loads(explorer.saved("JSON", tmp_path))
     assert (saved["title"], saved["release_name"], saved["release"]) == (
         "Neighbourhood of Disease", "2026AB", graph.release.digest
@@ -411,15 +547,20 @@ def test_files_that_the_service_cuts_say_so(browser: Browser, graph: SnapshotGra
     ):
         explorer.open(f"#/neighbourhood?cui={HUB}&direction=down")
         expect(explorer["#total"]).to_contain_text(f"{CHILDREN:,} concepts within 1 hop")
-        assert len(explorer.saved("CSV", tmp_path).splitlines()) == 1 + 1 + 100
+        rows = explorer.saved("CSV", tmp_path).decode().splitlines()
+        assert len(rows) == 1 + 1 + 100 + 1
+        assert "(1,134 more concepts are left out: the service gives no more at once)" in rows[-1]
+        expect(explorer["#matches"]).to_have_text("the nearest 100 of 1,234 concepts")
         saved = json.loads(explorer.saved("JSON", tmp_path))
         assert (saved["total"], saved["left_out"], len(saved["concepts"])) == (CHILDREN, CHILDREN - 100, 101)
         assert (saved["edges"], saved["edges_left_out"]) == (None, "more than 50 concepts")
+        assert saved["drawn"] is None
         assert all("-nearest-100-of-1234-" in path.name for path in tmp_path.iterdir())
         explorer.open(f"#/concept?cui={HUB}")
         expect(explorer["#card h1"]).to_have_text("Disease")
         card = json.loads(explorer.saved("JSON", tmp_path))
         assert (card["parents_left_out"], card["children_left_out"]) == (0, CHILDREN - 100)
+        assert "1,134 more concepts are left out" in explorer.saved("CSV", tmp_path).decode().splitlines()[-1]
         assert any("-first-1-of-1-parents-100-of-1234-children-" in path.name for path in tmp_path.iterdir())
 
 
@@ -477,14 +618,37 @@ def test_a_comparison_is_kept_in_the_address(explorer: Explorer, browser: Browse
         assert values(other) == values(explorer)
 
 
-def test_unknown_concepts_are_an_error_or_near_nothing_as_asked(explorer: Explorer, graph: SnapshotGraph) -> None:
+def test_unknown_concepts_are_left_out_or_near_nothing_as_asked(
+    explorer: Explorer, graph: SnapshotGraph, tmp_path: Path
+) -> None:
     a, b = [STEM, "C9999999"], ["C0006104"]
-    explorer.open(f"#/comparison?a={'+'.join(a)}&b={b[0]}")
-    expect(explorer[".problem"]).to_contain_text("C9999999")
-    explorer.page.get_by_label("Keep unknown concepts").check()
-    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer.open(f"#/comparison?a={'+'.join([*a, 'C9000903'])}&b={b[0]}")  # one unknown, one retired
+    left_out = explorer["#left-out"]
+    expect(left_out).to_contain_text(re.compile("C9000903, C9999999: left out|C9999999, C9000903: left out"))
+    expect(left_out.get_by_role("link", name=VESSELS)).to_be_visible()
+    assert values(explorer)[1] == cuihop.nn_iou([STEM], b, graph)
+    assert set(json.loads(explorer.saved("JSON", tmp_path))["left_out"]) == {"C9999999", "C9000903"}
+    explorer.shot("comparison-left-out")
+    explorer["#set-a"].fill(" ".join(a))
+    expect(left_out).to_contain_text("C9999999: left out of the comparison. This release does not hold it.")
+    explorer.page.get_by_label("Count unknown concepts").check()
+    expect(explorer["#why tr[data-kind=unknown]"]).to_be_visible()
+    expect(left_out).to_have_count(0)
     assert values(explorer)[1] == cuihop.nn_iou(a, b, graph, unknown="isolated")
     expect(explorer["#why tr[data-kind=unknown]"]).to_contain_text("C9999999")
+
+
+def test_a_comparison_stays_where_the_next_one_fails(explorer: Explorer) -> None:
+    explorer.open(f"#/comparison?a={STEM}&b=C0006104")
+    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer.page.route("**/v1/relevance", lambda route: route.abort())
+    explorer["#set-b"].fill("C0006104 C0018670")
+    expect(explorer[".problem"]).to_contain_text("The service does not answer")
+    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer.page.unroute("**/v1/relevance")
+    explorer.page.get_by_role("button", name="Try again").click()
+    expect(explorer["#why tr"]).to_have_count(4)
+    expect(explorer[".problem"]).to_have_count(0)
 
 
 # Other releases
@@ -497,6 +661,7 @@ def test_identifiers_that_are_no_cuis_work_too(browser: Browser) -> None:
         opened(browser, service.http + "/") as explorer,
     ):
         explorer.open()
+        expect(explorer["#examples"]).to_be_empty()  # without names there is nothing to choose from
         explorer.choose("Search", "X:1")
         expect(explorer["#card h1"]).to_have_text("X:1")
         explorer.go("#/path?a=X:1&b=it's\\")
@@ -541,6 +706,10 @@ def test_pictures_and_tables_are_saved(explorer: Explorer, graph: SnapshotGraph,
     assert explorer.saved("PNG", tmp_path).startswith(b"\x89PNG\r\n")
     svg = explorer.saved("SVG", tmp_path).decode()
     assert all(cui in svg for cui in path.cuis)
+    shown = ["".join(text.itertext()) for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
+    assert shown[0] == f"Path from {FORMULA_NAME} to Brain stem"
+    assert f"release 2026AB, {graph.release.digest[:12]}" in shown[1]
+    assert "from and to" in shown
     saved = json.loads(explorer.saved("JSON", tmp_path))
     assert (saved["hops"], saved["release"]) == (path.hops, graph.release.digest)
 

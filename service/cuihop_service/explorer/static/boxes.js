@@ -1,6 +1,4 @@
-// Concepts as boxes: what is written in them, how large they are, and where they stand.
-
-import { Graph, layout } from "./vendor/dagre.esm.js";
+// Concepts as boxes: what is written in them, how large they are, and where those of a path and a comparison stand.
 
 export const FONT_SIZE = 13;
 export const LINE = 17;
@@ -10,10 +8,14 @@ const MOST_LINES = 3;
 const AROUND = 12;
 const UNDER = 14;
 const COLUMNS_APART = 200;
+const COLUMNS_CLOSE = 70; // where there is little room
+const BETWEEN = 34; // boxes of a walk
+const ASIDE = 24; // a level of a walk from top to bottom
 
 /**
- * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, note?: string}} Node
- * `text` is written in place of name and identifier.
+ * @typedef {{id: string, cui: string|null, name: string|null, kind: string, text?: string, note?: string, strong?: boolean,
+ *   mark?: string, brief?: boolean}} Node
+ * `text` is written in place of name and identifier; `mark` before the name; `brief` leaves the identifier out.
  * @typedef {{from: string, to: string, kind?: string, text?: string, sides?: boolean}} Edge from the narrower concept to the broader one
  * `sides`: the edge goes from side to side, where boxes stand in columns.
  * @typedef {Node & {lines: string[], width: number, height: number, x: number, y: number}} Box
@@ -22,10 +24,15 @@ const COLUMNS_APART = 200;
 const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 pen.font = `${FONT_SIZE}px ${FONT}`;
 
+/** Width of a text in the pictures' font, in pixels. */
+export function textWidth(text, size = FONT_SIZE) {
+  return pen.measureText(text).width * size / FONT_SIZE;
+}
+
 /** @param {Node} node @returns {Box} */
 export function box(node) {
-  const lines = node.text ? wrapped(node.text) : wrapped(node.name ?? node.cui ?? "");
-  if (!node.text && node.name && node.cui) lines.push(node.cui);
+  const lines = wrapped(node.text ?? [node.mark, node.name ?? node.cui].filter(Boolean).join(" "));
+  if (!node.text && !node.brief && node.name && node.cui) lines.push(node.cui);
   const width = Math.max(64, ...lines.map((line) => pen.measureText(line).width)) + 2 * AROUND;
   return { ...node, lines, width: Math.ceil(width), height: lines.length * LINE + AROUND, x: 0, y: 0 };
 }
@@ -50,31 +57,37 @@ function shortened(line) {
   return `${line.slice(0, end)}…`;
 }
 
-/** Broader concepts on the left, narrower ones on the right. @param {Box[]} boxes @param {Edge[]} edges */
-export function placedInLayers(boxes, edges) {
-  const graph = new Graph({ multigraph: false });
-  graph.setGraph({ rankdir: "LR", nodesep: 7, ranksep: 90, ranker: "network-simplex" });
-  graph.setDefaultEdgeLabel(() => ({}));
-  for (const one of boxes) graph.setNode(one.id, { width: one.width, height: one.height });
-  for (const edge of edges) graph.setEdge(edge.to, edge.from);
-  layout(graph);
-  for (const one of boxes) ({ x: one.x, y: one.y } = graph.node(one.id));
-}
-
-/** A walk: from left to right, a level higher for each hop to a parent. @param {Box[]} boxes @param {number[]} levels */
-export function placedAsWalk(boxes, levels) {
+/**
+ * A walk: from left to right, a level higher for each hop to a parent; where it would not fit, from top to bottom, a
+ * step further to the left for each hop to a parent.
+ * @param {Box[]} boxes @param {number[]} levels @param {number} room width that there is
+ */
+export function placedAsWalk(boxes, levels, room) {
   const tallest = Math.max(...boxes.map((one) => one.height));
+  const across = boxes.reduce((sum, one) => sum + one.width + BETWEEN, 0);
+  if (across > room) {
+    boxes.forEach((one, place) => {
+      one.x = -levels[place] * ASIDE;
+      one.y = place * (tallest + BETWEEN);
+    });
+    return;
+  }
   let x = 0;
   boxes.forEach((one, place) => {
-    x += place === 0 ? 0 : (boxes[place - 1].width + one.width) / 2 + 34;
+    x += place === 0 ? 0 : (boxes[place - 1].width + one.width) / 2 + BETWEEN;
     one.x = x;
     one.y = -levels[place] * (tallest + 30);
   });
 }
 
-/** Two columns, and above them, in the middle, what belongs to both. @param {Box[]} left @param {Box[]} both @param {Box[]} right */
-export function placedInColumns(left, both, right) {
-  const apart = (Math.max(0, ...left.map((one) => one.width)) + Math.max(0, ...right.map((one) => one.width))) / 2 + COLUMNS_APART;
+/**
+ * Two columns, and above them, in the middle, what belongs to both.
+ * @param {Box[]} left @param {Box[]} both @param {Box[]} right @param {number} room width that there is
+ */
+export function placedInColumns(left, both, right, room) {
+  const [widest, other] = [left, right].map((column) => Math.max(0, ...column.map((one) => one.width)));
+  const between = widest + other + COLUMNS_APART > room ? COLUMNS_CLOSE : COLUMNS_APART;
+  const apart = (widest + other) / 2 + between;
   const down = (column, x, top) => column.reduce((y, one) => {
     one.x = x;
     one.y = y + one.height / 2;

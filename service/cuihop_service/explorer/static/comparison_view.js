@@ -1,16 +1,20 @@
 // Two concept sets side by side: what is matched, what is near and through whom, and the nn-IoU that comes of it.
 
-import { el, fill, announce, counted } from "./dom.js";
+import { el, fill, announce, counted, table, tableRow } from "./dom.js";
 import { address, conceptAddress, direction as directionIn, go, note, whole } from "./address.js";
 import { box, placedInColumns } from "./boxes.js";
 import { comparisonCypher, cypherPanel } from "./cypher.js";
 import { directionChoice, directionInWords } from "./directions.js";
 import { Picture } from "./picture.js";
-import { reported } from "./problems.js";
+import { candidates, reported } from "./problems.js";
 import { saveButtons } from "./saving.js";
+import { Problem } from "./service.js";
 
 const PAUSE = 250; // ms after the last movement of a slider
 const FARTHEST = 6;
+const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
+const HEADS = ["Concept", "CUI", "In", "Counts", "Why"];
+const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
 
 /** @type {import("./main.js").View} */
@@ -25,6 +29,7 @@ export async function comparisonView(app, place, query, signal) {
   };
   document.title = "Compare two sets – cuihop";
   const answer = el("div", { id: "answer" });
+  const trouble = el("div", {}); // a problem does not take the place of the comparison before
   const written = () => address("comparison", { a: asked.a.join(" "), b: asked.b.join(" "), n: asked.n, lambda: asked.lambda,
     direction: asked.direction === "any" ? "" : asked.direction, unknown: asked.unknown === "error" ? "" : asked.unknown });
   let timer = 0;
@@ -77,7 +82,8 @@ export async function comparisonView(app, place, query, signal) {
           onchange: (event) => {
             asked.unknown = event.target.checked ? "isolated" : "error";
             changed();
-          } }), " Keep unknown concepts, near nothing"))),
+          } }), " Count unknown concepts; they match only themselves"))),
+    trouble,
     answer,
   );
 
@@ -89,21 +95,53 @@ export async function comparisonView(app, place, query, signal) {
       fill(answer, el("p", { class: "hint" }, "Paste the concepts of two images: rows of a concept file, or identifiers."));
       return;
     }
-    const question = structuredClone(asked);
+    const request = structuredClone(asked);
     answer.setAttribute("aria-busy", "true");
-    await reported(answer, stop, async () => {
-      const found = await app.service.post("v1/relevance", question, stop);
+    await reported(trouble, stop, async () => {
+      const { found, left } = await relevance(app, request, stop);
       const { merged, isolated } = found;
-      const sets = { a: current(question.a, merged), b: current(question.b, merged) };
+      const sets = { a: current(request.a, merged), b: current(request.b, merged) };
       const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
       const names = known.length ? await app.names(known, stop) : new Map();
       picture?.destroy();
-      picture = showComparison(app, answer, question, found, sets, names, stop);
+      picture = showComparison(app, answer, { asked: request, found, sets, names, left }, stop);
+      fill(trouble, left.length > 0 && leftOut(left));
     });
     if (!stop.aborted) answer.removeAttribute("aria-busy");
   }
   if (!asked.a.length && !asked.b.length) areas[0].querySelector("textarea")?.focus();
   await ask();
+}
+
+/**
+ * The relevance of the sets of a request, without the concepts that cannot be compared: these leave the request.
+ * @returns {Promise<{found: any, left: any[]}>} the answer, and the faults that name what was left out
+ */
+async function relevance(app, request, signal, left = []) {
+  try {
+    return { found: await app.service.post("v1/relevance", request, signal), left };
+  } catch (error) {
+    const faulty = error instanceof Problem && NOT_USABLE.includes(error.reason) ? error.faults.map((fault) => fault.cui) : [];
+    const usable = (cuis) => cuis.filter((cui) => !faulty.includes(cui));
+    const [a, b] = [usable(request.a), usable(request.b)];
+    const fewer = a.length < request.a.length || b.length < request.b.length;
+    if (!fewer || !a.length && !b.length) throw error;
+    Object.assign(request, { a, b });
+    return relevance(app, request, signal, [...left, ...error.faults]); // one kind of fault comes at a time
+  }
+}
+
+function cuisOf(faults) {
+  return [...new Set(faults.map((fault) => fault.cui))];
+}
+
+/** A notice of the concepts that were left out. */
+function leftOut(faults) {
+  const cuis = cuisOf(faults);
+  return el("div", { class: "notice", role: "status", id: "left-out" },
+    el("p", {}, el("b", {}, `${cuis.join(", ")}: left out of the comparison. `), "This release does not hold ",
+      cuis.length === 1 ? "it" : "them", ". Check the identifiers, or count unknown concepts by the box above."),
+    faults.map(candidates));
 }
 
 /** Identifiers in a text, each once, and what was left out: in rows of a concept file, the name of the image. */
@@ -128,21 +166,21 @@ function setField(app, side, cuis, onchange) {
   const status = el("p", { class: "status", role: "status", id: `${side}-status` });
   const area = el("textarea", { id: `set-${side}`, rows: 3, spellcheck: "false", "aria-describedby": `${side}-status`,
     placeholder: "C0006121; C0018670", value: cuis.join("; ") });
-  const tell = ({ cuis: found, left }) => {
+  const report = ({ cuis: found, left }) => {
     status.textContent = found.length || left.length
       ? counted(found.length, "concept") + (left.length ? `; left out: ${left.slice(0, 3).join(" ")}${left.length > 3 ? " …" : ""}` : "")
       : "";
   };
   area.addEventListener("input", () => {
     const found = listed(area.value, app.release.identifiers);
-    tell(found);
+    report(found);
     onchange(found.cuis);
   });
-  tell({ cuis, left: [] });
+  report({ cuis, left: [] });
   return el("div", { class: "field" }, el("label", { for: `set-${side}` }, `Concepts of image ${side.toUpperCase()}`), area, status);
 }
 
-function showComparison(app, place, asked, found, sets, names, signal) {
+function showComparison(app, place, { asked, found, sets, names, left }, signal) {
   const shared = new Set(found.shared);
   const isolated = new Set(found.isolated);
   const near = new Map(found.related.map((one) => [`${one.side} ${one.cui}`, one]));
@@ -161,7 +199,7 @@ function showComparison(app, place, asked, found, sets, names, signal) {
     label: `Concepts of A on the left, of B on the right: ${found.shared.length} matched, ${found.related.length} near`,
     onopen: (node) => go(conceptAddress(node.cui)),
   });
-  const { boxes, edges } = drawn(rows);
+  const { boxes, edges, place: placed } = drawn(rows);
   const value = (number) => number.toFixed(4);
   fill(
     place,
@@ -175,23 +213,27 @@ function showComparison(app, place, asked, found, sets, names, signal) {
         el("p", {}, "IoU"))),
     el("p", { class: "hint" }, `n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}`),
     boxes.length > 0 && picture.root,
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Concepts" }, el("table", { id: "why" },
-      el("thead", {}, el("tr", {}, ["Concept", "CUI", "In", "Counts", "Why"].map((head) => el("th", { scope: "col" }, head)))),
-      el("tbody", {}, rows.map((row) => el("tr", { "data-cui": row.cui, "data-kind": row.kind },
-        el("td", {}, row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui)),
-        el("td", {}, el("code", {}, row.cui)), el("td", {}, row.side),
-        el("td", {}, el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind])),
-        el("td", {}, reason(app, row, asked, found, names, signal))))))),
+    table("Concepts", HEADS, rows.map((row) => tableRow(HEADS, [
+      row.kind === "unknown" ? row.cui : el("a", { href: conceptAddress(row.cui) }, row.name ?? row.cui),
+      el("code", {}, row.cui), row.side,
+      el("span", { class: `kind ${row.kind}` }, { matched: "1", near: `λ = ${found.lambda}`, alone: "0", unknown: "0" }[row.kind]),
+      reason(app, row, found, names, signal),
+    ], { "data-cui": row.cui, "data-kind": row.kind })), { id: "why" }),
     saveButtons(app, "comparison", "Comparison of two concept sets", {
-      picture,
-      json: () => ({ question: asked, answer: found }),
+      picture: boxes.length > 0 ? picture : undefined,
+      caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
+      json: () => ({ request: asked, answer: found, left_out: cuisOf(left) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
     }, signal),
     cypherPanel(comparisonCypher(sets.a, sets.b, found.n, found.direction)),
   );
-  if (boxes.length > 0) picture.draw(boxes, edges);
+  if (boxes.length > 0) {
+    placed(picture.canvas.clientWidth);
+    const kinds = new Set(rows.map((row) => row.kind));
+    picture.draw(boxes, edges, { legend: Object.entries(MEANS).filter(([kind]) => kinds.has(kind)).map(([kind, text]) => ({ kind, text })) });
+  }
   announce(`nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}`);
   return picture;
 }
@@ -200,7 +242,6 @@ function showComparison(app, place, asked, found, sets, names, signal) {
 function drawn(rows) {
   const boxes = rows.map((row) => box({ id: `${row.side} ${row.cui}`, cui: row.cui, name: row.name, kind: row.kind, note: HOW[row.kind] }));
   const column = (side) => boxes.filter((one, i) => rows[i].side === side);
-  placedInColumns(column("A"), column("A, B"), column("B"));
   const idOf = new Map(rows.flatMap((row) => row.side.split(", ").map((side) => [`${side} ${row.cui}`, `${row.side} ${row.cui}`])));
   const edges = new Map();
   for (const row of rows) {
@@ -210,11 +251,12 @@ function drawn(rows) {
       if (other) edges.set([own, other].sort().join("|"), { from: own, to: other, kind: "near", sides: true, text: counted(witness.hops, "hop") });
     }
   }
-  return { boxes, edges: [...edges.values()] };
+  const place = (room) => placedInColumns(column("A"), column("A, B"), column("B"), room);
+  return { boxes, edges: [...edges.values()], place };
 }
 
 /** Through whom a concept is near, with the path on request. */
-function reason(app, row, asked, found, names, signal) {
+function reason(app, row, found, names, signal) {
   if (row.kind === "matched") return "in both sets";
   if (row.kind === "alone") return `nothing in the other set within ${counted(found.n, "hop")}`;
   if (row.kind === "unknown") return "this release does not hold it";

@@ -5,8 +5,8 @@ import { address, conceptAddress, go } from "./address.js";
 import { conceptField } from "./concept_field.js";
 import { reported } from "./problems.js";
 import { cypherPanel, conceptCypher } from "./cypher.js";
-import { saveButtons } from "./saving.js";
-import { wholeNeighbourhood } from "./whole_neighbourhood.js";
+import { rowOfLeftOut, saveButtons } from "./saving.js";
+import { namedNeighbourhood, wholeNeighbourhood } from "./whole_neighbourhood.js";
 
 const PAGE = 25;
 const SYNONYMS = 12;
@@ -26,11 +26,11 @@ export async function conceptView(app, place, query, signal) {
   fill(place, heading, field.root, card);
   if (!cui) {
     document.title = "cuihop explorer";
-    welcome(app, card);
+    welcome(app, card, signal);
     field.input.focus();
     return;
   }
-  fill(card, el("p", { class: "waiting" }, "Asking …"));
+  fill(card, el("p", { class: "waiting" }, "Loading …"));
   await reported(card, signal, async () => {
     const concept = await app.service.get("v1/concept", { cui }, signal);
     heading.remove(); // the card has one of its own
@@ -38,17 +38,44 @@ export async function conceptView(app, place, query, signal) {
   });
 }
 
-function welcome(app, card) {
+/** Concepts to begin with: general ones of medicine, as far as the release holds them. */
+const EXAMPLES = ["C0006121", "C0018670", "C0024109", "C0018787", "C0032285", "C0040405", "C0012634"];
+
+async function showExamples(app, place, signal) {
+  const { resolutions } = await app.service.post("v1/resolutions", { cuis: EXAMPLES }, signal);
+  const cuis = resolutions.filter((found) => found.status === "current").map((found) => found.cui);
+  if (!cuis.length && app.release.names) {
+    const { hits } = await app.service.get("v1/search", { text: "a", limit: 3 }, signal);
+    cuis.push(...hits.map((hit) => hit.cui));
+  }
+  if (!cuis.length) return;
+  const names = await app.names(cuis, signal);
+  const name = (cui) => names.get(cui) ?? cui;
+  const [a, b, c] = cuis;
+  fill(place, el("h2", {}, "Begin with an example"),
+    el("ul", { class: "chips" }, cuis.map((cui) => el("li", {}, el("a", { href: conceptAddress(cui) }, name(cui))))),
+    el("ul", { class: "related" },
+      b && el("li", {}, el("a", { href: address("path", { a, b }) }, `Path from ${name(a)} to ${name(b)}`)),
+      el("li", {}, el("a", { href: address("neighbourhood", { cui: a }) }, `Neighbourhood of ${name(a)}`)),
+      c && el("li", {}, el("a", { href: address("comparison", { a: `${a} ${b}`, b: `${a} ${c}` }) },
+        `Compare {${name(a)}, ${name(b)}} with {${name(a)}, ${name(c)}}`))));
+  place.className = "card";
+}
+
+function welcome(app, card, signal) {
   const { release } = app;
+  const examples = el("section", { id: "examples", "aria-label": "Examples" });
+  showExamples(app, examples, signal).catch(() => null); // the page is there without them
   fill(
     card,
     el(
       "div",
       { class: "cards" },
       entry("Path", "path", "How far one concept is from another, and the way there."),
-      entry("Neighbourhood", "neighbourhood", "What lies around a concept; large families stay folded."),
+      entry("Neighbourhood", "neighbourhood", "What lies around a concept; large ones come as a table."),
       entry("Compare sets", "comparison", "Why two images are as relevant to one another as nn-IoU says."),
     ),
+    examples,
     el(
       "section",
       { class: "card" },
@@ -59,8 +86,8 @@ function welcome(app, card) {
         fact("Release", release.name),
         fact("Concepts", grouped(release.concepts)),
         fact("is_a edges", grouped(release.edges)),
-        fact("Source vocabularies", release.sabs.join(", ") || "not told"),
-        fact("Relations", release.relations.join(", ") || "not told"),
+        fact("Source vocabularies", release.sabs.join(", ") || "not stated"),
+        fact("Relations", release.relations.join(", ") || "not stated"),
         fact("Digest", el("code", { class: "break" }, release.digest)),
         fact("Service", release.service_version),
       ),
@@ -138,8 +165,9 @@ function savings(app, concept, title, signal) {
     },
     csv: async () => {
       const { parents, children } = await related();
-      return [["relation", "cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies", "definitions"],
-        row("itself", concept), ...parents.map((near) => row("parent", near)), ...children.map((near) => row("child", near))];
+      const columns = ["relation", "cui", "name", "semantic_types", "synonyms", "parents", "children", "vocabularies", "definitions"];
+      return [columns, row("itself", concept), ...parents.map((near) => row("parent", near)), ...children.map((near) => row("child", near)),
+        ...rowOfLeftOut(concept.parents + concept.children - parents.length - children.length, columns.length)];
     },
     part: () => held,
   }, signal);
@@ -180,24 +208,24 @@ function synonyms(all) {
   return list;
 }
 
-/** Parents or children, page by page; for parents also who says so. */
+/** Parents or children by name, page by page; for parents also the vocabularies that assert them. */
 function listOf(app, list, concept, direction, signal, withSources) {
   const total = direction === "up" ? concept.parents : concept.children;
   if (total === 0) return;
+  /** @type {Awaited<ReturnType<typeof namedNeighbourhood>> | null} */
+  let all = null;
   const more = async (shown) => {
     const limit = shown + PAGE;
-    const answer = await app.service.get("v1/neighbourhood", { cui: concept.cui, hops: 1, direction, limit }, signal);
-    const cuis = answer.neighbours.slice(shown).map((near) => near.cui);
-    const names = await app.names(cuis, signal);
-    const rows = cuis.map((cui) => {
+    all ??= await namedNeighbourhood(app, { cui: concept.cui, hops: 1, direction }, signal);
+    const rows = all.concepts.slice(shown, limit).map(({ cui, name }) => {
       const sources = el("small", { class: "sabs" });
-      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, names.get(cui) ?? cui), " ",
+      return { cui, sources, item: el("li", {}, el("a", { href: conceptAddress(cui) }, name ?? cui), " ",
         el("code", {}, cui), " ", sources) };
     });
     if (shown === 0) fill(list);
     list.querySelector("li.more")?.remove();
     list.append(...rows.map((row) => row.item));
-    if (limit < answer.total) list.append(moreItem(limit, answer.total));
+    if (limit < all.concepts.length) list.append(moreItem(limit, all.total));
     if (shown > 0) rows[0]?.item.querySelector("a")?.focus();
     if (withSources) {
       for (const { cui, sources } of rows) { // one after the other: nobody waits for them
@@ -206,13 +234,13 @@ function listOf(app, list, concept, direction, signal, withSources) {
       }
     }
   };
-  const moreItem = (shown, all) => {
+  const moreItem = (shown, number) => {
     const item = el("li", { class: "more" });
-    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(all - shown)} more`);
+    const button = el("button", { type: "button", class: "quiet small" }, `${grouped(number - shown)} more`);
     button.addEventListener("click", () => reported(item, signal, () => more(shown)));
     item.append(button);
     return item;
   };
-  fill(list, el("li", { class: "waiting" }, "Asking …"));
+  fill(list, el("li", { class: "waiting" }, "Loading …"));
   reported(list, signal, () => more(0));
 }

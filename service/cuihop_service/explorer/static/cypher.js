@@ -1,4 +1,4 @@
-// The same questions in Cypher, for Neo4j Browser: parameters first, then the query.
+// The same requests in Cypher, for Neo4j Browser: parameters first, then the query.
 
 import { el, copyButton } from "./dom.js";
 
@@ -25,23 +25,26 @@ RETURN c.cui AS cui, c.name AS name, parent.cui AS parent, parent.name AS parent
 ORDER BY parent`;
 }
 
-export function pathCypher(a, b, direction, bound) {
+export function pathCypher(a, b, direction, bound, which = 1) {
   if (a === b) return `${parameters({ a })}\nMATCH p = (:Concept {cui: $a})\nRETURN p`;
   return `${parameters({ a, b })}
 MATCH (a:Concept {cui: $a}), (b:Concept {cui: $b})
 MATCH p = allShortestPaths((a)${edges(direction, `..${bound}`)}(b))
-WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1
+${which === 1 ? "WITH p ORDER BY [n IN nodes(p) | n.cui] LIMIT 1"
+    : `WITH [n IN nodes(p) | n.cui] AS cuis, collect(p)[0] AS p ORDER BY cuis SKIP ${which - 1} LIMIT 1`}
 RETURN p`;
 }
 
+/** @param {string[]|null} shown the concepts of the picture; null where there is none */
 export function neighbourhoodCypher(cui, hops, direction, shown) {
-  return `${parameters({ cui, shown })}
-// the picture
+  const picture = shown && `// the picture
 MATCH (c:Concept) WHERE c.cui IN $shown
 OPTIONAL MATCH (c)-[e:IS_A]->(parent:Concept) WHERE parent.cui IN $shown
 RETURN c, e, parent;
 
-// everything within ${hops} ${hops === 1 ? "hop" : "hops"}, folded or not
+`;
+  return `${parameters(shown ? { cui, shown } : { cui })}
+${picture ?? ""}// everything within ${hops} ${hops === 1 ? "hop" : "hops"}, folded or not
 MATCH p = (c:Concept {cui: $cui})${edges(direction, `1..${hops}`)}(near:Concept)
 WHERE near <> c
 WITH near, min(length(p)) AS hops

@@ -1,6 +1,6 @@
 // Which way hops may go: a choice that several views have.
 
-import { el } from "./dom.js";
+import { radioChoice } from "./dom.js";
 
 const CHOICES = [["any", "either way"], ["up", "up, to broader"], ["down", "down, to narrower"]];
 
@@ -11,11 +11,5 @@ export function directionInWords(direction) {
 
 /** @param {string} chosen @param {(direction: string) => void} onchoose */
 export function directionChoice(chosen, onchoose) {
-  return el(
-    "fieldset",
-    { class: "choice" },
-    el("legend", {}, "Direction"),
-    CHOICES.map(([value, text]) => el("label", {},
-      el("input", { type: "radio", name: "direction", id: `direction-${value}`, value, checked: value === chosen, onchange: () => onchoose(value) }), " ", text)),
-  );
+  return radioChoice("direction", "Direction", CHOICES, chosen, onchoose);
 }

@@ -108,6 +108,7 @@ async function show() {
     const done = shown(app, main, query, signal);
     keepFocus(focused);
     await done;
+    if (!signal.aborted && document.activeElement === main) keepFocus(focused); // what had it may have come with the answer
   } catch (error) {
     if (signal.aborted) return;
     fill(main, problemPanel(error, show));

@@ -1,7 +1,7 @@
 // A picture of concepts: drawn by Cytoscape, walked through by keyboard, saved as PNG and SVG.
 
 import cytoscape from "./vendor/cytoscape.esm.min.mjs";
-import { el, announce } from "./dom.js";
+import { el, fill, announce } from "./dom.js";
 import { FONT, FONT_SIZE, LINE } from "./boxes.js";
 import { svgOf } from "./svg.js";
 
@@ -10,13 +10,16 @@ const SMALLEST_ZOOM = 0.6; // at first sight: what is smaller cannot be read, an
 const STEP = 1.25;
 const MARGIN = 20;
 const LEAST_HEIGHT = 170;
-const MOST_HEIGHT = 580;
+const MOST_PART = 0.75; // of the window's height
+const MOST_SIDE = 16_000; // pixels of a saved picture, which browsers still draw
+const MOST_PIXELS = 100_000_000;
 
 /** Colours by kind, from the style sheet, so that one place knows the appearance. */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
-  const kinds = ["plain", "end", "folded", "matched", "near", "alone", "unknown"];
+  const kinds = ["plain", "end", "folded", "matched", "near", "alone", "unknown", "family",
+    ...Array.from({ length: 8 }, (_, place) => `group-${place + 1}`)];
   return {
     background: read("--surface"),
     line: read("--picture-line"),
@@ -43,10 +46,11 @@ function styles() {
       selector: `node[kind = "${kind}"]`,
       style: {
         "background-color": fill, "border-color": line,
-        "border-width": kind === "end" ? 3 : 1.5,
         "border-style": kind === "folded" || kind === "unknown" ? "dashed" : "solid",
       },
     })),
+    { selector: "node[?strong]", style: { "border-width": 3 } },
+    { selector: 'node[kind = "family"]', style: { events: "no", "border-width": 1, "z-index": -1, "z-index-compare": "manual" } },
     {
       selector: "edge",
       style: {
@@ -78,6 +82,7 @@ function inside(low, high, size) {
 
 export class Picture {
   /**
+   * A picture to be drawn later: see `draw`.
    * @param {{label: string, onopen: (node: any) => void, onselect?: (node: any) => void}} options
    */
   constructor({ label, onopen, onselect }) {
@@ -89,14 +94,17 @@ export class Picture {
     });
     const button = (text, name, act) =>
       el("button", { type: "button", class: "quiet", "aria-label": name, title: name, onclick: act }, text);
+    this.key = el("ul", { class: "legend", "aria-label": "Legend" });
     this.root = el(
       "div",
-      { class: "picture" },
-      this.canvas,
-      el("div", { class: "zoom" },
-        button("+", "Zoom in", () => this.#zoom(STEP)),
-        button("−", "Zoom out", () => this.#zoom(1 / STEP)),
-        button("⤢", "Show all", () => this.cy?.fit(undefined, MARGIN))),
+      {},
+      el("div", { class: "picture" },
+        this.canvas,
+        el("div", { class: "zoom" },
+          button("+", "Zoom in", () => this.#zoom(STEP)),
+          button("−", "Zoom out", () => this.#zoom(1 / STEP)),
+          button("⤢", "Show all", () => this.cy?.fit(undefined, MARGIN)))),
+      this.key,
     );
     this.canvas.addEventListener("keydown", (event) => this.#key(event));
     this.canvas.addEventListener("wheel", (event) => {
@@ -109,21 +117,24 @@ export class Picture {
   /**
    * @param {import("./boxes.js").Box[]} boxes placed
    * @param {import("./boxes.js").Edge[]} edges
-   * @param {string|null} centre what must be seen at first sight
+   * @param {{centre?: string|null, frames?: import("./boxes.js").Box[], legend?: {kind: string, text: string}[]}} [options]
+   *   `centre` must be seen at first sight; `frames` lie behind the boxes; `legend` says what their kinds mean
    */
-  draw(boxes, edges, centre = null) {
-    this.boxes = boxes;
-    this.edges = edges;
-    const at = new Map(boxes.map((one) => [one.id, one]));
+  draw(boxes, edges, { centre = null, frames = [], legend = [] } = {}) {
+    Object.assign(this, { boxes, edges, frames, legend, centre });
+    fill(this.key, legend.map(({ kind, text }) => el("li", {}, el("span", { class: `swatch ${kind}` }), text)));
+    const all = [...frames, ...boxes];
+    const at = new Map(all.map((one) => [one.id, one]));
     const view = this.cy && { zoom: this.cy.zoom(), selected: this.cy.$("node:selected").id() };
     this.cy?.destroy();
-    this.canvas.style.height = `${this.#height(boxes)}px`;
+    this.canvas.style.height = `${this.#height(all)}px`;
     this.cy = cytoscape({
       container: this.canvas,
       elements: [
-        ...boxes.map((one) => ({
+        ...all.map((one) => ({
           group: "nodes",
-          data: { id: one.id, kind: one.kind, label: one.lines.join("\n"), width: one.width, height: one.height },
+          data: { id: one.id, kind: one.kind, strong: one.strong, label: one.lines.join("\n"), width: one.width, height: one.height },
+          selectable: one.kind !== "family",
           position: { x: one.x, y: one.y },
         })),
         ...edges.map((edge, place) => ({
@@ -158,13 +169,26 @@ export class Picture {
     this.cy = undefined;
   }
 
-  /** @returns {Promise<Blob>} */
-  png() {
-    return this.cy.png({ output: "blob-promise", full: true, scale: 2, bg: colours().background });
+  /** @param {{title: string, note: string}} heading @returns {Promise<Blob>} */
+  async png(heading) {
+    const address = URL.createObjectURL(new Blob([this.svg(heading)], { type: "image/svg+xml" }));
+    try {
+      const image = new Image();
+      image.src = address;
+      await image.decode();
+      const { naturalWidth: width, naturalHeight: height } = image;
+      const scale = Math.min(2, MOST_SIDE / Math.max(width, height), Math.sqrt(MOST_PIXELS / (width * height)));
+      const canvas = el("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      return await new Promise((done) => canvas.toBlob(done, "image/png"));
+    } finally {
+      URL.revokeObjectURL(address);
+    }
   }
 
-  svg() {
-    return svgOf(this.boxes, this.edges, colours());
+  /** @param {{title: string, note: string}} heading */
+  svg(heading) {
+    return svgOf(this, heading, colours());
   }
 
   #node(id) {
@@ -176,7 +200,7 @@ export class Picture {
     const across = Math.max(...boxes.map((one) => one.x + one.width / 2)) - Math.min(...boxes.map((one) => one.x - one.width / 2));
     const down = Math.max(...boxes.map((one) => one.y + one.height / 2)) - Math.min(...boxes.map((one) => one.y - one.height / 2));
     const zoom = Math.min(LARGEST_ZOOM, Math.max(SMALLEST_ZOOM, (this.canvas.clientWidth - 2 * MARGIN) / across));
-    const most = Math.min(MOST_HEIGHT, innerHeight * 0.7);
+    const most = innerHeight * MOST_PART;
     return Math.round(Math.max(LEAST_HEIGHT, Math.min(most, down * zoom + 4 * MARGIN)));
   }
 
@@ -218,7 +242,7 @@ export class Picture {
   #walk([dx, dy]) {
     const { cy } = this;
     const now = this.#node(cy.$("node:selected").id());
-    let best = now ? null : this.boxes[0];
+    let best = now ? null : (this.#node(this.centre) ?? this.boxes[0]);
     let least = Infinity;
     for (const one of now ? this.boxes : []) {
       const along = (one.x - now.x) * dx + (one.y - now.y) * dy;

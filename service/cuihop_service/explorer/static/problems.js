@@ -13,7 +13,7 @@ const WORDS = {
   CONCEPT_NOT_FOUND: ["Unknown concept", "This release does not hold it. Search by name, or check the identifier."],
   CONCEPT_RETIRED: ["Retired concept", "It has no one successor in this release."],
   INVALID_CUI: ["Not an identifier", "A CUI is the letter C and seven digits, as in C0006121."],
-  RATE_LIMITED: ["Too many questions for now", ""],
+  RATE_LIMITED: ["Too many requests for now", ""],
   LIMIT_EXCEEDED: ["Larger than this service allows", ""],
   NOT_ALLOWED: ["Your key does not open this", "Ask whoever runs the service for a key with the scope that is named here."],
   NOT_AUTHENTICATED: ["The key was not accepted", ""],
@@ -25,11 +25,11 @@ const WORDS = {
 
 /** Title and advice for a problem. @param {Problem} problem @returns {[string, string]} */
 export function inWords(problem) {
-  return WORDS[problem.reason] ?? ["The service refused the question", ""];
+  return WORDS[problem.reason] ?? ["The service refused the request", ""];
 }
 
 /**
- * A panel that tells a problem, with a button to ask again.
+ * A panel that reports a problem, with a button to try again.
  * @param {unknown} error
  * @param {() => void} again
  * @returns {HTMLElement}
@@ -87,7 +87,7 @@ export async function reported(place, signal, work) {
   } catch (error) {
     if (signal.aborted) return;
     fill(place, problemPanel(error, () => {
-      fill(place, el("p", { class: "waiting" }, "Asking again …"));
+      fill(place, el("p", { class: "waiting" }, "Trying again …"));
       reported(place, signal, work);
     }));
     announce(error instanceof Problem ? inWords(error)[0] : "A fault in this page");

@@ -38,7 +38,7 @@ export class Service {
   /**
    * @param {(answer: {release: string, tier: string}) => void} heard gets each answer
    * @param {(problem: Problem, shown: boolean) => void} unknown called where the service wants to know who asks, and
-   *   whether a key was shown; once for each key, however many questions were under way
+   *   whether a key was shown; once for each key, however many requests were under way
    */
   constructor(heard, unknown) {
     this.heard = heard;

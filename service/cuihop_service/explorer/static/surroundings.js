@@ -1,18 +1,23 @@
-// The concepts around a centre as far as they are shown, and which families are folded.
+// The concepts around a centre as far as they are drawn, and the families of which some are not.
 //
-// All distances, totals and edges are the service's. What is decided here is only what to show: a concept with more
-// than FAMILY parents or children stays folded that way, but for the centre, of which the first ones are shown.
+// All distances, totals and edges are the service's. What is decided here is only what to draw: of more than FAMILY
+// parents or children none are drawn until they are asked for, but for the centre, of which the first ones are drawn.
 
+import { whole } from "./address.js";
 import { grouped } from "./dom.js";
-import { edgesAmong } from "./whole_neighbourhood.js";
+import { edgesAmong, namedNeighbourhood } from "./whole_neighbourhood.js";
 
-export const FAMILY = 12; // parents or children that are shown at once
+export const FAMILY = 12; // parents or children that are drawn at once
 const MOST = 400; // concepts in a picture
 
-/** @typedef {{cui: string, name: string|null, hops: number|null, parents: number, children: number}} Shown */
+/** @typedef {{cui: string, name: string|null, hops: number|null, parents: number, children: number, sabs: string[], semantic_types: any[]}} Shown */
 
 export class Surroundings {
-  /** @param {import("./main.js").App} app @param {{cui: string, hops: number, direction: string, open: string}} asked */
+  /**
+   * @param {import("./main.js").App} app
+   * @param {{cui: string, hops: number, direction: string, open: string}} asked `cui` is current in the release
+   * @param {AbortSignal} signal
+   */
   constructor(app, asked, signal) {
     this.app = app;
     this.asked = asked;
@@ -22,31 +27,33 @@ export class Surroundings {
     this.nodes = new Map();
     /** @type {import("./boxes.js").Edge[]} */
     this.edges = [];
-    this.total = 0;
     this.full = 0; // how many fit, where more were wanted
-    /** How many of a family are wanted, by its identifier: `down C0018787` its children, `up C0018787` its parents. */
+    /**
+     * What is drawn of a large family, by its identifier (`down C0018787` its children, `up C0018787` its parents):
+     * how many in the order of names, and which others.
+     * @type {Map<string, {count: number, chosen: string[]}>}
+     */
     this.wanted = new Map(asked.open.split(";").filter(Boolean).map((entry) => {
-      const [way, cui, pages] = entry.split(" ");
-      return [`${way} ${cui}`, Math.min(MOST / FAMILY, Math.max(1, Number(pages) || 1)) * FAMILY];
+      const [way, cui, pages, ...chosen] = entry.split(" ");
+      return [`${way} ${cui}`, { count: whole(pages ?? null, 1, 0, Math.ceil(MOST / FAMILY)) * FAMILY, chosen: chosen.slice(0, MOST) }];
     }));
     /** @type {Map<string, {total: number, cuis: string[]}>} */
     this.families = new Map();
+    /** @type {Map<string, Promise<{total: number, concepts: any[]}>>} */
+    this.listed = new Map();
   }
 
-  /** Asks for everything that is to be shown. */
+  /** Fetches everything that is drawn. */
   async grow() {
-    const { cui, hops, direction } = this.asked;
-    const whole = await this.app.service.get("v1/neighbourhood", { cui, hops, direction, limit: 0 }, this.signal);
-    this.centre = whole.cui;
-    this.total = whole.total;
     let edge = [this.centre];
     const found = new Set(edge);
-    for (let hop = 0; hop < hops && edge.length > 0; hop += 1) {
+    this.full = 0;
+    for (let hop = 0; hop < this.asked.hops && edge.length > 0; hop += 1) {
       const next = [];
       for (const upwards of this.#ways()) {
         await this.#learn(edge, upwards);
         for (const one of edge) {
-          for (const near of this.#shownOf(one, upwards)) {
+          for (const near of await this.#drawnOf(this.#idOf(one, upwards))) {
             if (found.has(near)) continue;
             if (found.size >= MOST) {
               this.full = MOST;
@@ -62,30 +69,50 @@ export class Surroundings {
     await this.#describe([...found]);
   }
 
-  /** Shows the next page of a family. */
+  /** Draws the next ones of a family, in the order of names. */
   async unfold(id) {
-    this.wanted.set(id, (this.wanted.get(id) ?? (this.#cuiOf(id) === this.centre ? FAMILY : 0)) + FAMILY);
-    this.families.delete(id);
+    const { count, chosen } = this.#wantedOf(id);
+    this.wanted.set(id, { count: count + FAMILY, chosen });
     await this.grow();
   }
 
-  /** What is unfolded, for the address. */
-  opened() {
-    return [...this.wanted].map(([id, count]) => (count > FAMILY ? `${id} ${count / FAMILY}` : id)).join(";");
+  /** Draws one more of a family. */
+  async choose(id, cui) {
+    const { count, chosen } = this.#wantedOf(id);
+    this.wanted.set(id, { count, chosen: [...chosen, cui] });
+    await this.grow();
   }
 
-  /** The families of which some are not shown. */
+  /** What is drawn of large families, for the address. */
+  opened() {
+    return [...this.wanted].map(([id, { count, chosen }]) => [id, count / FAMILY, ...chosen].join(" ")).join(";");
+  }
+
+  /** All of a family in the order of names, as many as are listed, and their number. */
+  members(id) {
+    const listing = this.listed.get(id) ?? namedNeighbourhood(this.app,
+      { cui: this.#cuiOf(id), hops: 1, direction: id.startsWith("up ") ? "up" : "down" }, this.signal);
+    this.listed.set(id, listing);
+    listing.catch(() => this.listed.delete(id)); // to be fetched again
+    return listing;
+  }
+
+  /** The families of which some are not drawn. */
   folds() {
+    const drawn = new Map();
+    for (const { from, to } of this.edges) {
+      for (const id of [this.#idOf(from, true), this.#idOf(to, false)]) drawn.set(id, (drawn.get(id) ?? 0) + 1);
+    }
     const found = [];
-    for (const [id, { total, cuis }] of this.families) {
+    for (const [id, { total }] of this.families) {
       const cui = this.#cuiOf(id);
       const node = this.nodes.get(cui);
-      if (!node) continue;
-      const left = total - cuis.filter((near) => this.nodes.has(near)).length - this.#otherwiseShown(id, cui, cuis);
-      if (left <= 0) continue;
+      const shown = drawn.get(id) ?? 0;
+      if (!node || total <= shown) continue;
       const upwards = id.startsWith("up ");
-      const word = upwards ? (left === 1 ? "parent" : "parents") : left === 1 ? "child" : "children";
-      found.push({ id, cui, name: node.name ?? cui, upwards, left, text: `+ ${grouped(left)} ${word}` });
+      const left = total - shown;
+      const [one, many] = upwards ? ["parent", "parents"] : ["child", "children"];
+      found.push({ id, cui, name: node.name ?? cui, upwards, left, total, word: many, text: `+ ${grouped(left)} ${left === 1 ? one : many}` });
     }
     return found;
   }
@@ -128,14 +155,6 @@ export class Surroundings {
     return chosen;
   }
 
-  /** Members of a family that are shown, though its own page does not hold them. */
-  #otherwiseShown(id, cui, cuis) {
-    const upwards = id.startsWith("up ");
-    const listed = new Set(cuis);
-    const members = this.edges.filter((edge) => (upwards ? edge.from : edge.to) === cui).map((edge) => (upwards ? edge.to : edge.from));
-    return members.filter((near) => !listed.has(near)).length;
-  }
-
   #ways() {
     return { any: [true, false], up: [true], down: [false] }[this.asked.direction] ?? [];
   }
@@ -148,34 +167,32 @@ export class Surroundings {
     return `${upwards ? "up" : "down"} ${cui}`;
   }
 
-  /** Parents or children of concepts, as many as may be wanted of each. */
-  async #learn(cuis, upwards) {
-    const direction = upwards ? "up" : "down";
-    /** @type {Map<number, string[]>} */
-    const byLimit = new Map();
-    for (const cui of cuis) {
-      const id = this.#idOf(cui, upwards);
-      if (this.families.has(id)) continue;
-      const limit = Math.max(FAMILY, this.wanted.get(id) ?? 0);
-      byLimit.set(limit, [...(byLimit.get(limit) ?? []), cui]);
-    }
-    for (const [limit, part] of byLimit) {
-      const answer = await this.app.service.post("v1/neighbourhoods", { cuis: part, hops: 1, direction, limit }, this.signal);
-      answer.neighbourhoods.forEach((family) => this.families.set(this.#idOf(family.cui, upwards),
-        { total: family.total, cuis: family.neighbours.map((near) => near.cui) }));
-    }
+  #wantedOf(id) {
+    return this.wanted.get(id) ?? { count: this.#cuiOf(id) === this.centre ? FAMILY : 0, chosen: [] };
   }
 
-  /** The members of a family that are shown: all of a small one; of a large one those that were asked for. */
-  #shownOf(cui, upwards) {
-    const id = this.#idOf(cui, upwards);
+  /** How many parents or children concepts have, and which, where they are few. */
+  async #learn(cuis, upwards) {
+    const part = cuis.filter((cui) => !this.families.has(this.#idOf(cui, upwards)));
+    if (!part.length) return;
+    const answer = await this.app.service.post("v1/neighbourhoods",
+      { cuis: part, hops: 1, direction: upwards ? "up" : "down", limit: FAMILY }, this.signal);
+    answer.neighbourhoods.forEach((family) => this.families.set(this.#idOf(family.cui, upwards),
+      { total: family.total, cuis: family.neighbours.map((near) => near.cui) }));
+  }
+
+  /** The members of a family that are drawn: all of a small one; of a large one those that were asked for. */
+  async #drawnOf(id) {
     const family = this.families.get(id);
     if (!family) return [];
     if (family.total <= FAMILY) return family.cuis;
-    return family.cuis.slice(0, this.wanted.get(id) ?? (cui === this.centre ? FAMILY : 0));
+    const { count, chosen } = this.#wantedOf(id);
+    if (count === 0 && !chosen.length) return [];
+    const cuis = (await this.members(id)).concepts.map(({ cui }) => cui);
+    return [...cuis.slice(0, count), ...chosen.filter((cui) => cuis.includes(cui))]; // an address may name others
   }
 
-  /** Names, counts, distances and edges of what is shown. */
+  /** Names, counts, distances and edges of what is drawn. */
   async #describe(cuis) {
     const { service } = this.app;
     const { direction, hops } = this.asked;
@@ -185,8 +202,8 @@ export class Surroundings {
       service.post("v1/distances", { pairs, direction, max_hops: hops }, this.signal),
       edgesAmong(this.app, cuis, this.signal),
     ]);
-    this.nodes = new Map(described.concepts.map(({ cui, name, parents, children }, i) =>
-      [cui, { cui, name, parents, children, hops: far.hops[i] }]));
+    this.nodes = new Map(described.concepts.map(({ cui, name, parents, children, sabs, semantic_types }, i) =>
+      [cui, { cui, name, parents, children, sabs, semantic_types, hops: far.hops[i] }]));
     this.edges = edges;
   }
 }

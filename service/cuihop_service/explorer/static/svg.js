@@ -1,27 +1,42 @@
 // A picture as SVG: the same boxes, lines and colours.
 
-import { FONT, FONT_SIZE, LINE } from "./boxes.js";
+import { FONT, FONT_SIZE, LINE, textWidth } from "./boxes.js";
 
 const MARGIN = 20;
+const TITLE_SIZE = 16;
+const NOTE_SIZE = 12;
+const HEADING = 52; // height of title and note
+const ENTRY = 22; // height of an entry of the legend
 
 /**
- * @param {import("./boxes.js").Box[]} boxes
- * @param {import("./boxes.js").Edge[]} edges
+ * A picture with its title above and its legend below.
+ * @param {{boxes: import("./boxes.js").Box[], frames: import("./boxes.js").Box[], edges: import("./boxes.js").Edge[],
+ *   legend: {kind: string, text: string}[]}} picture
+ * @param {{title: string, note: string}} heading
  * @param {ReturnType<import("./picture.js").colours>} of
  * @returns {string}
  */
-export function svgOf(boxes, edges, of) {
-  const left = Math.min(...boxes.map((one) => one.x - one.width / 2)) - MARGIN;
-  const top = Math.min(...boxes.map((one) => one.y - one.height / 2)) - MARGIN;
-  const width = Math.max(...boxes.map((one) => one.x + one.width / 2)) + MARGIN - left;
-  const height = Math.max(...boxes.map((one) => one.y + one.height / 2)) + MARGIN - top;
-  const at = new Map(boxes.map((one) => [one.id, one]));
+export function svgOf({ boxes, frames, edges, legend }, { title, note }, of) {
+  const all = [...frames, ...boxes];
+  const left = Math.min(...all.map((one) => one.x - one.width / 2)) - MARGIN;
+  const top = Math.min(...all.map((one) => one.y - one.height / 2)) - MARGIN - HEADING;
+  const written = [textWidth(title, TITLE_SIZE) * 1.08, textWidth(note, NOTE_SIZE), ...legend.map(({ text }) => textWidth(text) + ENTRY)];
+  const right = Math.max(...all.map((one) => one.x + one.width / 2), left + MARGIN + Math.max(...written)) + MARGIN;
+  const below = Math.max(...all.map((one) => one.y + one.height / 2)) + MARGIN;
+  const width = right - left;
+  const height = below + (legend.length ? legend.length * ENTRY + MARGIN : 0) - top;
+  const at = new Map(all.map((one) => [one.id, one]));
   const root = shape("svg", { viewBox: `${round(left)} ${round(top)} ${round(width)} ${round(height)}`,
     width: round(width), height: round(height), "font-family": FONT, "font-size": FONT_SIZE });
   root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   const tip = shape("marker", { id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" });
   tip.append(shape("path", { d: "M0 0 8 4 0 8z", fill: of.line }));
   root.append(tip, shape("rect", { x: round(left), y: round(top), width: round(width), height: round(height), fill: of.background }));
+  root.append(
+    words([title], left + MARGIN, top + MARGIN + 6, of.text, { size: TITLE_SIZE, anchor: "start", weight: "bold" }),
+    words([note], left + MARGIN, top + MARGIN + 30, of.text, { size: NOTE_SIZE, anchor: "start" }),
+  );
+  for (const one of frames) root.append(frameOf(one, of));
   for (const edge of edges) {
     const from = at.get(edge.from);
     const to = at.get(edge.to);
@@ -34,16 +49,24 @@ export function svgOf(boxes, edges, of) {
     else if (edge.kind === "near") line.setAttribute("stroke-dasharray", "6 4");
     else line.setAttribute("marker-end", "url(#tip)");
     root.append(line);
-    if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, 11, of.background));
+    if (edge.text) root.append(words([edge.text], (x1 + x2) / 2, (y1 + y2) / 2, of.text, { size: 11, halo: of.background }));
   }
-  for (const one of boxes) {
-    const { fill, line } = of.kinds[one.kind] ?? of.kinds.plain;
-    const frame = shape("rect", { x: round(one.x - one.width / 2), y: round(one.y - one.height / 2), width: one.width,
-      height: one.height, rx: 6, fill, stroke: line, "stroke-width": one.kind === "end" ? 3 : 1.5 });
-    if (one.kind === "folded" || one.kind === "unknown") frame.setAttribute("stroke-dasharray", "4 3");
-    root.append(frame, words(one.lines, one.x, one.y, of.text));
-  }
+  for (const one of boxes) root.append(frameOf(one, of), words(one.lines, one.x, one.y, of.text));
+  legend.forEach(({ kind, text }, place) => {
+    const y = below + (place + 0.5) * ENTRY;
+    root.append(frameOf({ kind, x: left + MARGIN + 8, y, width: 16, height: 14 }, of),
+      words([text], left + MARGIN + ENTRY, y, of.text, { anchor: "start" }));
+  });
   return new XMLSerializer().serializeToString(root);
+}
+
+/** The rectangle of a box. */
+function frameOf({ kind, strong, x, y, width, height }, of) {
+  const { fill, line } = of.kinds[kind] ?? of.kinds.plain;
+  const frame = shape("rect", { x: round(x - width / 2), y: round(y - height / 2), width: round(width), height: round(height), rx: 6,
+    fill, stroke: line, "stroke-width": strong ? 3 : 1.5 });
+  if (kind === "folded" || kind === "unknown") frame.setAttribute("stroke-dasharray", "4 3");
+  return frame;
 }
 
 function shape(tag, given) {
@@ -52,8 +75,8 @@ function shape(tag, given) {
   return made;
 }
 
-function words(lines, x, y, colour, size = FONT_SIZE, halo = null) {
-  const text = shape("text", { "text-anchor": "middle", fill: colour, "font-size": size });
+function words(lines, x, y, colour, { size = FONT_SIZE, halo = null, anchor = "middle", weight = "normal" } = {}) {
+  const text = shape("text", { "text-anchor": anchor, fill: colour, "font-size": size, "font-weight": weight });
   if (halo) {
     text.setAttribute("stroke", halo);
     text.setAttribute("stroke-width", "4");

@@ -1,6 +1,9 @@
-// All concepts around one, for files: what is drawn may be a part of them.
+// All concepts around one, for files and lists: what is drawn may be a part of them.
 
+import { byName } from "./names.js";
 import { Problem } from "./service.js";
+
+const NAMED = 20_000; // names fetched for a list
 
 /**
  * The concepts within some hops of one, itself first, then nearest first; as many as the service gives in one answer.
@@ -28,6 +31,21 @@ export async function wholeNeighbourhood(app, { cui, hops, direction }, signal) 
   const packed = concepts.length <= limits.pack_concepts;
   const edges = packed ? await edgesAmong(app, concepts.map((concept) => concept.cui), signal) : null;
   return { total: around.total, concepts, edges };
+}
+
+/**
+ * The nearest concepts around one with their names, in order of hops, then of names.
+ * @param {import("./main.js").App} app
+ * @param {{cui: string, hops: number, direction: string}} asked
+ * @returns {Promise<{total: number, concepts: {cui: string, name: string|null, hops: number}[]}>} `total` counts all,
+ *   `concepts` are `NAMED` at most
+ */
+export async function namedNeighbourhood(app, { cui, hops, direction }, signal) {
+  const limit = Math.min(NAMED, app.release.limits.neighbours);
+  const around = await app.service.get("v1/neighbourhood", { cui, hops, direction, limit }, signal);
+  const names = await app.names(around.neighbours.map((near) => near.cui), signal);
+  const concepts = around.neighbours.map((near) => ({ ...near, name: names.get(near.cui) ?? null }));
+  return { total: around.total, concepts: concepts.sort((one, other) => one.hops - other.hops || byName(one, other)) };
 }
 
 /** The is_a edges between some concepts, from child to parent. @returns {Promise<import("./boxes.js").Edge[]>} */

@@ -1,0 +1,194 @@
+"""The arguments of the tools, validated, and described by JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+
+from cuihop.errors import InputError
+from cuihop.graph import Direction
+from cuihop.identifiers import MAX_LENGTH
+from cuihop.measures.resolution import Unknown
+
+__all__ = [
+    "MOST_ROWS", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments", "DistancesArguments",
+    "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments", "checked_arguments",
+]  # fmt: skip
+
+MOST_ROWS = 20
+"""Rows of one list in an answer, and pairs in one request."""
+
+_LONGEST_TEXT = 512
+_MOST_CONCEPTS = 100
+_MOST_FIELDS = 50
+_LONGEST_FOUND = 100
+
+Cui = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_LENGTH,
+        strict=True,
+        description="Identifier of a concept.",
+        examples=["C0006121"],
+    ),
+]
+Hops = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
+MaxHops = Annotated[Hops | None, Field(description="The search stops there; a longer distance is no path.")]
+DirectionField = Annotated[
+    Direction,
+    Field(description="any: hops either way. up: from child to parent. down: from parent to child."),
+]
+ConceptSet = Annotated[
+    list[Cui], FailFast(), Field(max_length=_MOST_CONCEPTS, description="Concepts of one image or text.")
+]
+
+
+class Arguments(BaseModel):
+    """Base of all arguments: an unknown one is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def size(self) -> int:
+        """Number of pairs or concepts, as rates count them."""
+        return 1
+
+
+class SearchArguments(Arguments):
+    """A text, and the number of hits."""
+
+    text: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=_LONGEST_TEXT,
+            strict=True,
+            description="Words, each the beginning of a word of a name or synonym; or an identifier.",
+            examples=["brain stem"],
+        ),
+    ]
+    limit: Annotated[int, Field(ge=1, le=MOST_ROWS, strict=True, description="Maximum number of concepts.")] = 10
+
+
+class ConceptArguments(Arguments):
+    """One concept."""
+
+    cui: Cui
+
+
+class NeighbourhoodArguments(ConceptArguments):
+    """A centre, and the radius around it."""
+
+    hops: Annotated[Hops, Field(description="Only within this many hops.")] = 1
+    direction: DirectionField = "any"
+
+
+class PairArguments(Arguments):
+    """Two concepts."""
+
+    a: Cui
+    b: Cui
+
+
+class DistancesArguments(Arguments):
+    """A batch of pairs."""
+
+    pairs: Annotated[
+        list[PairArguments], FailFast(), Field(min_length=1, max_length=MOST_ROWS, description="Pairs of concepts.")
+    ]
+    direction: DirectionField = "any"
+    max_hops: MaxHops = None
+
+    @property
+    def size(self) -> int:
+        """Number of pairs."""
+        return len(self.pairs)
+
+
+class PathArguments(PairArguments):
+    """Two concepts, and the path between them."""
+
+    direction: DirectionField = "any"
+    max_hops: MaxHops = None
+
+
+class CommonAncestorsArguments(PairArguments):
+    """Two concepts below others."""
+
+
+class CompareArguments(Arguments):
+    """Two concept sets, and the relevance rule."""
+
+    a: ConceptSet
+    b: ConceptSet
+    n: Annotated[Hops, Field(description="A concept is near within this many hops. 0 gives IoU.")] = 1
+    lam: Annotated[
+        float,
+        Field(alias="lambda", strict=True, ge=0, le=1, description="λ, the weight of a near concept. 0 gives IoU."),
+    ] = 0.5
+    direction: DirectionField = "any"
+    unknown: Annotated[
+        Unknown,
+        Field(
+            description="Identifiers that the release cannot use. error: no value, and the list of them. "
+            "isolated: each counts as a concept that matches only itself."
+        ),
+    ] = "error"
+
+    @property
+    def size(self) -> int:
+        """Number of concepts in both sets."""
+        return len(self.a) + len(self.b)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None) -> A:
+    """The arguments of a tool.
+
+    Args:
+        kind: their model.
+        tool: the tool's name, for messages.
+        given: as parsed from JSON.
+
+    Raises:
+        InputError: names the parameter, the value found and the value expected.
+    """
+    if len(given or ()) > _MOST_FIELDS:
+        raise InputError(f"{tool}: too many parameters", found=f"{len(given or ()):,}", expected=_names_of(kind))
+    try:
+        return kind.model_validate(given or {})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        raise InputError(f"{tool}: no such parameter", found=repr(place[:_LONGEST_FOUND]), expected=_names_of(kind))
+    if first["type"] == "missing":
+        raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
+    found, expected = repr(first["input"]), first["msg"].removeprefix("Input should be ")
+    limits = first.get("ctx", {})
+    if first["type"] in ("too_short", "too_long"):
+        found = f"{len(first['input']):,} items"
+        expected = f"at least {limits['min_length']}" if "min_length" in limits else f"at most {limits['max_length']:,}"
+    elif first["type"] == "model_type":
+        expected = "an object"
+    raise InputError(
+        "not as expected",
+        column=place,
+        found=found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…",
+        expected=expected.removeprefix("String should have "),
+    )
+
+
+def _names_of(kind: type[Arguments]) -> str:
+    return " or ".join(field.alias or name for name, field in kind.model_fields.items())
+
+
+def _description_of(kind: type[Arguments], place: str) -> str:
+    """The description of a parameter; of one within a row, only that there is to be one."""
+    field = kind.model_fields.get(place)
+    return "a value" if field is None or field.description is None else field.description.rstrip(".").lower()

@@ -1,0 +1,87 @@
+"""``cuihop mcp``: tools for language-model agents over standard input and output."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuihop.addresses import is_remote_address
+from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.errors import ReleaseMismatch
+from cuihop.graph import ConceptGraph
+from cuihop.resources.optional_packages import installed_by
+
+if TYPE_CHECKING:
+    from cuihop.agents.arguments import Arguments
+    from cuihop.agents.tools import AgentTool
+
+__all__ = ["mcp"]
+
+
+def mcp(
+    graph: GraphOption,
+    no_names: Annotated[
+        bool,
+        typer.Option("--no-names", help="Leave out names, synonyms and definitions, and refuse searches by name."),
+    ] = False,
+) -> None:
+    """Serve tools to a language-model agent (Model Context Protocol, standard input and output).
+
+    An agent's client starts this command. Answers go to the provider of its model; names of UMLS are licensed.
+    """
+    with installed_by("cuihop[mcp]"):
+        import anyio
+
+        from cuihop.agents.server import serve_standard_streams
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for input would hold the process
+    with _Graphs(graph, names=not no_names) as graphs:
+        anyio.run(serve_standard_streams, graphs.answer)
+
+
+class _Graphs:
+    """The graph at an address, opened again where its release has been replaced.
+
+    Args:
+        address: of the graph.
+        names: False hides names.
+    """
+
+    def __init__(self, address: str, *, names: bool) -> None:
+        self._address = address
+        self._names = names
+        self._lock = threading.Lock()
+        self._opened = ExitStack()  # an answer may still come from a graph that was replaced
+
+    def __enter__(self) -> _Graphs:
+        self._graph = self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def answer(self, tool: AgentTool, arguments: Arguments) -> dict[str, Any]:
+        """The answer of a tool: see `AgentTool.answer`."""
+        graph = self._graph
+        try:
+            return tool.answer(graph, arguments, names=self._sees_names(graph))
+        except ReleaseMismatch:
+            with self._lock:
+                if self._graph is graph:
+                    self._graph = self._open()
+            return tool.answer(self._graph, arguments, names=self._sees_names(self._graph))
+
+    def _open(self) -> ConceptGraph:
+        return self._opened.enter_context(opened_graph(self._address))
+
+    def _sees_names(self, graph: ConceptGraph) -> bool:
+        """True where names may be read: a service may hide them from the key."""
+        if not self._names or not is_remote_address(self._address):
+            return self._names
+        from cuihop.remote.graph import RemoteGraph
+
+        return not isinstance(graph, RemoteGraph) or graph.service.names
