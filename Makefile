@@ -10,7 +10,8 @@
 # make stubs   the code of the contract in proto/, made anew with the pinned generator
 # make vendor  the libraries that the explorer's pages load, fetched anew and held to their lock file (needs npm)
 # make containers  the image built, docker-compose.yml started and broken, with a Docker engine: some minutes
-# make neo4j   a real Neo4j server on this machine, until Ctrl-C; data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
+# make neo4j   a real Neo4j server on this machine, until Ctrl-C, on the ports NEO4J_PORT (7687) and NEO4J_HTTP_PORT (7474);
+#              data in NEO4J_DATA, default .cache/neo4j (needs a JDK, Maven)
 #
 # uv is used where it is installed; else Python's own venv and pip. Nothing outside this folder is written, but for the
 # caches of uv and pip. PYTHON=python3.12 chooses another interpreter.
@@ -22,6 +23,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 NEO4J_DATA ?= .cache/neo4j
+NEO4J_PORT ?= 7687
+NEO4J_HTTP_PORT ?= 7474
 
 .PHONY: demo test test-quick check bench bench-smoke docs links tutorial stubs vendor neo4j containers clean
 
@@ -70,7 +73,7 @@ containers: $(READY)
 	@bash tests/containers/check.sh
 
 neo4j: $(READY)
-	@$(BIN)/python -m cuihop_tools.neo4j_server --home $(NEO4J_DATA)
+	@$(BIN)/python -m cuihop_tools.neo4j_server --home $(NEO4J_DATA) --port $(NEO4J_PORT) --http-port $(NEO4J_HTTP_PORT)
 
 # The environment is made anew whenever what it is made from changes.
 $(READY): pyproject.toml uv.lock

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.output import JsonOption, note, print_json, print_table, progress
+from cuihop.cli.output import JsonOption, note, print_json, progress
+from cuihop.cli.print_difference import print_difference
 from cuihop.errors import InputError
-from cuihop.notebooks.table import Table
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SNAPSHOT
 
@@ -92,7 +92,7 @@ class StoreOutcome:
 
     def to_json(self) -> dict[str, Any]:
         """Output of ``--json``."""
-        changes = None if self.difference is None else self.difference.counts()
+        changes = None if self.difference is None else self.difference.to_json()
         return {"stored": dataclasses.asdict(self.stored), "changes": changes}
 
     def print_summary(self) -> None:
@@ -104,9 +104,7 @@ class StoreOutcome:
             + ("; readers get it" if stored.active else "; readers keep the release they had")
         )
         if self.difference is not None:
-            counts = [(change, f"{count:,}") for change, count in self.difference.counts().items()]
-            title = f"From {self.difference.old} to {self.difference.new}"
-            print_table(Table(["change", "count"], counts), title)
+            print_difference(self.difference)
 
 
 def store_online(sections: Sections, server: str, *, switch: bool, changes: Path | None) -> StoreOutcome:

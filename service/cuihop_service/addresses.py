@@ -11,6 +11,9 @@ from cuihop.errors import InputError
 __all__ = ["Addresses", "check_exposure", "is_loopback", "listening_socket", "reserved_port"]
 
 
+_OTHER_PORT = "Stop the program that listens there, or choose another host or port."
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """The ports of a worker.
@@ -40,11 +43,9 @@ def listening_socket(host: str, port: int, backlog: int = 1024) -> socket.socket
     except OSError as error:
         bound.close()
         raise InputError(
-            "cannot listen for HTTP",
-            column="setting http-port",
-            found=f"{host}:{port}",
-            advice=error.strerror or str(error),
-        ) from None
+            f"cannot listen for HTTP: {error.strerror or error}", column="setting http-port", found=f"{host}:{port}",
+            advice=_OTHER_PORT,
+        ) from None  # fmt: skip
     bound.setblocking(False)
     bound.set_inheritable(True)
     return bound
@@ -68,11 +69,9 @@ def reserved_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         held.close()
         raise InputError(
-            "cannot listen for gRPC",
-            column="setting grpc-port",
-            found=f"{host}:{port}",
-            advice=error.strerror or str(error),
-        ) from None
+            f"cannot listen for gRPC: {error.strerror or error}", column="setting grpc-port", found=f"{host}:{port}",
+            advice=_OTHER_PORT,
+        ) from None  # fmt: skip
     return held
 
 
@@ -106,7 +105,7 @@ def check_exposure(host: str, authentication_configured: bool, tls_configured: b
             "the service would answer everybody who reaches this machine",
             column="setting host",
             found=host or "every address",
-            expected="127.0.0.1, or a way to know callers",
+            expected="127.0.0.1, or authenticated callers",
             advice="Make a key with: cuihop keys create NAME --file keys.json, and give the file with --keys-file; or "
             "name an identity provider with --issuer, --audience and --jwks; or have callers show certificates with "
             "--tls-client-ca.",

@@ -1,38 +1,53 @@
-"""``cuihop serve``: run the service."""
+"""``cuihop serve`` and ``cuihop check``: run the service, and check before whether it can run."""
 
 from __future__ import annotations
 
 import inspect
+import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
-from pydantic import SecretStr
-from pydantic.fields import FieldInfo
 
-from cuihop.cli.output import note
-from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
+from cuihop.cli.output import JsonOption, note, print_json
+from cuihop.errors import GraphUnavailable
+from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, misspelt_variables, read_settings
 
-__all__ = ["serve"]
+__all__ = ["check", "serve"]
+
+_log = logging.getLogger("cuihop.service")
 
 
-def _serve(**given: Any) -> None:
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", envvar=f"{ENVIRONMENT_PREFIX}CONFIG", metavar="PATH", help="A TOML file of settings."),
+]
+
+
+def _serve(
+    *,
+    config: ConfigOption = None,
+    **given: Any,
+) -> None:
     """Answer distances and relevance over HTTP and gRPC.
 
-    A setting is taken from its flag, else from its variable in the environment, else from the file, else it has its
-    default.
+    Each option but --config is a setting, and may also be a variable (--http-port is CUIHOP_HTTP_PORT) or a line in the
+    file of --config (http_port = 8080). An option wins over the variable, the variable over the file.
     """
     from cuihop_service.addresses import Addresses, check_exposure, listening_socket
     from cuihop_service.observe.logs import configure_logs
     from cuihop_service.supervisor import supervise
 
-    file: Path | None = given.pop("config")
-    settings = read_settings({name: value for name, value in given.items() if value not in (None, [])}, file)
+    settings = read_settings(_given(given), config)
     configure_logs(settings.log_format, limits=settings.address_limits)
     warning = check_exposure(settings.host, settings.guard.authenticates, settings.tls_certificate is not None)
     if warning is not None:
         note(warning)
+    for name, meant in misspelt_variables(os.environ):
+        _log.warning("variable %s: no setting of this name; did you mean %s?", name, meant)
     http = listening_socket(settings.host, settings.http_port)
 
     def announce(addresses: Addresses) -> None:
@@ -42,46 +57,110 @@ def _serve(**given: Any) -> None:
         if settings.explorer:
             own = "localhost" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104 - no address to open
             note(f"to look at the graph, open http{end}://{own}:{addresses.http_port}/")
+        _warn_without_redis(settings)
 
     code = supervise(settings, http, announce)
     if code:
         raise typer.Exit(code)
 
 
-def _option(name: str, field: FieldInfo) -> tuple[Any, Any]:
+def _check(*, config: ConfigOption = None, json: JsonOption = False, **given: Any) -> None:
+    """Check, before a start, all that would keep the service from answering as configured.
+
+    Settings, store, password, Redis, certificates, keys, folders and ports: one line each, for a failure with the way
+    on. The exit code is that of the first failure. It takes the options, variables and file of `cuihop serve`.
+    """
+    from cuihop_service.start_check import findings
+
+    found = []
+    for finding in findings(_given(given), config):
+        found.append(finding)
+        if not json:
+            typer.echo(f"{finding.state:<7}  {finding.part}: {finding.text}")
+    code = next((finding.exit_code for finding in found if finding.exit_code), 0)
+    if json:
+        print_json({"exit_code": code, "checks": [finding.to_json() for finding in found]})
+    raise typer.Exit(code)
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that were given."""
+    return {name: value for name, value in flags.items() if value not in (None, [])}
+
+
+def _warn_without_redis(settings: ServiceSettings) -> None:
+    """Log at the start that Redis does not answer. The service works without it."""
+    if settings.redis is None:
+        return
+    from cuihop_service.cache.redis_cache import RedisCache  # the client of Redis takes long to import
+
+    cache = RedisCache(settings.redis.get_secret_value(), timeout=2.0)
+    try:
+        cache.check()
+    except GraphUnavailable as error:
+        _log.warning("%s. Until then each process counts and caches alone.", error)
+    finally:
+        cache.close()
+
+
+_KINDS: dict[Any, tuple[Any, str]] = {bool: (bool, ""), int: (int, "N"), float: (float, "N"), Path: (Path, "PATH")}
+"""Types of settings that are types of flags, with their metavars. Others are given as text."""
+
+
+def _option(name: str, group: str, hidden: bool) -> tuple[Any, Any]:
     """The type and the description of a setting's flag."""
-    kind: Any = field.annotation
+    field = ServiceSettings.model_fields[name]
     flag = f"--{name.replace('_', '-')}"
+    default = "" if field.is_required() or field.default in (None, [], {}) else f" Default: {field.default}."
+    kind: Any
+    metavar: str | None
+    if get_origin(field.annotation) is Literal:
+        kind, metavar = field.annotation, None
+    elif field.annotation == list[str]:
+        kind, metavar = field.annotation, "TEXT"
+    elif get_origin(field.annotation) is dict:
+        kind, metavar = str, "JSON"
+    else:
+        kind, metavar = _KINDS.get(_without_bounds(field.annotation), (str, "TEXT"))
     if kind is bool:
-        kind, flag = bool, f"{flag}/--no-{name.replace('_', '-')}"
-    if SecretStr in get_args(kind) or get_origin(kind) is dict:
-        kind = str
-    default: bool | str = False
-    if field.default is not None and not field.is_required() and field.default not in ([], {}):
-        default = (
-            {True: "on", False: "off"}.get(field.default, str(field.default)) if kind is bool else str(field.default)
-        )
-    optional = kind if kind == list[str] else kind | None
-    help_text = f"{field.description} ({ENVIRONMENT_PREFIX}{name.upper()})"
-    return optional, typer.Option(flag, help=help_text, show_default=default)
+        flag, default = f"{flag}/--no-{name.replace('_', '-')}" if field.default else flag, ""
+    option = typer.Option(
+        flag, help=f"{field.description}{default}", show_default=False, metavar=metavar, rich_help_panel=group,
+        hidden=hidden,
+    )  # fmt: skip
+    return kind if kind == list[str] else kind | None, option
 
 
-def _with_flags(function: Callable[..., None]) -> Callable[..., None]:
-    """The function with one flag for each setting."""
-    parameters = []
-    for name, field in ServiceSettings.model_fields.items():
-        kind, option = _option(name, field)
-        default: Any = [] if kind == list[str] else None
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
-        )
-    config = Annotated[
-        Path | None, typer.Option("--config", envvar=f"{ENVIRONMENT_PREFIX}CONFIG", help="A TOML file of settings.")
+def _without_bounds(annotation: Any) -> Any:
+    """The bare type of ``Annotated[int, …] | None`` and the like. The settings themselves check the bounds."""
+    kind = next((one for one in get_args(annotation) if one is not NoneType), annotation)
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def _with_flags(function: Callable[..., None], *, hidden: bool = False) -> Callable[..., None]:
+    """The function with one flag for each setting, after its own.
+
+    Args:
+        function: takes keywords.
+        hidden: True leaves the flags out of its help.
+    """
+    parameters = [
+        parameter
+        for parameter in inspect.signature(function, eval_str=True).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
-    parameters.append(inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=config))
+    for group, names in GROUPS.items():
+        for name in names:
+            kind, option = _option(name, group, hidden)
+            default: Any = [] if kind == list[str] else None
+            annotation: Any = Annotated[kind, option]
+            parameters.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            )
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     function.__annotations__ = {p.name: p.annotation for p in parameters}
     return function
 
 
 serve = _with_flags(_serve)
+check = _with_flags(_check, hidden=True)

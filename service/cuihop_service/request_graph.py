@@ -64,9 +64,11 @@ class RequestGraph(ConceptGraph):
         batch = list(zip(ends[::2], ends[1::2], strict=True))
         return self._value(self._core.distances(batch, direction=direction, max_hops=max_hops, context=self._context))
 
-    def path(self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None) -> Path | None:
+    def path(
+        self, a: str, b: str, *, direction: Direction = "any", max_hops: int | None = None, which: int = 1
+    ) -> Path | None:
         """See `ConceptGraph.path`."""
-        answer = self._core.path(a, b, direction=direction, max_hops=max_hops, context=self._context)
+        answer = self._core.path(a, b, direction=direction, max_hops=max_hops, which=which, context=self._context)
         return self._value(answer)[0]
 
     def neighbours(

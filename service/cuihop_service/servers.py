@@ -24,7 +24,7 @@ from cuihop_service.http_api.bounded_protocol import BoundedHttp
 from cuihop_service.http_api.quick_distance import QuickDistance
 from cuihop_service.http_api.responder import Responder
 
-__all__ = ["Servers", "connections_each"]
+__all__ = ["Servers", "connections_each", "tls_context"]
 
 _KEEP_ALIVE_SECONDS = 75
 _MOST_DESCRIPTORS = 65_536  # a system may allow a thousand million
@@ -102,7 +102,7 @@ class Servers:
                 def secured(begun: Callable[[], None]) -> BoundedHttp:
                     return protocol(begun=begun, config=config, server_state=server.server_state, app_state={})
 
-                self._tls = _TlsListener(http, _context(tls), held, heads, secured)
+                self._tls = _TlsListener(http, tls_context(tls), held, heads, secured)
         self._grpc: GrpcServer | None = None
         self.grpc_port = 0
         if grpc_address is not None:
@@ -261,14 +261,39 @@ def _addresses_of(host: str) -> int:
         return 1
 
 
-def _context(tls: TlsFiles) -> ssl.SSLContext:
+def tls_context(tls: TlsFiles) -> ssl.SSLContext:
+    """The service's side of TLS.
+
+    Raises:
+        InputError: a file cannot be read, is no PEM, or the key is not the certificate's.
+    """
     tls.read()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tls.certificate, tls.key)
+    try:
+        context.load_cert_chain(tls.certificate, tls.key, password=_refuse_password)
+    except (ssl.SSLError, ValueError) as error:
+        raise InputError(
+            "not a certificate and its key", file=tls.certificate, found=_reason(error),
+            expected=f"PEM, with the certificate of the service first, and its key without a password in {tls.key}",
+        ) from None  # fmt: skip
     if tls.client_ca is not None:
-        context.load_verify_locations(tls.client_ca)
+        try:
+            context.load_verify_locations(tls.client_ca)
+        except ssl.SSLError as error:
+            raise InputError(
+                "not certificates of an authority", file=tls.client_ca, found=_reason(error), expected="PEM"
+            ) from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def _refuse_password() -> str:
+    raise ValueError("a key with a password")
+
+
+def _reason(error: ssl.SSLError | ValueError) -> str:
+    reason = getattr(error, "reason", None)
+    return reason.lower().replace("_", " ") if reason else str(error)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

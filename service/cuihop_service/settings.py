@@ -9,12 +9,14 @@ import dataclasses
 import json
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,7 +29,7 @@ from cuihop_service.guard.address_limits import AddressLimits
 from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 
-__all__ = ["ENVIRONMENT_PREFIX", "ServiceSettings", "read_settings"]
+__all__ = ["ENVIRONMENT_PREFIX", "GROUPS", "ServiceSettings", "misspelt_variables", "read_settings", "setting_problems"]
 
 ENVIRONMENT_PREFIX = "CUIHOP_"
 
@@ -37,6 +39,35 @@ Positive = Annotated[float, Gt(0)]
 
 _DEFAULTS = Limits()
 _OF_ADDRESSES = AddressLimits()
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Store": ("store", "index", "index_folder", "watch_seconds"),
+    "Network": (
+        "host", "http_port", "grpc_port", "workers", "explorer", "hosts", "proxies", "drain_seconds", "drain_delay",
+    ),
+    "TLS": ("tls_certificate", "tls_key", "tls_client_ca"),
+    "Callers": (
+        "keys_file", "issuer", "audience", "jwks", "scope_claim", "token_scopes", "leeway", "certificate_scopes",
+        "certificate_callers", "hide_names",
+    ),
+    "Rates and audit": ("rate_requests", "rate_burst", "rate_pairs", "audit", "audit_concepts"),
+    "Cache": ("cache_entries", "redis"),
+    "Observation": ("log_format", "log_requests", "slow_seconds", "log_lines", "traces"),
+    "Curators' queries": (
+        "cypher", "cypher_user", "cypher_password", "cypher_seconds", "cypher_rows", "cypher_running",
+    ),
+    "Limits of a request": (
+        "limit_pairs", "limit_concepts", "limit_neighbours", "limit_sets", "limit_set_concepts", "limit_comparisons",
+        "limit_hits", "limit_pack_concepts", "limit_hops", "limit_text", "limit_message_bytes", "limit_seconds",
+        "limit_running", "limit_waiting",
+    ),
+    "Limits of an address": (
+        "connections", "address_connections", "heads", "address_heads", "failures", "address_failures",
+        "address_log_lines",
+    ),
+}  # fmt: skip
+"""Names of the settings by subject, as help, settings file and documentation show them."""
 
 
 class ServiceSettings(BaseSettings):
@@ -243,29 +274,60 @@ def read_settings(flags: dict[str, Any], file: Path | None = None) -> ServiceSet
     Raises:
         InputError: names the setting, what was found and what was expected.
     """
+    settings, problems = _read(flags, file)
+    if settings is None:
+        raise problems[0]
+    return settings
 
+
+def setting_problems(flags: dict[str, Any], file: Path | None = None) -> list[InputError]:
+    """Everything that `read_settings` refuses, not only the first."""
+    try:
+        return _read(flags, file)[1]
+    except InputError as error:
+        return [error]
+
+
+def misspelt_variables(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Variables of the environment that look like a setting's, and are none: each with the setting's own."""
+    names = [f"{ENVIRONMENT_PREFIX}{name.upper()}" for name in ServiceSettings.model_fields]
+    others = sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in names)
+    return [(name, alike[0]) for name in others if (alike := get_close_matches(name, names, 1, cutoff=0.88))]
+
+
+def _read(flags: dict[str, Any], file: Path | None) -> tuple[ServiceSettings | None, list[InputError]]:
     class FromFile(ServiceSettings):
         model_config = SettingsConfigDict(toml_file=file)
 
     try:
         if file is not None and not stat.S_ISREG(file.stat().st_mode):  # the source would pass over it
             raise OSError("not a regular file")
-        return FromFile(**_as_values(flags))
+        return FromFile(**_as_values(flags)), []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError("the settings cannot be read", file=file, found=str(error), expected="TOML") from None
+        found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError("the settings cannot be read", file=file, found=found, expected="a file in TOML") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        missing = first["type"] == "missing"
-        in_file = name in TomlConfigSettingsSource(FromFile)() and name not in flags
-        raise InputError(
-            "not as expected",
-            file=file if in_file else None,
-            column=f"setting {name}",
-            found="nothing" if missing else _rendered(name, first.get("input")),
-            expected="a value" if missing else first["msg"],
-            advice=f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}." if missing else None,
-        ) from None
+        in_file = TomlConfigSettingsSource(FromFile)().keys() - flags.keys()
+        return None, [_problem(one, file, in_file) for one in error.errors()]
+
+
+def _problem(error: ErrorDetails, file: Path | None, in_file: Set[str]) -> InputError:
+    """The error about one setting."""
+    name = ".".join(map(str, error["loc"]))
+    setting = str(error["loc"][0])
+    found, expected = _rendered(setting, error.get("input")), error["msg"].removeprefix("Input should be ")
+    advice = None
+    if error["type"] == "missing":
+        found, expected = "nothing", "a value"
+        advice = f"Give --{name.replace('_', '-')}, or set {ENVIRONMENT_PREFIX}{name.upper()}."
+    elif setting not in ServiceSettings.model_fields:
+        found, expected = "no setting of this name", "one of those that `cuihop serve --help` shows"
+        alike = get_close_matches(name, ServiceSettings.model_fields, 1)
+        advice = f"Did you mean {alike[0]}?" if alike else None
+    return InputError(
+        "not as expected", file=file if setting in in_file else None, column=f"setting {name}", found=found,
+        expected=expected, advice=advice,
+    )  # fmt: skip
 
 
 def _revealed(secret: SecretStr | None) -> str | None:

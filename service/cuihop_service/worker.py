@@ -40,7 +40,7 @@ from cuihop_service.servers import Servers
 from cuihop_service.settings import ServiceSettings
 from cuihop_service.stores import store_at
 
-__all__ = ["run_worker"]
+__all__ = ["check_cypher", "run_worker", "tls_files"]
 
 _log = logging.getLogger("cuihop.service")
 
@@ -127,7 +127,7 @@ async def _answer(
     audit = None if settings.audit is None else AuditLog(settings.audit, concepts=settings.audit_concepts)
     observer = observation.observer if audit is None else Observers(observation.observer, audit)
     admission = Admission(settings.limits, guard, observer)
-    tls = _tls_files(settings)
+    tls = tls_files(settings)
     servers = Servers(
         core,
         admission,
@@ -223,16 +223,7 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
     """The route for curators' Cypher; none where it is off."""
     if not settings.cypher:
         return []
-    if not is_neo4j_address(settings.store):
-        raise InputError(
-            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
-        )
-    if not settings.guard.authenticates:
-        raise InputError(
-            "curators' Cypher needs a way to know curators",
-            column="setting cypher",
-            expected="keys, tokens or certificates",
-        )
+    check_cypher(settings)
     from cuihop.neo4j_graph.connection import Neo4jSettings  # with the driver, which takes half a second
     from cuihop_service.http_api.cypher_route import cypher_connection, cypher_routes
 
@@ -247,8 +238,30 @@ def _curators_routes(settings: ServiceSettings, core: ConceptService, admission:
     )
 
 
-def _tls_files(settings: ServiceSettings) -> TlsFiles | None:
-    """The certificate's files; None for plain text."""
+def check_cypher(settings: ServiceSettings) -> None:
+    """Refuse curators' Cypher where it cannot be answered.
+
+    Raises:
+        InputError: the store is no Neo4j server, or callers are not authenticated.
+    """
+    if not is_neo4j_address(settings.store):
+        raise InputError(
+            "curators' Cypher needs a Neo4j server as the store", column="setting cypher", found=settings.store
+        )
+    if not settings.guard.authenticates:
+        raise InputError(
+            "curators' Cypher needs authenticated callers",
+            column="setting cypher",
+            expected="keys, tokens or certificates",
+        )
+
+
+def tls_files(settings: ServiceSettings) -> TlsFiles | None:
+    """The certificate's files; None for plain text.
+
+    Raises:
+        InputError: a certificate without its key, or the other way round.
+    """
     given = (settings.tls_certificate, settings.tls_key)
     if settings.tls_certificate is None or settings.tls_key is None:
         if any(given) or settings.tls_client_ca is not None:

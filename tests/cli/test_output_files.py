@@ -30,7 +30,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "load": ("input",),
     "store": ("input", "--server", "bolt://127.0.0.1:1"),
     "snapshot": ("--from", "bolt://127.0.0.1:1"),
-    "releases": ("compare", "1", "2", "--server", "bolt://127.0.0.1:1"),
+    "releases compare": ("1", "2", "--server", "bolt://127.0.0.1:1"),
     "demo": (),
 }
 WITH = {  # what an option needs beside it

@@ -173,7 +173,7 @@ start_alone cuihop-check-full --tmpfs /var/cache/cuihop:size=8m,uid=10001,gid=10
     -c 'cat /dev/zero > /var/cache/cuihop/filler; exec cuihop serve'
 within 120 "nothing said of the wrong password" says cuihop-check-wrong /health/ready "503 .*refuses user 'neo4j'"
 for _ in 1 2 3 4 5 6 7 8; do
-    NEO4J_PASSWORD=$password cuihop releases --server bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
+    NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1 || failed "the user neo4j is locked"
 done
 never_restarted cuihop-check-wrong
 passed "a wrong password is named, and locks nobody out"
@@ -218,7 +218,7 @@ docker compose --profile service stop service redis 2> /dev/null
 docker compose --profile service down 2> /dev/null
 run "$(sed -n '$p' <<< "$change")" "$(sed -n '$p' <<< "$change")"
 ready ready || failed "not ready with the new password"
-if NEO4J_PASSWORD=$password cuihop releases --server bolt://localhost:7687 > /dev/null 2>&1; then failed "the old password opens"; fi
+if NEO4J_PASSWORD=$password cuihop releases list --server bolt://localhost:7687 > /dev/null 2>&1; then failed "the old password opens"; fi
 curl -sf -H "Authorization: Bearer $key" "http://127.0.0.1:8080$distance" | grep -q '"hops":3,' || failed "the graph is gone"
 passed "down and up again with the password changed as documented: the graph is still there"
 

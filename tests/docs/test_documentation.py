@@ -22,7 +22,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,13 @@ from cuihop.agents.tools import TOOLS
 from cuihop_server import running_service
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import emptied
+from redis_server import RedisServer
 from shared_data import ROOT, shared
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 COOKBOOK = ROOT / "docs" / "cypher.md"  # tests/neo4j/test_cypher_cookbook.py runs it
 NEEDS_NEO4J = ROOT / "docs" / "neo4j.md"
+DEPARTMENT = ROOT / "docs" / "department.md"
 NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -54,6 +56,7 @@ RUN_ELSEWHERE = {
     "make bench": "each benchmark has a smoke test",
     "pip install 'cuihop[all]'": "tests/packaging installs the wheel",
     "pip install cuihop": "tests/packaging installs the wheel",
+    "pip install '.[all]'": "tests/packaging installs the wheel",
 }
 LIKENESS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -120,28 +123,46 @@ def free_ports(count: int) -> list[str]:
 
 
 class Servers:
-    """The servers of a page, on free ports."""
+    """The servers of a page, on free ports.
 
-    def __init__(self, folder: Path, neo4j: LocalServer | None = None) -> None:
+    Args:
+        folder: of the page.
+        neo4j: behind the address on the page.
+        others: ports on the page, and those of running servers in their place.
+        stand_ins: for commands that cannot be run here.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        neo4j: LocalServer | None = None,
+        others: Mapping[str, str] | None = None,
+        stand_ins: Mapping[str, Callable[[], object]] | None = None,
+    ) -> None:
         self._folder = folder
         self._neo4j = neo4j
         self._ports = dict(zip(("8080", "50051"), free_ports(2), strict=True))
+        self._others = others or {}
+        self.stand_ins = stand_ins or {}
         self._running: list[subprocess.Popen[bytes]] = []
 
     def own_ports(self, text: str) -> str:
-        for published, own in self._ports.items():
+        for published, own in {**self._ports, **self._others}.items():
             text = re.sub(rf"\b{published}\b", own, text)
         return text if self._neo4j is None else text.replace(NEO4J_ON_THE_PAGE, self._neo4j.address)
 
     def environment(self) -> dict[str, str]:
         return {"CUIHOP_HTTP_PORT": self._ports["8080"], "CUIHOP_GRPC_PORT": self._ports["50051"]}
 
-    def start(self, command: str) -> None:
+    def start(self, command: str, variables: dict[str, str]) -> None:
+        own = (
+            variables | environment() | self.environment()
+        )  # with the installed programs: a forked one gets no signals
         log = self._folder / f"server{len(self._running)}.log"
         with log.open("w") as out:
             server = subprocess.Popen(
                 ["bash", "-c", "exec " + command.removesuffix("&")],
-                cwd=self._folder, env=environment() | self.environment(), stdout=out, stderr=subprocess.STDOUT,
+                cwd=self._folder, env=own, stdout=out, stderr=subprocess.STDOUT,
             )  # fmt: skip
         self._running.append(server)
         deadline = time.monotonic() + 60
@@ -175,7 +196,7 @@ def servers_of_a_page(folder: Path) -> Iterator[Servers]:
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in {COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE}],
+    [page for page in PAGES if page not in {COOKBOOK, NEEDS_NEO4J, NEEDS_A_SERVICE, DEPARTMENT}],
     ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
 def test_every_command_of_a_page_runs_and_prints_what_is_shown(
@@ -208,6 +229,40 @@ def test_the_page_on_remote_graphs_holds_of_a_service(
         run_page(NEEDS_A_SERVICE, folder, Servers(folder), sooner | {"CUIHOP_GRAPH": address})
 
 
+def test_every_command_of_the_page_for_a_department_runs_with_neo4j_and_redis(
+    prepared: Path, sooner: dict[str, str], tmp_path: Path, killable_neo4j: LocalServer, redis_server: RedisServer
+) -> None:
+    folder = tmp_path / "page"
+    shutil.copytree(prepared, folder)
+
+    def begin() -> None:  # as compose does, which gives its servers the passwords of the file
+        text = f"NEO4J_PASSWORD={emptied(killable_neo4j).password}\nREDIS_PASSWORD={redis_server.password}\n"
+        folder.joinpath(".env").write_text(text)
+
+    stand_ins = {
+        "docker compose up --detach --wait neo4j redis": begin,
+        "docker compose --profile service down --volumes": lambda: emptied(killable_neo4j),
+    }
+    servers = Servers(folder, killable_neo4j, {"6379": str(redis_server.port)}, stand_ins)
+    settings = ROOT.joinpath("deploy", "cuihop.toml").read_text(encoding="utf-8")
+    folder.joinpath("deploy").mkdir()
+    folder.joinpath("deploy", "cuihop.toml").write_text(servers.own_ports(settings), encoding="utf-8")
+    try:
+        run_page(DEPARTMENT, folder, servers, sooner | servers.environment())
+    finally:
+        servers.stop()
+    assert {command for _, block in blocks(DEPARTMENT) for command, _ in commands(block)} >= set(stand_ins)
+
+
+def exported(command: str, folder: Path, variables: dict[str, str]) -> dict[str, str]:
+    """The environment after ``export``, for the commands that follow."""
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"{command}\nenv -0"], cwd=folder, env=variables, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    return dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
+
+
 def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, str]) -> None:
     for language, block in blocks(page):
         block = servers.own_ports(block)
@@ -221,8 +276,14 @@ def run_page(page: Path, folder: Path, servers: Servers, variables: dict[str, st
         for command, expected in commands(block):
             if command in RUN_ELSEWHERE or command.startswith(("git clone ", "cd ")):
                 continue
+            if command in servers.stand_ins:
+                servers.stand_ins[command]()
+                continue
             if command.endswith("&"):
-                servers.start(command)
+                servers.start(command, variables)
+                continue
+            if command.startswith("export ") and ";" not in command:
+                variables = exported(command, folder, variables)
                 continue
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", command],
@@ -270,7 +331,7 @@ def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None
     [
         ("loading", "console"),  # load your UMLS
         ("service", "console"),  # run it for a department
-        ("tutorials/operator", "console"),
+        ("department", "console"),
         ("remote", "console"),  # evaluate from elsewhere
         ("agents", "json"),  # give it to an agent
         ("cypher", "cypher"),  # explore with Cypher

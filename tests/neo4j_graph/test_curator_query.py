@@ -168,6 +168,17 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     out = run(capsys, "query", text, "-p", "cui=C0006121", "-f", "json")
     assert json.loads(out)["rows"] == [{"cui": "C0006121", "synonyms": ["Brainstem", "Truncus encephali"]}]
     assert "Truncus encephali" in run(capsys, "query", text, "-p", "cui=C0006121")
+    file = tmp_path / "query.cypher"
+    file.write_text(f":param cui => 'C0006121';\n\n{text}")  # as the explorer shows it
+    assert "Truncus encephali" in run(capsys, "query", "--file", str(file))
+    assert "Truncus encephali" not in run(capsys, "query", "--file", str(file), "--param", "cui=C0006104")
+    for wrong in ([], [text, "--file", str(file)]):
+        with pytest.raises(InputError, match="expected Cypher, or --file FILE"):
+            run(capsys, "query", *wrong)
+    two = tmp_path / "two.cypher"
+    two.write_text("RETURN 1 AS a;\nRETURN 2 AS a")
+    with pytest.raises(InputError, match="one statement"):
+        run(capsys, "query", "--file", str(two))
     application()(["query", TYPED_WRONGLY, "--format", "csv"], standalone_mode=False)
     said = capsys.readouterr()
     assert said.out == "cui\n"
@@ -186,7 +197,7 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert printed["changes"]["concepts added"] == 1
     assert "concept added\tC7777777\t" in (tmp_path / "changes.tsv").read_text()
     number = printed["stored"]["number"]
-    listed = json.loads(run(capsys, "releases", "--json"))["releases"]
+    listed = json.loads(run(capsys, "releases", "list", "--json"))["releases"]
     assert [r["number"] for r in listed if r["active"]] == [number]
     run(capsys, "snapshot", "--output", str(tmp_path / "back.cuihop"))
     assert SnapshotGraph.open(tmp_path / "back.cuihop").release == new.release
@@ -198,6 +209,7 @@ def test_the_commands(connection: Neo4jConnection, tmp_path: Path, capsys: pytes
     assert old != number
     compared = json.loads(run(capsys, "releases", "compare", str(old), str(number), "--json"))
     assert compared["concepts added"] == 1
+    assert all(one.keys() == {"sab", "old", "new", "added", "removed"} for one in compared["vocabularies"])
     run(capsys, "releases", "switch", str(number))
     run(capsys, "releases", "switch", str(old))
     assert "from the command line" not in run(capsys, "releases", "remove", str(number))

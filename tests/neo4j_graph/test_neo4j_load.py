@@ -31,9 +31,10 @@ from cuihop.neo4j_graph.releases import (
 )
 from cuihop.neo4j_graph.schema import database_state
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.release_difference import release_difference
+from cuihop.snapshot.identifier_table import identifier_array
+from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
 from cuihop.snapshot.string_table import StringTable
-from cuihop.snapshot.writer import sections_of, tables_of_edges
+from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
 from cuihop_loader.neo4j_bulk import finish_bulk, import_arguments, write_bulk_files
 from cuihop_loader.neo4j_online import load_online
 from cuihop_tools.neo4j_server import LocalServer
@@ -350,6 +351,36 @@ def test_the_difference_of_two_releases_is_printed_and_written(tmp_path: Path) -
     assert len(lines) == 1 + sum(difference.counts().values())
     nothing = release_difference(old.sections, old.sections)
     assert set(nothing.counts().values()) == {0}
+
+
+def test_the_difference_names_the_vocabularies_that_changed() -> None:
+    def release(edges: dict[tuple[str, str], tuple[str, ...]]) -> SnapshotGraph:
+        cuis = ["C0000001", "C0000002", "C0000003"]
+        edges = dict(sorted(edges.items()))
+        members = sorted(set(edges.values()))
+        return SnapshotGraph(
+            sections_of(
+                GraphTables(
+                    cuis=identifier_array(cuis),
+                    children=np.array([cuis.index(child) for child, _ in edges], dtype=np.int32),
+                    parents=np.array([cuis.index(parent) for _, parent in edges], dtype=np.int32),
+                    sab_sets=np.array([members.index(sabs) for sabs in edges.values()], dtype=np.uint16),
+                    sab_set_members=members,
+                ),
+                name="made", relations=["isa"], identifiers="cui",
+            )
+        )  # fmt: skip
+
+    first, second, third = ("C0000001", "C0000002"), ("C0000002", "C0000003"), ("C0000001", "C0000003")
+    old = release({first: ("MSH",), second: ("MSH", "NCI"), third: ("SAME",)})
+    new = release({first: ("MSH", "NCI"), ("C0000003", "C0000001"): ("NEW",), third: ("SAME",)})
+    difference = release_difference(old.sections, new.sections)
+    assert difference.vocabularies == [
+        VocabularyDifference("MSH", old=2, new=1, added=0, removed=1),
+        VocabularyDifference("NCI", old=1, new=1, added=1, removed=1),
+        VocabularyDifference("NEW", old=0, new=1, added=1, removed=0),
+        VocabularyDifference("SAME", old=1, new=1, added=0, removed=0),
+    ]
 
 
 def test_a_server_killed_in_the_middle_of_a_load_loses_nothing_and_doubles_nothing(killable_neo4j: LocalServer) -> None:

@@ -94,7 +94,7 @@ def test_the_service_ends_while_a_pack_is_computed(large: SnapshotGraph, tmp_pat
     large.save(path)
     with program(path, tmp_path, "--workers", workers, "--drain-seconds", "1") as running:
         host, _, port = running.http.partition(":")
-        metrics = re.compile(rb"cuihop_questions_running(?:\{[^}]*\})? 1\.0")
+        metrics = re.compile(rb"cuihop_requests_running(?:\{[^}]*\})? 1\.0")
 
         def stop() -> None:
             wait_for(lambda: metrics.search(page(running.http, "/metrics")) is not None)

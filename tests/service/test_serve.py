@@ -142,3 +142,13 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_redis_that_does_not_answer_is_named_at_the_start(store: Path, tmp_path: Path) -> None:
+    with program(store, tmp_path, "--redis", "redis://:hidden@127.0.0.1:9/0") as running:
+        wait_for(lambda: "Redis does not answer" in running.log.read_text())
+        assert running.hops() == 3
+    log = running.log.read_text()
+    assert "redis://127.0.0.1:9: Redis does not answer" in log
+    assert "correct the setting redis" in log
+    assert "hidden" not in log

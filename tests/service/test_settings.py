@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ from typer.testing import CliRunner
 from cuihop.cli.application import application
 from cuihop.errors import InputError
 from cuihop_service.limits import Limits
-from cuihop_service.settings import ENVIRONMENT_PREFIX, ServiceSettings, read_settings
+from cuihop_service.settings import ENVIRONMENT_PREFIX, GROUPS, ServiceSettings, read_settings
+from shared_data import ROOT
 
 NAMES = list(ServiceSettings.model_fields)
 
@@ -63,6 +67,8 @@ def test_a_file_at_fault_is_named(tmp_path: Path) -> None:
     for text, expected in (
         ("store = x", "line 1, column 9"),
         ('store = "x"\nport = 1', "setting port"),
+        ('store = "x"\nhtpp_port = 1', "found no setting of this name; expected one of those"),
+        ('store = "x"\nhtpp_port = 1', "Did you mean http_port?"),
         ('store = "x"\nworkers = "many"', "setting workers"),
     ):
         file.write_text(text)
@@ -81,9 +87,47 @@ def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.redis.get_secret_value() == "redis://:hidden@localhost"
 
 
-def test_every_setting_has_its_flag_and_its_variable_in_the_help() -> None:
-    help_text = CliRunner(env={"COLUMNS": "300"}).invoke(application(), ["serve", "--help"]).output
+def test_every_setting_has_its_flag_in_the_help_which_80_columns_can_hold() -> None:
+    help_text = CliRunner(env={"COLUMNS": "80"}).invoke(application(), ["serve", "--help"]).output
+    for name in NAMES:
+        assert f" --{name.replace('_', '-')} " in help_text, name
+    for group in GROUPS:
+        assert f"─ {group} ─" in help_text
+    assert "…" not in help_text
+    assert "typing" not in help_text
+    assert "--http-port is CUIHOP_HTTP_PORT" in " ".join(help_text.split())
+    assert len(help_text.splitlines()) < 200
+    assert max(map(len, help_text.splitlines())) <= 80
+
+
+def test_every_setting_is_described_and_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(NAMES)
+    assert all(field.description for field in ServiceSettings.model_fields.values())
+
+
+def test_a_flag_of_each_type_is_read() -> None:
+    flags = ("--store", "x", "--workers", "3", "--watch-seconds", "0.5", "--no-explorer", "--log-requests", "--index",
+             "off", "--tls-key", "k.pem", "--token-scopes", '{"x": ["read"]}', "--audience", "a")  # fmt: skip
+    done = CliRunner().invoke(application(), ["check", "--json", *flags])
+    checks = {check["part"]: check for check in json.loads(done.output)["checks"]}
+    assert checks["settings"]["text"].startswith("setting issuer: tokens need an issuer")
+    refused = CliRunner().invoke(application(), ["check", "--workers", "many"])
+    assert refused.exit_code == 2
+
+
+def test_the_settings_file_of_a_department_has_every_setting_and_is_accepted(tmp_path: Path) -> None:
+    made = tmp_path / "made.toml"
+    subprocess.run([sys.executable, str(ROOT / "docs" / "site" / "settings_file.py"), str(made)], check=True)
+    text = (ROOT / "deploy" / "cuihop.toml").read_text()
+    assert text == made.read_text(), "renew it: .venv/bin/python docs/site/settings_file.py"
+    assert re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE) == [name for names in GROUPS.values() for name in names]
+    settings = read_settings({}, ROOT / "deploy" / "cuihop.toml")
+    assert settings.guard.authenticates
+    everything = tmp_path / "everything.toml"
+    everything.write_text(re.sub(r"^# (?=\w+ = )", "", text, flags=re.MULTILINE))
+    active = set(re.findall(r"^(\w+) = ", text, re.MULTILINE))
+    read = read_settings({}, everything)
+    assert read.guard.issuer == "https://id.example.org"
     for name, field in ServiceSettings.model_fields.items():
-        assert f"--{name.replace('_', '-')}" in help_text
-        assert f"{ENVIRONMENT_PREFIX}{name.upper()}" in help_text
-        assert field.description, name
+        if name not in active and field.default not in (None, []):
+            assert getattr(read, name) == field.default, name

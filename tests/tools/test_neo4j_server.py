@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from cuihop.errors import GraphUnavailable
-from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, missing_tools, server_jars
+from cuihop_tools.neo4j_server import LocalServer, ServerToolsMissing, main, missing_tools, server_jars
 from neo4j_server import new_server
 
 
@@ -42,3 +43,23 @@ def test_the_password_is_random_kept_for_the_owner_only_and_not_in_the_configura
 def test_it_listens_on_the_loopback_interface_only(neo4j_server: LocalServer) -> None:
     conf = (neo4j_server.home / "conf" / "neo4j.conf").read_text()
     assert "server.default_listen_address=127.0.0.1" in conf
+
+
+def test_the_program_refuses_a_port_that_is_taken(
+    tmp_path_factory: pytest.TempPathFactory, capfd: pytest.CaptureFixture[str]
+) -> None:
+    home = new_server(tmp_path_factory).home
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["--home", str(home), "--port", str(port)]) == 1
+    refused = capfd.readouterr().err
+    assert f"--port: the port cannot be used: Address already in use; found {port}" in refused
+    assert "make neo4j NEO4J_PORT=" in refused
+
+
+def test_a_server_listens_on_chosen_ports(tmp_path_factory: pytest.TempPathFactory) -> None:
+    server = new_server(tmp_path_factory, ports=(7687, 7474))
+    assert (server.address, server.http_address) == ("bolt://127.0.0.1:7687", "http://127.0.0.1:7474")
+    conf = (server.home / "conf" / "neo4j.conf").read_text()
+    assert "server.bolt.listen_address=:7687" in conf
+    assert "server.http.listen_address=:7474" in conf

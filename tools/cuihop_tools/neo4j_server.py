@@ -5,7 +5,7 @@ For tests, for continuous integration and for people with a JDK 17 or 21 and Mav
     python -m cuihop_tools.neo4j_server --home ~/neo4j-data
 
 The jars are stored in a cache folder outside the project, one for each version. A server listens on the loopback
-interface only, on free ports, with authentication on.
+interface only, with authentication on: the program on Neo4j's own ports, 7687 and 7474, a `LocalServer` on free ones.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cuihop.errors import CuihopError, GraphUnavailable
+from cuihop.errors import CuihopError, GraphUnavailable, InputError
 
-__all__ = ["SHORT_LIVED", "VERSION", "LocalServer", "ServerToolsMissing", "missing_tools", "server_jars"]
+__all__ = ["SHORT_LIVED", "VERSION", "LocalServer", "ServerToolsMissing", "main", "missing_tools", "server_jars"]
 
 VERSION = "5.26.20"
 """Version of the server, of the long-term line that ``docker-compose.yml`` pins."""
@@ -46,6 +46,7 @@ SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _OPENED = ("java.base/java.nio", "java.base/java.lang", "java.base/sun.nio.ch")
 _SERVER = "org.neo4j.server.CommunityEntryPoint"
+_VARIABLES = {"--port": "NEO4J_PORT", "--http-port": "NEO4J_HTTP_PORT"}
 _LOG_LINES = 20
 _BOLT_HANDSHAKE = bytes.fromhex("6060b017") + bytes.fromhex("00020405") + bytes(12)
 
@@ -125,9 +126,11 @@ class LocalServer:
         heap, page_cache: memory of the server, as Java writes it, e.g. ``1g``.
         settings: further lines of ``neo4j.conf``, or others in place of those written here.
         java_options: of the virtual machine. ``SHORT_LIVED`` suits a server that runs for minutes.
+        ports: for Bolt and for HTTP. ``None``: free ones.
 
     Attributes:
         address: ``bolt://127.0.0.1:PORT``. The port is the same after restarts.
+        http_address: ``http://127.0.0.1:PORT``.
         user, password: the password is random, generated at the first start and stored in the folder, readable by its
             owner only.
     """
@@ -142,14 +145,16 @@ class LocalServer:
         page_cache: str = "512m",
         settings: Sequence[str] = (),
         java_options: Sequence[str] = (),
+        ports: tuple[int, int] | None = None,
     ) -> None:
         self.home = home
         self.heap = heap
         self._java_options = java_options
         self._process: subprocess.Popen[bytes] | None = None
         self._jars = server_jars()
-        self._bolt, self._http = _free_ports(2)
+        self._bolt, self._http = ports or _free_ports(2)
         self.address = f"bolt://127.0.0.1:{self._bolt}"
+        self.http_address = f"http://127.0.0.1:{self._http}"
         home.mkdir(parents=True, exist_ok=True)
         (home / "conf").mkdir(exist_ok=True)
         lines = {
@@ -291,6 +296,25 @@ def _free_ports(count: int) -> list[int]:
         return [int(one.getsockname()[1]) for one in held]
 
 
+def _check_free(port: int, option: str) -> None:
+    """Refuse a port that is taken.
+
+    Raises:
+        InputError: names the option.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise InputError(
+                f"{option}: the port cannot be used: {error.strerror}",
+                found=str(port),
+                expected="a free port",
+                advice=f"Stop the program that listens there, or choose another: make neo4j {_VARIABLES[option]}=…",
+            ) from None
+
+
 def _bolt_answers(port: int) -> bool:
     """Negotiate a version of Bolt; an open port alone may belong to a server that is still starting."""
     try:
@@ -309,6 +333,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--home", type=Path, required=True, help="folder of data, logs and configuration")
     parser.add_argument("--heap", default="2g", help="memory of the server (default: %(default)s)")
     parser.add_argument("--page-cache", default="1g", help="memory for the store's pages (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=7687, help="port for Bolt (default: %(default)s)")
+    parser.add_argument("--http-port", type=int, default=7474, help="port for HTTP (default: %(default)s)")
     chosen = parser.parse_args(arguments)
     stopped = False
 
@@ -319,9 +345,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     try:
-        with LocalServer(chosen.home.expanduser().resolve(), heap=chosen.heap, page_cache=chosen.page_cache) as server:
+        for option, port in (("--port", chosen.port), ("--http-port", chosen.http_port)):
+            _check_free(port, option)
+        home = chosen.home.expanduser().resolve()
+        ports = chosen.port, chosen.http_port
+        with LocalServer(home, heap=chosen.heap, page_cache=chosen.page_cache, ports=ports) as server:
             print(
-                f"Neo4j {VERSION} at {server.address}; user neo4j, password in {server.home / 'password'}", flush=True
+                f"Neo4j {VERSION} at {server.address}, HTTP at {server.http_address}; user neo4j, password in "
+                f"{server.home / 'password'}",
+                flush=True,
             )
             while not stopped and server.pid is not None:
                 time.sleep(0.2)

@@ -12,7 +12,11 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.print_difference import print_difference
+from cuihop.cli.query_parameters import parameters_of_options, separated_parameters
 from cuihop.errors import InputError
+from cuihop.files.input_file import STANDARD_INPUT
+from cuihop.files.text_lines import whole_text
 from cuihop.notebooks.table import Table
 
 if TYPE_CHECKING:
@@ -25,12 +29,20 @@ _SERVER = (
     "NEO4J_PASSWORD_FILE."
 )
 ServerOption = Annotated[str, typer.Option("--server", "-s", envvar="CUIHOP_NEO4J", help=_SERVER, show_default=False)]
-Action = Literal["list", "switch", "rollback", "remove", "compare", "repair"]
+NumberArgument = Annotated[
+    int, typer.Argument(help="Number of the release, as `cuihop releases list` shows it.", show_default=False)
+]
+
+
+_LARGEST_FILE = 1 << 20  # more than a query may have: its own bound names what is too large
 
 
 def query(
-    text: Annotated[str, typer.Argument(help="Cypher, or - to read it from standard input.", show_default=False)],
     server: ServerOption,
+    text: Annotated[
+        str | None, typer.Argument(help="Cypher, or - to read it from standard input.", show_default=False)
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="File with the Cypher; - is standard input.")] = None,
     parameter: Annotated[
         list[str] | None,
         typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter; JSON, or else text. May be repeated."),
@@ -39,15 +51,17 @@ def query(
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Time limit in seconds.")] = 30.0,
     form: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="Output format.")] = "table",
 ) -> None:
-    """Run a read-only Cypher query on a Neo4j database. docs/cypher.md has queries to start from."""
+    """Run a read-only Cypher query on a Neo4j database. docs/cypher.md has queries to start from.
+
+    Lines `:param NAME => VALUE` before the query set parameters, as in Neo4j Browser; --param wins over them.
+    """
     from cuihop.neo4j_graph.connection import Neo4jConnection
     from cuihop.neo4j_graph.curator_query import curator_query
 
-    parameters = _parameters(parameter or [])
+    parameters, cypher = separated_parameters(_query_text(text, file))
+    parameters |= parameters_of_options(parameter or [])
     with Neo4jConnection.open(server) as connection:
-        answer = curator_query(
-            connection, sys.stdin.read() if text == "-" else text, parameters, limit=limit, timeout=timeout
-        )
+        answer = curator_query(connection, cypher, parameters, limit=limit, timeout=timeout)
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         result = {
@@ -70,17 +84,18 @@ def query(
         note(f"only the first {limit:,} rows; --limit shows more")
 
 
-def _parameters(given: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise InputError("not a parameter", column="--param", found=repr(text), expected="NAME=VALUE")
-        try:
-            values[name] = json_text.loads(value)
-        except json_text.JSONDecodeError:
-            values[name] = value
-    return values
+def _query_text(text: str | None, file: Path | None) -> str:
+    """The query: an argument, or the text of a file or of standard input.
+
+    Raises:
+        InputError: both or neither, or the file is no text.
+    """
+    if (text is None) == (file is None):
+        found = "neither" if text is None else "both"
+        raise InputError("the query is an argument or a file", found=found, expected="Cypher, or --file FILE")
+    if file is None and text != STANDARD_INPUT:
+        return str(text)
+    return whole_text(file or STANDARD_INPUT, _LARGEST_FILE)
 
 
 def _cell(value: Any) -> str:
@@ -89,51 +104,94 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json_text.dumps(value, ensure_ascii=False)
 
 
-def releases(
+releases = typer.Typer(
+    name="releases",
+    help="Releases in a Neo4j database: list, switch, roll back, compare, remove.",
+    no_args_is_help=True,
+)
+
+
+@releases.command("list")
+def list_releases(server: ServerOption, json: JsonOption = False) -> None:
+    """List the releases, with their states."""
+    with _connected(server) as connection:
+        _list(connection, json)
+
+
+@releases.command()
+def switch(number: NumberArgument, server: ServerOption, json: JsonOption = False) -> None:
+    """Make a release the one that readers get."""
+    from cuihop.neo4j_graph.releases import switch_to
+
+    with _connected(server) as connection:
+        switch_to(connection, number)
+        note(f"readers get release {number}")
+        _list(connection, json)
+
+
+@releases.command()
+def rollback(server: ServerOption, json: JsonOption = False) -> None:
+    """Go back to the release that was active before."""
+    from cuihop.neo4j_graph.releases import roll_back
+
+    with _connected(server) as connection:
+        left, number = roll_back(connection)
+        note(f"readers went back from release {left} to release {number}")
+        _list(connection, json)
+
+
+@releases.command("remove")
+def remove_release(number: NumberArgument, server: ServerOption, json: JsonOption = False) -> None:
+    """Remove a release that readers do not get."""
+    from cuihop.neo4j_graph.releases import remove
+
+    with _connected(server) as connection:
+        remove(connection, number)
+        note(f"release {number} is removed")
+        _list(connection, json)
+
+
+@releases.command()
+def repair(server: ServerOption, json: JsonOption = False) -> None:
+    """Make missing constraints and indexes of the schema again."""
+    from cuihop.neo4j_graph.schema import install_schema
+
+    with _connected(server) as connection:
+        install_schema(connection)
+        note("constraints and indexes are in place")
+        _list(connection, json)
+
+
+@releases.command()
+def compare(
+    old: Annotated[int, typer.Argument(help="Number of the old release.", show_default=False)],
+    new: Annotated[int, typer.Argument(help="Number of the new release.", show_default=False)],
     server: ServerOption,
-    action: Annotated[
-        Action,
-        typer.Argument(
-            help="list all; switch readers to one; rollback to the one before; remove one; compare two; repair "
-            "the schema."
-        ),
-    ] = "list",
-    numbers: Annotated[
-        list[int] | None, typer.Argument(help="Number of the release; two numbers for compare.", show_default=False)
-    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="With compare: file for every single change."), FileUse.WRITES
+        Path | None, typer.Option("--output", "-o", help="File for every single change."), FileUse.WRITES
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List, switch, roll back, remove and compare the releases in a Neo4j database."""
-    from cuihop.neo4j_graph.connection import Neo4jConnection
-    from cuihop.neo4j_graph.releases import remove, roll_back, switch_to
-    from cuihop.neo4j_graph.schema import install_schema
+    """Compare two releases: concepts and edges, in all and by source vocabulary."""
+    from cuihop.neo4j_graph.projection import snapshot_sections
+    from cuihop.snapshot.release_difference import release_difference
 
-    needed = {"switch": 1, "remove": 1, "compare": 2}.get(action, 0)
-    given = numbers or []
-    if len(given) != needed:
-        raise InputError(
-            f"wrong number of releases for {action}", column="numbers", found=str(len(given)), expected=str(needed)
-        )
-    with Neo4jConnection.open(server) as connection:
-        if action == "compare":
-            _compare(connection, given[0], given[1], output, json)
-            return
-        if action == "switch":
-            switch_to(connection, given[0])
-            note(f"readers get release {given[0]}")
-        elif action == "rollback":
-            left, number = roll_back(connection)
-            note(f"readers went back from release {left} to release {number}")
-        elif action == "remove":
-            remove(connection, given[0])
-            note(f"release {given[0]} is removed")
-        elif action == "repair":
-            install_schema(connection)
-            note("constraints and indexes are in place")
-        _list(connection, json)
+    with _connected(server) as connection:
+        difference = release_difference(snapshot_sections(connection, old), snapshot_sections(connection, new))
+    if output is not None:
+        difference.write(output)
+    if json:
+        print_json({"old": difference.old, "new": difference.new, **difference.to_json()})
+        return
+    print_difference(difference)
+    if output is not None:
+        note(f"every change is in {output}")
+
+
+def _connected(server: str) -> Neo4jConnection:
+    from cuihop.neo4j_graph.connection import Neo4jConnection  # the driver takes long to import
+
+    return Neo4jConnection.open(server)
 
 
 def _list(connection: Neo4jConnection, json: bool) -> None:
@@ -154,22 +212,6 @@ def _list(connection: Neo4jConnection, json: bool) -> None:
             f"{stored.release.concepts:,}", f"{stored.release.edges:,}", stored.release.digest[:12],
         ))  # fmt: skip
     print_table(Table(("number", "release", "state", "concepts", "is_a edges", "digest"), rows))
-
-
-def _compare(connection: Neo4jConnection, old: int, new: int, output: Path | None, json: bool) -> None:
-    from cuihop.neo4j_graph.projection import snapshot_sections
-    from cuihop.snapshot.release_difference import release_difference
-
-    difference = release_difference(snapshot_sections(connection, old), snapshot_sections(connection, new))
-    if output is not None:
-        difference.write(output)
-    if json:
-        print_json({"old": difference.old, "new": difference.new, **difference.counts()})
-        return
-    counts = [(change, f"{count:,}") for change, count in difference.counts().items()]
-    print_table(Table(("change", "count"), counts), title=f"From {difference.old} to {difference.new}")
-    if output is not None:
-        note(f"every change is in {output}")
 
 
 def snapshot(

@@ -216,7 +216,10 @@ class Neo4jConnection:
             ) from error
         except (exceptions.DriverError, OSError, ValueError) as error:
             self._login.doubt()
-            raise GraphUnavailable(f"{self.settings.address}: cannot be reached: {_first_line(error)}") from error
+            reason = _first_line(error).rstrip(":")
+            raise GraphUnavailable(
+                f"{self.settings.address}: cannot be reached: {reason}. Is the server running there?"
+            ) from error
 
     def _as_ours(self, error: exceptions.Neo4jError) -> Exception:
         code = error.code or ""

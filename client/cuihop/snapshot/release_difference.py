@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,24 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.identifier_table import IdentifierTable
 
-__all__ = ["ReleaseDifference", "release_difference"]
+__all__ = ["ReleaseDifference", "VocabularyDifference", "release_difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyDifference:
+    """The edges that one source vocabulary asserts, in both releases. An edge of several counts for each.
+
+    Attributes:
+        sab: abbreviation of the vocabulary.
+        old, new: number of its edges in each release.
+        added, removed: number of its edges in one of them alone.
+    """
+
+    sab: str
+    old: int
+    new: int
+    added: int
+    removed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +44,7 @@ class ReleaseDifference:
         concepts_merged: pairs (concept of the old release, its successor in the new one).
         concepts_removed: the new release neither holds nor merges them.
         edges_added, edges_removed: pairs (child, parent).
+        vocabularies: of both releases, by abbreviation.
     """
 
     old: str
@@ -35,6 +54,11 @@ class ReleaseDifference:
     concepts_removed: list[str]
     edges_added: list[tuple[str, str]]
     edges_removed: list[tuple[str, str]]
+    vocabularies: list[VocabularyDifference]
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts by kind, and the vocabularies."""
+        return {**self.counts(), "vocabularies": [asdict(one) for one in self.vocabularies]}
 
     def counts(self) -> dict[str, int]:
         """Number of changes of each kind."""
@@ -84,7 +108,26 @@ def release_difference(old: Sections, new: Sections) -> ReleaseDifference:
         concepts_removed=[a.requested for a in answers if a.cui is None],
         edges_added=_pairs(np.setdiff1d(new_edges, old_edges, assume_unique=True), everything),
         edges_removed=_pairs(np.setdiff1d(old_edges, new_edges, assume_unique=True), everything),
+        vocabularies=_vocabularies((old, old_edges), (new, new_edges)),
     )
+
+
+def _vocabularies(
+    old: tuple[Sections, npt.NDArray[np.int64]], new: tuple[Sections, npt.NDArray[np.int64]]
+) -> list[VocabularyDifference]:
+    names = {sab for sections, _ in (old, new) for sabs in sections.meta["sab_sets"] for sab in sabs}
+    found = []
+    for sab in sorted(names):
+        before, after = _asserted(*old, sab), _asserted(*new, sab)
+        both = len(np.intersect1d(before, after, assume_unique=True))
+        found.append(VocabularyDifference(sab, len(before), len(after), len(after) - both, len(before) - both))
+    return found
+
+
+def _asserted(sections: Sections, edges: npt.NDArray[np.int64], sab: str) -> npt.NDArray[np.int64]:
+    """The edges that a vocabulary asserts."""
+    holds = np.array([sab in sabs for sabs in sections.meta["sab_sets"]])
+    return np.asarray(edges[holds[sections["up_sab_sets"]]], dtype=np.int64)
 
 
 def _cuis(sections: Sections) -> npt.NDArray[np.str_]:

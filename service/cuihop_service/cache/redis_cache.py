@@ -21,7 +21,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from cuihop.errors import InputError
+from cuihop.errors import GraphUnavailable, InputError
 from cuihop_service.cache.local_cache import Entry
 from cuihop_service.cache.statistics import SharedStatistics
 from cuihop_service.redis_pause import RedisPause
@@ -58,6 +58,9 @@ class RedisCache:
         lifetime: seconds after which Redis forgets an entry; ``None``: when Redis sees fit.
         clock: seconds that only grow, for tests.
 
+    Attributes:
+        address: without user and password.
+
     Raises:
         InputError: the address is not one.
     """
@@ -92,9 +95,10 @@ class RedisCache:
         except ValueError:  # its text may show a part of the password
             raise InputError(
                 "not the address of a Redis server",
+                column="setting redis",
                 expected=" or ".join(f"{scheme}://…" for scheme in _SCHEMES),
             ) from None
-        self._address = f"{parts.scheme}://{place}"
+        self.address = f"{parts.scheme}://{place}"
         self._timeout = timeout
         self._lifetime = lifetime
         signed_with = secret if secret is not None else connection.get("password") or ""
@@ -105,7 +109,22 @@ class RedisCache:
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"<RedisCache {self._address}>"
+        return f"<RedisCache {self.address}>"
+
+    def check(self) -> None:
+        """Ask the server once for an answer.
+
+        Raises:
+            GraphUnavailable: there is none, or it refuses; with the way on.
+        """
+        try:
+            self._client.ping()
+        except redis.exceptions.AuthenticationError:
+            raise GraphUnavailable(f"{self.address}: Redis refuses the password; correct the setting redis") from None
+        except Exception as error:  # whatever a server sends
+            raise GraphUnavailable(
+                f"{self.address}: Redis does not answer ({error}); start it, or correct the setting redis"
+            ) from None
 
     @property
     def statistics(self) -> SharedStatistics:
@@ -180,7 +199,7 @@ class RedisCache:
         if time.monotonic() - began > _SLOW * self._timeout:
             self._failed(pause, "slow answer")
         elif pause.end():
-            _logger.info("shared cache %s is in use again", self._address)
+            _logger.info("shared cache %s is in use again", self.address)
         return answer
 
     def _failed(self, pause: RedisPause, reason: str) -> None:
@@ -188,7 +207,7 @@ class RedisCache:
         self._client.connection_pool.disconnect(inuse_connections=False)  # idle ones may be as dead
         if pause.begin():
             task = "reading from" if pause is self._reads else "writing to"
-            _logger.warning("%s the shared cache %s pauses: %s", task, self._address, reason)
+            _logger.warning("%s the shared cache %s pauses: %s", task, self.address, reason)
 
     def _count(self, **more: int) -> None:
         with self._lock:

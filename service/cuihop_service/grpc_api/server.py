@@ -69,7 +69,10 @@ class TlsFiles:
             try:
                 texts.append(None if path is None else path.read_bytes())
             except OSError as error:
-                raise InputError("cannot be read", file=path, found=error.strerror or str(error)) from None
+                raise InputError(
+                    "cannot be read", file=path, found=error.strerror or str(error), expected="a PEM file",
+                    advice="Correct the settings tls_certificate, tls_key and tls_client_ca.",
+                ) from None  # fmt: skip
         certificate, key, authority = texts
         return certificate or b"", key or b"", authority
 

@@ -68,7 +68,7 @@ class AuditLog(SilentObserver):
             "milliseconds": round(outcome.seconds * 1000, 3),
         }
         if info.content is not None and (self._concepts or info.operation == _CONTENT):
-            fields["question"] = info.content()
+            fields["request"] = info.content()
             if outcome.detail:  # an error's message may name concepts
                 fields["detail"] = outcome.detail[:_LONGEST_DETAIL]
         try:

@@ -47,7 +47,7 @@ class Certificates:
         scopes = self._named.get(subject, self._anyone)
         if not scopes:
             raise NotAuthenticated(
-                "the certificate's name is not known here, and no key or token came with the question"
+                "the certificate's name is not admitted here, and no API key was sent. Set CUIHOP_API_KEY_FILE."
             )
         return Caller(f"certificate:{subject}", scopes)
 
@@ -136,7 +136,7 @@ class ConfiguredGuard:
     def _certified(self, info: RequestInfo) -> Caller:
         if self._certificates is not None and info.subject is not None:
             return self._certificates.caller(info.subject)
-        raise NotAuthenticated("no key or token came with the question")
+        raise NotAuthenticated("No API key sent. Set CUIHOP_API_KEY_FILE.")
 
     async def _awaited(self, found: Awaitable[Caller], peer: str | None) -> Caller:
         try:
@@ -152,7 +152,7 @@ class ConfiguredGuard:
     def _check_failures(self, peer: str | None) -> None:
         wait = self._failures.wait(peer)
         if wait:
-            raise RateLimited("too many questions without valid credentials came from this address", retry_after=wait)
+            raise RateLimited("too many requests without valid credentials came from this address", retry_after=wait)
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class GuardSettings:
         if missing and len(missing) < len(given):
             raise InputError(
                 "tokens need an issuer, an audience and signing keys",
-                column=missing[0],
+                column=f"setting {missing[0]}",
                 found="nothing",
                 expected="all three, or none",
             )

@@ -38,7 +38,10 @@ def read_keys(path: Path) -> list[ApiKey]:
             mode = os.fstat(file.fileno()).st_mode
             text = file.read(_LARGEST + 1)
     except OSError as error:
-        raise InputError("the keys cannot be read", file=path, found=error.strerror or str(error)) from None
+        raise InputError(
+            "the keys cannot be read", file=path, found=error.strerror or str(error),
+            advice=f"Create one with: cuihop keys create NAME --file {path}",
+        ) from None  # fmt: skip
     if mode & _FORBIDDEN_MODE:
         raise InputError(
             "the file of the keys is open to others",

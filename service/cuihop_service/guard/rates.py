@@ -114,7 +114,7 @@ class Rates:
         rate = caller.rate or self._rate
         if rate.pairs is not None and pairs > rate.pairs:
             raise LimitExceeded(
-                f"{pairs:,} pairs in one question; {caller.name!r} may ask for {rate.pairs:,} a minute: ask for fewer"
+                f"{pairs:,} pairs in one request; {caller.name!r} may ask for {rate.pairs:,} a minute: ask for fewer"
             )
         now = self._clock()
         buckets = self._buckets.get(caller.name)
@@ -149,9 +149,7 @@ class SharedRates:
 
     def __init__(self, address: str) -> None:
         if urlsplit(address).scheme not in ("redis", "rediss"):
-            raise InputError(
-                "not the address of a Redis", column="setting rates-redis", expected="redis:// or rediss://"
-            )
+            raise InputError("not the address of a Redis", column="setting redis", expected="redis:// or rediss://")
         from redis.asyncio import Redis  # takes long to import
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff

@@ -137,7 +137,7 @@ class RequestLog(SilentObserver):
             fields["detail"] = outcome.detail
         fields[UNBOUNDED] = self.every
         level = logging.ERROR if fault else logging.WARNING if slow else logging.INFO
-        _requests_log.log(level, "question", extra=fields)
+        _requests_log.log(level, "request", extra=fields)
 
 
 class _BoundedLines(logging.Filter):

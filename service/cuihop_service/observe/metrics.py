@@ -70,19 +70,19 @@ class Metrics(SilentObserver):
         of_each_worker = partial(Gauge, multiprocess_mode="liveall", registry=registry)
         self._seconds = Histogram(
             "cuihop_answer_seconds",
-            "Time from a question's arrival to its answer, of questions that were answered.",
+            "Time from a request's arrival to its answer, of requests that were answered.",
             ["operation", "transport", "tier"],
             buckets=_SECONDS,
             registry=registry,
         )
-        self._questions = counter(
-            "cuihop_questions",
-            "Questions that ended, by outcome: OK, CANCELLED, or the reason of the error.",
+        self._requests = counter(
+            "cuihop_requests",
+            "Requests that ended, by outcome: OK, CANCELLED, or the reason of the error.",
             ["operation", "transport", "outcome"],
         )
         self._pairs = counter("cuihop_pairs", "Distances answered.", ["transport"])
-        self._running = sum_of_workers("cuihop_questions_running", "Questions in threads now.")
-        self._waiting = sum_of_workers("cuihop_questions_waiting", "Questions waiting for one.")
+        self._running = sum_of_workers("cuihop_requests_running", "Requests in threads now.")
+        self._waiting = sum_of_workers("cuihop_requests_waiting", "Requests waiting for one.")
         self._workers = sum_of_workers("cuihop_workers", "Workers in each state.", ["state"])
         self._release_workers = sum_of_workers(
             "cuihop_release_workers",
@@ -109,7 +109,7 @@ class Metrics(SilentObserver):
         }
         # A look-up in a dict, since the package's own way from label values to a child takes longer than to count.
         self._seconds_of: dict[tuple[str, str, str | None], Histogram] = {}
-        self._questions_of: dict[tuple[str, str, str], Counter] = {}
+        self._requests_of: dict[tuple[str, str, str], Counter] = {}
         self._answered: dict[str, int] = {}  # pairs, added to the counter at each refresh
         self._handed_on: dict[str, int] = {}
         self._refreshing = threading.Lock()
@@ -121,10 +121,10 @@ class Metrics(SilentObserver):
         """See `Observer`."""
         info = outcome.info
         operation, transport, reason = info.operation, info.transport, outcome.reason
-        counted = self._questions_of.get((operation, transport, reason))
+        counted = self._requests_of.get((operation, transport, reason))
         if counted is None:
-            counted = self._questions.labels(operation, transport, reason)
-            self._questions_of[operation, transport, reason] = counted
+            counted = self._requests.labels(operation, transport, reason)
+            self._requests_of[operation, transport, reason] = counted
         counted.inc()
         if reason != "OK":
             return

@@ -75,7 +75,7 @@ def test_axe_finds_no_violation_in_any_view(browser: Browser, service: RunningSe
         explorer.field("Search").press("ArrowDown")
         expect(explorer.page.get_by_role("option").first).to_be_visible()
         found["type-ahead"] = violations(explorer, f"type-ahead-{scheme}")
-        refusal = {"reason": "NOT_AUTHENTICATED", "detail": "no key or token came with the question"}
+        refusal = {"reason": "NOT_AUTHENTICATED", "detail": "No API key sent. Set CUIHOP_API_KEY_FILE."}
         explorer.page.route("**/v1/**", lambda route: route.fulfill(status=401, json=refusal))
         explorer.open()
         expect(explorer["#key"]).to_be_visible()

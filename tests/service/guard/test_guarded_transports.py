@@ -309,7 +309,7 @@ def test_the_audit_says_who_asked_what_sort_of_question(keys: Path, tmp_path: Pa
     assert key.rpartition("_")[2] not in text
     assert "secret-looking" not in text
     assert A not in short.read_text()
-    contents = [json.loads(line).get("question") for line in full.read_text().splitlines()]
+    contents = [json.loads(line).get("request") for line in full.read_text().splitlines()]
     assert contents[0] == {"a": A, "b": B}
     assert contents[1]["pairs"] == [[A, B]] * 3
     assert contents[5]["pairs"] == [[A, B]]

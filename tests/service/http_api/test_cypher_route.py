@@ -108,7 +108,7 @@ def test_a_query_is_answered_and_written_down(opened: Opened) -> None:
         assert not answer.json["truncated"]
         line = json.loads(curators.audit.read_text().splitlines()[-1])
     assert (line["caller"], line["operation"], line["outcome"]) == ("curator", "cypher", "OK")
-    assert line["question"] == {"query": query, "parameters": {"cui": "C0006121"}, "limit": None}
+    assert line["request"] == {"query": query, "parameters": {"cui": "C0006121"}, "limit": None}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_hostile_queries_are_refused(curators: Curators, query: str) -> None:
     assert [r["user"] for r in curators.store.run_alone("SHOW USERS YIELD user")] == ["neo4j"]
     line = json.loads(curators.audit.read_text().splitlines()[-1])
     assert line["outcome"] == "INVALID_INPUT"
-    assert line["question"]["query"] == query
+    assert line["request"]["query"] == query
 
 
 def test_a_parameter_is_a_value_and_never_cypher(opened: Opened) -> None:

@@ -121,9 +121,9 @@ def states(http: str) -> dict[str, float]:
 def questions(http: str) -> float:
     text = urllib3.request("GET", f"{http}/metrics", headers={"Connection": "close"}).data.decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    if "cuihop_questions" not in families:
+    if "cuihop_requests" not in families:
         return 0
-    samples = families["cuihop_questions"].samples
+    samples = families["cuihop_requests"].samples
     return sum(sample.value for sample in samples if sample.labels["operation"] == "distance")
 
 

@@ -83,7 +83,7 @@ def test_by_default_only_faults_and_slow_answers_leave_a_line(log: Log) -> None:
     assert {key: slow[key] for key in ("level", "logger", "event", "outcome", "milliseconds")} == {
         "level": "warning",
         "logger": "cuihop.requests",
-        "event": "question",
+        "event": "request",
         "outcome": "OK",
         "milliseconds": 500.0,
     }
@@ -104,7 +104,7 @@ def test_every_question_leaves_a_line_where_that_is_switched_on(log: Log) -> Non
     assert line == {
         "level": "info",
         "logger": "cuihop.requests",
-        "event": "question",
+        "event": "request",
         "request_id": "r-1",
         "operation": "distances",
         "transport": "grpc",
@@ -123,7 +123,7 @@ def test_a_flood_of_faults_is_counted_not_written(log: Log) -> None:
     assert 20 <= len(log.lines) <= 60  # a second may end while this runs, and none takes a thousand
     logging.getLogger("cuihop.service").info("and now something of its own")
     assert log.events[-1]["event"] == "and now something of its own"
-    assert left_out_of(log, 1_000) == 1_000 - sum(line["event"] == "question" for line in log.events)
+    assert left_out_of(log, 1_000) == 1_000 - sum(line["event"] == "request" for line in log.events)
 
 
 def left_out_of(log: Log, caused: int) -> int:
@@ -274,7 +274,7 @@ def test_no_log_holds_a_concept_or_a_credential(
     text = log.getvalue() + printed.out + printed.err
     for held in (*CONCEPTS, CREDENTIALS, CREDENTIALS.split()[1]):
         assert held not in text
-    questions = [line for line in log.events if line["event"] == "question"]
+    questions = [line for line in log.events if line["event"] == "request"]
     assert {(line["outcome"], line["transport"]) for line in questions} == {(outcome, "http"), (outcome, "grpc")}
     assert {line["request_id"] for line in questions} == {"mine"}
 

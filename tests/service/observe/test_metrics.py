@@ -97,13 +97,13 @@ def test_questions_over_both_transports_are_counted_and_timed_by_tier(service: R
         ("grpc", "neighbourhood", 1),
     ):
         of = {"transport": transport, "operation": operation}
-        assert value(text, "cuihop_questions_total", outcome="OK", **of) == number
+        assert value(text, "cuihop_requests_total", outcome="OK", **of) == number
         assert value(text, "cuihop_answer_seconds_count", tier="index", **of) == number
         assert 0 < value(text, "cuihop_answer_seconds_sum", tier="index", **of) < 60
         assert value(text, "cuihop_answer_seconds_bucket", tier="index", le="+Inf", **of) == number
     missed = {"transport": "grpc", "operation": "distance", "outcome": "CONCEPT_NOT_FOUND"}
-    assert value(text, "cuihop_questions_total", **missed) == 1
-    assert value(text, "cuihop_questions_total", **missed | {"transport": "http", "outcome": "INVALID_CUI"}) == 1
+    assert value(text, "cuihop_requests_total", **missed) == 1
+    assert value(text, "cuihop_requests_total", **missed | {"transport": "http", "outcome": "INVALID_CUI"}) == 1
     assert value(text, "cuihop_pairs_total", transport="http") == 9
     assert value(text, "cuihop_pairs_total", transport="grpc") == 101
     http.close()
@@ -121,7 +121,7 @@ def test_no_caller_makes_a_series(drawn: list[tuple[str, str, str]]) -> None:
         )
         caller = Caller(credentials, frozenset({request_id}))
         metrics.finished(RequestOutcome(question, caller, 0.1, outcomes[place % 3], detail=request_id), None)
-    found = {labels for name, labels in samples(metrics.text()[0].decode()) if name == "cuihop_questions_total"}
+    found = {labels for name, labels in samples(metrics.text()[0].decode()) if name == "cuihop_requests_total"}
     assert len(found) == min(3, len(drawn))
 
 
@@ -134,7 +134,7 @@ def test_what_is_asked_over_the_wire_makes_no_series(service: RunningService) ->
         http.request("GET", f"{service.http}/v1/odd{place}")
         http.request("POST", f"{service.http}/metrics", body=b"x" * place)
     new = set(samples(scraped(service))) - before
-    assert {name for name, labels in new if ("operation", "metrics") not in labels} == {"cuihop_questions_total"}
+    assert {name for name, labels in new if ("operation", "metrics") not in labels} == {"cuihop_requests_total"}
     assert len({labels for name, labels in new if ("operation", "distance") in labels}) == 1
 
 
@@ -163,14 +163,14 @@ def test_what_runs_and_what_waits_is_told_even_when_there_is_no_room(metrics: Me
         with ThreadPoolExecutor(3) as threads:
             waiting = [threads.submit(GrpcAsker(service).path, "C0006121", "C0018670") for _ in range(3)]
             assert graph.entered.acquire(timeout=10)
-            while value(text := scraped(service), "cuihop_questions_waiting") != 2:
+            while value(text := scraped(service), "cuihop_requests_waiting") != 2:
                 time.sleep(0.01)
-            assert value(text, "cuihop_questions_running") == 1
+            assert value(text, "cuihop_requests_running") == 1
             graph.over.set()
             assert len({str(question.result(10)) for question in waiting}) == 1
         text = scraped(service)
-        assert value(text, "cuihop_questions_running") == 0
-        assert value(text, "cuihop_questions_waiting") == 0
+        assert value(text, "cuihop_requests_running") == 0
+        assert value(text, "cuihop_requests_waiting") == 0
         assert value(text, "cuihop_answer_seconds_count", operation="path", transport="grpc", tier="cypher") == 3
 
 
@@ -318,8 +318,8 @@ def test_any_worker_tells_of_all_and_what_the_dead_have_counted_stays(folder: Me
     text = third.exposition()
     assert value(text, "cuihop_answer_seconds_count", **COUNT) == 23
     assert value(text, "cuihop_answer_seconds_sum", **COUNT) == pytest.approx(23 * 0.002)
-    assert value(text, "cuihop_questions_total", operation="distance", transport="grpc", outcome="OK") == 23
-    assert value(text, "cuihop_questions_running") == 4
+    assert value(text, "cuihop_requests_total", operation="distance", transport="grpc", outcome="OK") == 23
+    assert value(text, "cuihop_requests_running") == 4
     pids = {dict(labels)["pid"] for name, labels in samples(text) if name == "cuihop_worker_resident_bytes"}
     assert pids == {str(third.process.pid)}
 

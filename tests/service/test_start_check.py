@@ -1,0 +1,211 @@
+"""`cuihop check`: each fault of a configuration, in one line with the way on, before the start."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from cuihop_service.guard.commands import create
+from cuihop_service.settings import ServiceSettings
+from cuihop_service.start_check import Finding, findings
+from cuihop_tools.neo4j_server import LocalServer
+from example_graph import example_graph
+from neo4j_server import emptied, stored_graph
+from program_run import Run
+from redis_server import RedisServer
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ServiceSettings.model_fields:
+        monkeypatch.delenv(f"CUIHOP_{name.upper()}", raising=False)
+    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> dict[str, Any]:
+    """Settings without a fault."""
+    example_graph().save(tmp_path / "graph.cuihop")
+    return {
+        "store": f"snapshot:{tmp_path / 'graph.cuihop'}", "http_port": 0, "grpc_port": 0,
+        "index_folder": tmp_path / "index",
+    }  # fmt: skip
+
+
+def found(flags: dict[str, Any], file: Path | None = None) -> dict[str, Finding]:
+    """The results by part: one each."""
+    return {finding.part: finding for finding in findings(flags, file)}
+
+
+def failure(flags: dict[str, Any], part: str) -> Finding:
+    """The only failure, which is of this part, in one line."""
+    failed = [finding for finding in findings(flags, None) if finding.state == "failed"]
+    assert [finding.part for finding in failed] == [part]
+    assert "\n" not in failed[0].text
+    return failed[0]
+
+
+def test_a_configuration_without_a_fault_passes_and_leaves_nothing_behind(good: dict[str, Any], tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir())
+    results = found(good)
+    assert {finding.state for finding in results.values()} == {"ok"}
+    assert "release example, " in results["store"].text
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_every_setting_at_fault_is_named_not_only_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "cuihop.toml"
+    file.write_text('workers = 0\nhtpp_port = 8080\nredsi = "redis://:hidden@host"\nindex = "maybe"\n')
+    failed = [finding for finding in findings({}, file) if finding.state == "failed"]
+    text = "\n".join(finding.text for finding in failed)
+    assert len(failed) == 5  # and no store
+    assert {finding.exit_code for finding in failed} == {3}
+    for part in ("workers", "Did you mean http_port?", "Did you mean redis?", "'on' or 'off'", "CUIHOP_STORE"):
+        assert part in text
+    assert "hidden" not in text
+
+
+def test_a_misspelt_variable_is_a_warning(good: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUIHOP_WORKRES", "2")
+    monkeypatch.setenv("CUIHOP_GRAPH", "for the other commands")
+    warnings = [finding.text for finding in findings(good, None) if finding.state == "warning"]
+    assert warnings == ["variable CUIHOP_WORKRES: no setting of this name. Did you mean CUIHOP_WORKERS?"]
+
+
+def test_ports_that_are_taken(good: dict[str, Any]) -> None:
+    for setting, part in (("http_port", "HTTP port"), ("grpc_port", "gRPC port")):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            refused = failure(good | {setting: taken.getsockname()[1]}, part)
+        assert "Address already in use" in refused.text
+        assert "Stop the program that listens there" in refused.text
+        assert refused.exit_code == 3
+
+
+def test_other_machines_without_authentication(good: dict[str, Any]) -> None:
+    assert "cuihop keys create" in failure(good | {"host": "0.0.0.0"}, "host").text  # noqa: S104
+
+
+@contextmanager
+def certificate(folder: Path, days: int) -> Iterator[dict[str, Any]]:
+    """Settings of a certificate that ends after so many days."""
+    until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
+    issued = trustme.CA().issue_cert("localhost", not_after=until)
+    issued.cert_chain_pems[0].write_to_path(str(folder / "service.pem"))
+    issued.private_key_pem.write_to_path(str(folder / "service.key"))
+    yield {"tls_certificate": folder / "service.pem", "tls_key": folder / "service.key"}
+
+
+def test_certificates(good: dict[str, Any], tmp_path: Path) -> None:
+    with certificate(tmp_path, 90) as tls:
+        assert found(good | tls)["certificate"].state == "ok"
+        assert "needs a certificate and its key" in failure(good | {"tls_key": tls["tls_key"]}, "certificate").text
+        missing = failure(good | tls | {"tls_key": tmp_path / "none"}, "certificate")
+        assert "Correct the settings tls_certificate" in missing.text
+        swapped = {"tls_certificate": tls["tls_key"], "tls_key": tls["tls_certificate"]}
+        assert "expected PEM, with the certificate of the service first" in failure(good | swapped, "certificate").text
+        wrong = failure(good | tls | {"tls_client_ca": tls["tls_key"]}, "certificate")
+        assert "not certificates of an authority" in wrong.text
+    with certificate(tmp_path, 10) as tls:
+        assert found(good | tls)["certificate"].state == "warning"
+    with certificate(tmp_path, -1) as tls:
+        assert "has expired" in failure(good | tls, "certificate").text
+
+
+def test_keys(good: dict[str, Any], tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    assert f"cuihop keys create NAME --file {keys}" in failure(good | {"keys_file": keys}, "keys").text
+    keys.write_text('{"version": 1, "keys": []}')
+    keys.chmod(0o600)
+    assert found(good | {"keys_file": keys})["keys"].state == "warning"  # nobody can ask
+    create("somebody", keys)
+    assert found(good | {"keys_file": keys})["keys"].text.endswith("1 active")
+    keys.chmod(0o644)
+    assert f"chmod 600 {keys}" in failure(good | {"keys_file": keys}, "keys").text
+
+
+def test_an_identity_provider_that_does_not_answer(good: dict[str, Any]) -> None:
+    provider = {"issuer": "https://id.example.org", "audience": ["cuihop"], "jwks": "http://127.0.0.1:9/keys"}
+    refused = failure(good | provider, "tokens")
+    assert "check the setting jwks" in refused.text
+    assert refused.exit_code == 5
+    assert "tokens need an issuer" in failure(good | {"issuer": "x"}, "settings").text
+
+
+def test_folders(good: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "not a folder" in failure(good | {"index_folder": tmp_path / "file" / "index"}, "index folder").text
+    refused = failure(good | {"audit": str(tmp_path / "none" / "audit.jsonl")}, "audit")
+    assert "no such folder" in refused.text
+    assert refused.exit_code == 6
+
+
+def test_snapshots(good: dict[str, Any], tmp_path: Path) -> None:
+    assert "cuihop load" in failure(good | {"store": "nowhere.cuihop"}, "store").text
+    assert "a snapshot is an index" in failure(good | {"index": "off"}, "store").text
+    assert "Neo4j server as the store" in failure(good | {"cypher": True}, "Cypher").text
+    path = tmp_path / "graph.cuihop"
+    path.write_bytes(path.read_bytes()[:-100])
+    assert failure(good, "store").exit_code == 5
+
+
+def test_the_program_prints_a_line_for_each_check_and_ends_with_the_code_of_the_first_failure(
+    good: dict[str, Any], program: Run
+) -> None:
+    flags = [part for name, value in good.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    done = program("check", *flags)
+    assert (done.code, done.err) == (0, "")
+    assert all(line.startswith("ok  ") for line in done.out.splitlines())
+    done = program("check", "--json", *flags, "--audit", "/none/audit", "--keys-file", "/none/keys")
+    answer = json.loads(done.out)
+    assert done.code == answer["exit_code"] == 3  # of the first that failed
+    assert [check["exit_code"] for check in answer["checks"] if check["state"] == "failed"] == [3, 6]
+    assert "--http-port" not in program("check", "--help").out
+
+
+def test_redis(good: dict[str, Any], redis_server: RedisServer) -> None:
+    right = redis_server.address
+    assert found(good | {"redis": right})["Redis"].text == f"redis://127.0.0.1:{redis_server.port}: answers"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    wrong = {
+        right.replace(redis_server.password, "wrong"): "refuses the password",
+        right.replace(str(redis_server.port), str(port)): "does not answer",
+        right.replace("redis://", "http://"): "not the address of a Redis server",
+    }
+    for address, text in wrong.items():
+        refused = failure(good | {"redis": address}, "Redis")
+        assert text in refused.text
+        assert "redis" in refused.text
+        assert redis_server.password not in refused.text
+        assert "wrong@" not in refused.text
+
+
+def test_neo4j(
+    good: dict[str, Any], killable_neo4j: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = emptied(killable_neo4j)
+    flags = good | {"store": database.address}
+    assert "Set NEO4J_PASSWORD" in failure(flags, "store").text
+    password = tmp_path / "password"
+    monkeypatch.setenv("NEO4J_PASSWORD_FILE", str(password))
+    password.write_text("another-password")
+    assert "refuses user 'neo4j' with this password" in failure(flags, "store").text
+    password.write_text(database.password)
+    empty = failure(flags, "store")
+    assert "load one with: cuihop load" in empty.text
+    assert empty.exit_code == 5
+    stored_graph(database, example_graph(), switch=True).close()
+    assert found(flags)["store"].text.startswith(f"{database.address}: release example, ")
+    create("curator", tmp_path / "keys.json", scope=["cypher", "names"])
+    curators = flags | {"cypher": True, "keys_file": tmp_path / "keys.json"}
+    assert found(curators)["Cypher"].state == "warning"
+    assert failure(curators | {"cypher_user": "nobody", "cypher_password": "none-such"}, "Cypher").exit_code == 5
+    assert "Is the server running there?" in failure(flags | {"store": "bolt://127.0.0.1:9"}, "store").text
