@@ -1,14 +1,14 @@
-"""Search while typing: how long one more letter takes, with the index of names and without, and in SQLite's FTS5.
+"""Search while typing: how long one more letter takes, with the index of names, and in SQLite's FTS5.
 
 ::
 
     python benchmarks/search.py [--data ../shared/data] [--concepts 1000000] [--names 3] [--typed 300] [--server]
 
 The names are made of the words of real ones, each word after one that it follows in a real name; one in ten also has a
-word that hardly any other has. Some of them are typed, letter by letter, and so are the beginnings of their words
-(``brain st``, ``st br``). Answers are compared: index and reading every name must agree. FTS5 does not know the order,
-so it is asked twice: for any ten names, and for its ten best by BM25. ``--server`` loads the concepts into a Neo4j
-server as well.
+word that hardly any other has. Each concept is a child of an earlier one. Some names are typed, letter by letter, and
+so are the beginnings of their words (``brain st``, ``st br``), and texts with two letters swapped. FTS5 knows neither
+the order nor other spellings, so it is asked twice: for any ten names, and for its ten best by BM25. ``--server`` loads
+the concepts into a Neo4j server as well, and compares its answers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import gzip
 import os
 import platform
 import random
+import resource
 import sqlite3
 import statistics
 import tempfile
@@ -31,8 +32,8 @@ import numpy as np
 from benchmark_data import add_data_option
 from cuihop import ConceptGraph, SnapshotGraph
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index import EveryName, NameIndex, name_index_sections
+from cuihop.snapshot.name_index import NameIndex
+from cuihop.snapshot.name_index_builder import name_index_sections
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.writer import GraphTables, sections_of
 from measurement import Measurement, arguments_of
@@ -69,11 +70,12 @@ def made_names(real: Sequence[str], count: int, seed: int = 1) -> Iterator[str]:
 
 
 def made(real: Sequence[str], concepts: int, each: int) -> GraphTables:
-    """Concepts with so many names each."""
+    """Concepts with so many names each; the parent of each is one of those before it, the first ones more often."""
+    children = np.arange(1, concepts, dtype=np.int32)
     return GraphTables(
         cuis=identifier_array([f"C{i:07d}" for i in range(concepts)]),
-        children=np.empty(0, dtype=np.int32),
-        parents=np.empty(0, dtype=np.int32),
+        children=children,
+        parents=(np.random.default_rng(1).random(concepts - 1) ** 2 * children).astype(np.int32),
         names=StringTable.of(list(made_names(real, concepts * each))),
         name_indptr=np.arange(0, concepts * each + 1, each, dtype=np.int32),
     )
@@ -90,6 +92,16 @@ def keystrokes(real: Sequence[str], typed: int) -> list[str]:
         for text in (" ".join(words), begun):
             texts += [text[:letters] for letters in range(1, min(len(text), LONGEST) + 1)]
     return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+def misspelt(texts: Sequence[str], count: int) -> list[str]:
+    """Some of the longer texts with two neighbouring letters swapped."""
+    rng = random.Random(4)
+    found = []
+    for text in rng.sample([text for text in texts if len(text) > 6], count):
+        at = rng.randrange(len(text) - 1)
+        found.append(text[:at] + text[at + 1] + text[at] + text[at + 2 :])
+    return [text for text in found if folded(text)]
 
 
 def told(what: str, ask: Callable[[str], object], texts: Sequence[str], kind: str = "a keystroke") -> None:
@@ -122,12 +134,6 @@ def compare(graph: ConceptGraph, other: ConceptGraph, texts: Sequence[str], what
     print(f"{what} agree on {len(texts):,} texts", flush=True)
 
 
-def without_index(graph: SnapshotGraph) -> SnapshotGraph:
-    """The same graph as a snapshot that was made before there was an index."""
-    sections = graph.sections
-    return SnapshotGraph(type(sections)(sections.meta, {n: sections[n] for n in sections if n not in NAME_INDEX}))
-
-
 def main() -> None:
     """Measure, and print."""
     parser = arguments_of(__doc__)
@@ -144,11 +150,13 @@ def main() -> None:
     start = time.perf_counter()
     index = name_index_sections({name: arrays[name] for name in arrays})
     built = time.perf_counter() - start
-    print(f"{options.concepts:,} concepts, {len(tables.names):,} names, {len(index['word_offsets']) - 1:,} words, "
-          f"{len(index['word_names']):,} words in names; {os.cpu_count()} cores, Python {platform.python_version()}, "
+    print(f"{options.concepts:,} concepts, {len(tables.names):,} names, {len(index['search_forms']):,} words, "
+          f"{len(index['search_names']):,} words in names; {os.cpu_count()} cores, Python {platform.python_version()}, "
           f"SQLite {sqlite3.sqlite_version}")  # fmt: skip
     size = sum(array.nbytes for array in index.values()) / 1e6
-    print(f"index made in {built:.1f} s, {size:.0f} MB beside {tables.names.blob.nbytes / 1e6:.0f} MB of names")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"index made in {built:.1f} s, {size:.0f} MB beside {tables.names.blob.nbytes / 1e6:.0f} MB of names; the "
+          f"process has had {peak:.1f} GB at most")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.cuihop"
         SnapshotGraph(arrays).save(file)
@@ -158,13 +166,14 @@ def main() -> None:
         print(f"first search of an opened file: {(time.perf_counter() - start) * 1000:.0f} ms")
         rng = random.Random(3)
         sample = rng.sample(texts, min(len(texts), 60))
-        compare(graph, without_index(graph), sample, "index and every name")
         print(f"{'milliseconds a keystroke':34}{'asked':>8}{'median':>10}{'p99':>10}{'worst':>10}")
-        found, every = NameIndex(graph.sections), EveryName(graph.sections)
+        found = NameIndex(graph.sections)
+        found.warm_up()
         letters = [chr(97 + i) for i in range(26)]
         told("index of names", lambda text: found.best(folded(text), HITS), texts)
         told("index of names, one letter", lambda text: found.best(text, HITS), letters, "one letter")
-        told("every name", lambda text: every.best(folded(text), HITS), sample)
+        swapped = misspelt(texts, min(len(texts) // 10, 300))
+        told("index of names, letters swapped", lambda text: found.best(folded(text), HITS), swapped, "misspelt")
         with sqlite3.connect(Path(folder) / "names.db") as database:
             start = time.perf_counter()
             database.execute("CREATE VIRTUAL TABLE names USING fts5(name, content='', prefix='1 2 3')")

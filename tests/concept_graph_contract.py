@@ -353,6 +353,20 @@ class ConceptGraphContract:
         assert [(hit.cui, hit.name, hit.matched) for hit in example.search("caput")] == [("C0018670", "Head", "Caput")]
         assert example.search("spleen") == []
 
+    @pytest.mark.parametrize(
+        ("text", "cui", "kind"),
+        [
+            ("brain", "C0006104", "exact"), ("stem brain", "C0006121", "form"), ("vessel", "C0005847", "words"),
+            ("bra th", "C9000011", "prefix"), ("the head", "C0018670", "form"), ("aortas", "C0003483", "form"),
+            ("blood of the vessels", "C0005847", "form"), ("brainstems", "C0006121", "form"),
+            ("encephalno", "C0006104", "spelling"), ("artreies", "C0003842", "spelling"),
+            ("aorta xyzzy", "C0003483", "part"), ("c0006121", "C0006121", "identifier"),
+        ],
+    )  # fmt: skip
+    def test_a_hit_says_how_its_name_matches(self, example: ConceptGraph, text: str, cui: str, kind: str) -> None:
+        best = example.search(text, limit=1)[0]
+        assert (best.cui, best.kind) == (cui, kind)
+
     def test_a_concept_tells_the_vocabularies_of_its_edges(self, adapt: Adapt) -> None:
         with adapt(asserted_graph()) as graph:
             found = graph.concepts(["C0000001", "C0000002", "C0000003", "C0000004"])
@@ -361,6 +375,7 @@ class ConceptGraphContract:
 
     def test_search_finds_identifiers_retired_ones_too(self, example: ConceptGraph) -> None:
         assert [hit.cui for hit in example.search("C0006121")] == ["C0006121"]
+        assert [hit.matched for hit in example.search("c0006121")] == ["C0006121"]
         assert [(hit.cui, hit.matched) for hit in example.search("C9000901")] == [("C0042449", "C9000901")]
 
     def test_search_keeps_its_limit(self, example: ConceptGraph) -> None:

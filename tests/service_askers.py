@@ -174,7 +174,7 @@ class CoreAsker(Asker):
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         return self._fields(
             lambda context: self._core.search(text, limit=limit, context=context),
-            lambda hits: {"hits": [(h.cui, h.name, h.matched) for h in hits]},
+            lambda hits: {"hits": [(h.cui, h.name, h.matched, h.kind) for h in hits]},
         )
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
@@ -298,7 +298,8 @@ class GrpcAsker(Asker):
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         answer = self._call("Search", pb.SearchRequest(text=text, limit=limit))
         return self._fields(
-            answer, {"hits": [(h.cui, h.name if h.HasField("name") else None, h.matched) for h in answer.hits]}
+            answer,
+            {"hits": [(h.cui, h.name if h.HasField("name") else None, h.matched, _kind(h)) for h in answer.hits]},
         )
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
@@ -453,7 +454,7 @@ class HttpAsker(Asker):
 
     def search(self, text: str, limit: int = 3) -> dict[str, Any]:
         answer = self.get("/v1/search", text=text, limit=limit)
-        return self._only(answer, hits=[(h["cui"], h["name"], h["matched"]) for h in answer["hits"]])
+        return self._only(answer, hits=[(h["cui"], h["name"], h["matched"], h["kind"]) for h in answer["hits"]])
 
     def concepts(self, cuis: Sequence[str], names_only: bool = False) -> dict[str, Any]:
         answer = self.post("/v1/concepts", {"cuis": list(cuis), "names_only": names_only})
@@ -475,3 +476,8 @@ class HttpAsker(Asker):
 
 
 ASKERS: dict[str, type[Asker]] = {"core": CoreAsker, "grpc": GrpcAsker, "http": HttpAsker}
+
+
+def _kind(hit: pb.SearchHit) -> str:
+    """The kind of a hit, as over HTTP."""
+    return pb.MatchKind.Name(hit.kind).removeprefix("MATCH_KIND_").lower()

@@ -76,8 +76,10 @@ def fewer_paths(which: int, total: int) -> InputError:
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:
-    """Hits of a search: the concept whose identifier is the text, then those by name."""
+    """Hits of a search: the concept whose identifier is the text, then those by name. A CUI may be in lower case."""
     identifier = text.strip()
+    if graph.release.identifiers == "cui" and is_identifier(identifier.upper(), "cui"):
+        identifier = identifier.upper()
     cui = graph.resolve([identifier])[0].cui
-    hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], identifier)]
+    hits = [] if cui is None else [SearchHit(cui, graph.names([cui])[0], identifier, "identifier")]
     return hits + [hit for hit in by_name if hit.cui != cui]

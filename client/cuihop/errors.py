@@ -22,7 +22,8 @@
         ├── NotAuthenticated      no key or token, or one that is not valid
         └── NotAllowed            the key lacks a scope
 
-"No path" is an answer (``None``), not an error. Warnings: `ManyUnknownConcepts`, `DamageWarning`.
+"No path" is an answer (``None``), not an error. Warnings: `ManyUnknownConcepts`, `DamageWarning`,
+`OlderSnapshot`.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = [
     "ManyUnknownConcepts",
     "NotAllowed",
     "NotAuthenticated",
+    "OlderSnapshot",
     "OutputError",
     "QueryTimedOut",
     "RateLimited",
@@ -200,6 +202,10 @@ class SnapshotTooNew(SnapshotError):
 
 class DamageWarning(UserWarning):
     """A part that no answer needs is damaged, and is not used. Answers are the same, and may take longer."""
+
+
+class OlderSnapshot(UserWarning):
+    """A snapshot of an earlier version lacks a part that is built anew in memory. Answers are the same."""
 
 
 class GraphUnavailable(GraphError):

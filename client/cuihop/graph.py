@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIRECTIONS",
+    "MATCHES",
     "MOST_PATHS",
     "CommonAncestor",
     "Concept",
@@ -29,6 +30,7 @@ __all__ = [
     "Direction",
     "DistancePack",
     "Distances",
+    "MatchKind",
     "Neighbour",
     "Neighbourhood",
     "Path",
@@ -53,6 +55,21 @@ DIRECTIONS: tuple[Direction, ...] = ("any", "up", "down")
 
 MOST_PATHS = 10**15
 """Bound of the count of shortest paths: where there are more, this is the count."""
+
+MatchKind: TypeAlias = Literal["identifier", "exact", "words", "prefix", "form", "spelling", "part"]
+"""Way in which a name matches the text of a search: see `MATCHES`."""
+
+MATCHES: Mapping[MatchKind, str] = {
+    "identifier": "the text is the identifier of the concept, or one that it replaces",
+    "exact": "the text is the name",
+    "words": "every word of the text is a word of the name",
+    "prefix": "every word of the text begins a word of the name",
+    "form": "every word, or its beginning, in another form: British or American, singular or plural, together or apart",
+    "spelling": "the nearest words: one or two letters differ",
+    "part": "only some of the words: no name matches them all",
+}
+"""Kinds of matches and their meaning. Case, accents, punctuation and the order of words never matter; words as *of* and
+*the* need not match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,11 +341,19 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A search result: the concept, its preferred name, and the name that matched."""
+    """A search result.
+
+    Attributes:
+        cui: the concept.
+        name: its preferred name; ``None`` if the release gives none.
+        matched: the name, or the identifier, that matched.
+        kind: kind of the match: see `MATCHES`. A service of an earlier version does not report it: ``words``.
+    """
 
     cui: str
     name: str | None
     matched: str
+    kind: MatchKind = "words"
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,9 +560,11 @@ class ConceptGraph(Protocol):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """Concepts by name or synonym, best first.
 
-        Every word of ``text`` must begin a word of the name. The whole name comes before its beginning, whole words
-        before beginnings of words, preferred names before synonyms, short names before long, then by identifier.
-        Case, accents and punctuation do not matter. An identifier finds its concept.
+        Best first: the whole name, also with words in another form; all words; all words in another form; beginnings
+        of words; and where nothing matches so, names with words spelt alike, and then names with some of the words.
+        Within one kind preferred names come before synonyms, names of concepts with many descendants (in powers of
+        two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
+        concept, also in lower case.
         """
 
     def name(self, cui: str) -> str | None:

@@ -36,12 +36,14 @@ _HEADERS = {
     "release": "number:long,name,digest,relations:string[],sabs:string[],identifiers,concepts:long,edges:long,"
     "retired:long,source,content,report,state,concepts_loaded:long,edges_loaded:long,retired_loaded:long",
     "concepts": ":ID(Concept),cui,release:long,number:long,component:long,name,synonyms:string[],folded:string[],"
-    "semantic_types:string[],definition_sabs:string[],definitions:string[]",
+    "semantic_types:string[],definition_sabs:string[],definitions:string[],weight:long",
     "edges": ":START_ID(Concept),:END_ID(Concept),sabs:string[]",
     "retired": "release:long,cui,relation,successor",
     "types": "release:long,number:long,code,name",
     "vocabularies": "release:long,sab,edges:long",
-    "pages": "release:long,prefix,cuis:string[],places:long[]",
+    "pages": "release:long,prefix,cuis:string[],places:long[],kinds:string[]",
+    "forms": "release:long,form,words:string[]",
+    "spellings": "release:long,number:long,words:string[]",
 }
 _LABELS = {
     "store": "CuihopStore",
@@ -51,6 +53,8 @@ _LABELS = {
     "types": "SemanticType",
     "vocabularies": "SourceVocabulary",
     "pages": "SearchPage",
+    "forms": "SearchForm",
+    "spellings": "SearchWords",
 }
 
 
@@ -94,7 +98,10 @@ def write_bulk_files(sections: Sections, folder: Path) -> BulkFiles:
         _write(folder / "retired.csv", ((_NUMBER, *row) for row in rows.retired_rows(0, len(rows.retired_cuis))))
         _write(folder / "types.csv", ((_NUMBER, *row) for row in rows.type_rows()))
         _write(folder / "vocabularies.csv", ((_NUMBER, *row) for row in rows.vocabulary_rows()))
-        _write(folder / "pages.csv", ((_NUMBER, word, cuis, [*map(str, at)]) for word, cuis, at in rows.page_rows()))
+        pages = ((_NUMBER, word, cuis, [*map(str, at)], kinds) for word, cuis, at, kinds in rows.page_rows())
+        _write(folder / "pages.csv", pages)
+        _write(folder / "forms.csv", ((_NUMBER, *row) for row in rows.form_rows()))
+        _write(folder / "spellings.csv", ((_NUMBER, *row) for row in rows.spelling_rows()))
         _write_concepts(folder / "concepts.csv", rows)
         _write_edges(folder / "edges.csv", rows)
     except OSError as error:
@@ -186,9 +193,9 @@ def _write_concepts(path: Path, rows: ReleaseRows) -> None:
         for first, last in blocks(0, len(rows.cuis), _CONCEPTS_A_BLOCK):
             file.writelines(
                 f"{number},{cui},{_NUMBER},{number},{component},{_field(name)},{_field(synonyms)},{_field(folded)},"
-                f"{_field(types)},{_field(sabs)},{_field(definitions)}\n"
-                for number, cui, component, name, synonyms, folded, types, sabs, definitions in rows.concept_rows(
-                    first, last
+                f"{_field(types)},{_field(sabs)},{_field(definitions)},{weight}\n"
+                for number, cui, component, name, synonyms, folded, types, sabs, definitions, weight in (
+                    rows.concept_rows(first, last)
                 )
             )
 

@@ -7,7 +7,7 @@ back and switched to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
@@ -30,7 +30,7 @@ __all__ = ["CONCEPTS_A_BATCH", "EDGES_A_BATCH", "FINISH_RELEASE", "SAME_CONTENT"
 
 CONCEPTS_A_BATCH = 10_000
 EDGES_A_BATCH = 10_000
-PAGES_A_BATCH = 500
+ROWS_A_BATCH = 500  # of pages, forms and spellings
 _BATCH_SECONDS = 600.0
 
 SAME_CONTENT: LiteralString = """
@@ -61,7 +61,7 @@ _CREATE_CONCEPTS: LiteralString = """
 UNWIND $rows AS row
 CREATE (:StoredConcept {release: $release, number: row[0], cui: row[1], component: row[2], name: row[3],
                         synonyms: row[4], folded: row[5], semantic_types: row[6],
-                        definition_sabs: row[7], definitions: row[8]})
+                        definition_sabs: row[7], definitions: row[8], weight: row[9]})
 """
 
 # Ends are matched by their internal identifier, which needs no index. It is not stored: each load reads it anew, and
@@ -82,7 +82,19 @@ CREATE (:RetiredConcept {release: $release, cui: row[0], relation: row[1], succe
 _MERGE_PAGES: LiteralString = """
 UNWIND $rows AS row
 MERGE (p:SearchPage {release: $release, prefix: row[0]})
-SET p.cuis = row[1], p.places = row[2]
+SET p.cuis = row[1], p.places = row[2], p.kinds = row[3]
+"""
+
+_MERGE_FORMS: LiteralString = """
+UNWIND $rows AS row
+MERGE (f:SearchForm {release: $release, form: row[0]})
+SET f.words = row[1]
+"""
+
+_MERGE_SPELLINGS: LiteralString = """
+UNWIND $rows AS row
+MERGE (w:SearchWords {release: $release, number: row[0]})
+SET w.words = row[1]
 """
 
 _MERGE_TYPES: LiteralString = """
@@ -149,7 +161,9 @@ def load_online(
             "retired concepts", blocks(begun["retired_loaded"], len(rows.retired_cuis), edges_a_batch),
             _CLAIM.format("retired"), _CREATE_RETIRED, lambda *part: {"rows": rows.retired_rows(*part)},
         )  # fmt: skip
-        _write_pages(connection, rows, number)
+        _write_rows(connection, _MERGE_PAGES, rows.page_rows(), number)
+        _write_rows(connection, _MERGE_FORMS, rows.form_rows(), number)
+        _write_rows(connection, _MERGE_SPELLINGS, rows.spelling_rows(), number)
         verify_stored(connection, number, rows.release.digest)
         connection.write(lambda tx: tx.run(FINISH_RELEASE, release=number).consume())
     if switch:
@@ -192,14 +206,14 @@ def _write_small_tables(connection: Neo4jConnection, rows: ReleaseRows, number: 
     connection.write(write)
 
 
-def _write_pages(connection: Neo4jConnection, rows: ReleaseRows, number: int) -> None:
-    pages = rows.page_rows()
-    while part := list(islice(pages, PAGES_A_BATCH)):
-        connection.write(partial(_merge_pages, number=number, part=part), timeout=_BATCH_SECONDS)
+def _write_rows(connection: Neo4jConnection, text: LiteralString, rows: Iterator[list[Any]], number: int) -> None:
+    """Write rows that a search reads; those of a load that was killed are merged with them."""
 
+    def write(tx: neo4j.ManagedTransaction, part: list[list[Any]]) -> None:
+        tx.run(text, release=number, rows=part).consume()
 
-def _merge_pages(tx: neo4j.ManagedTransaction, number: int, part: list[list[Any]]) -> None:
-    tx.run(_MERGE_PAGES, release=number, rows=part).consume()
+    while part := list(islice(rows, ROWS_A_BATCH)):
+        connection.write(partial(write, part=part), timeout=_BATCH_SECONDS)
 
 
 def _write_batches(

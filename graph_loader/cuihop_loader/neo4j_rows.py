@@ -13,11 +13,12 @@ import numpy.typing as npt
 import xxhash
 
 from cuihop.graph import Release
-from cuihop.neo4j_graph.graph import HITS_A_PAGE
+from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.name_index import NameIndex, name_index_sections
+from cuihop.snapshot.name_index import NameIndex, with_name_index
+from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.string_table import StringTable, folded
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
@@ -26,6 +27,7 @@ __all__ = ["NAMES_FOR_A_PAGE", "ReleaseRows", "blocks"]
 NAMES_FOR_A_PAGE = 2000
 """Least number of names for which the full-text index is too slow."""
 
+_WORDS_A_BLOCK = 4096
 _ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob", *NAME_INDEX}  # follows from the names
 
 
@@ -91,6 +93,18 @@ class ReleaseRows:
 
         return weak_components(self._sections["up_indptr"], self.parents)
 
+    @cached_property
+    def weights(self) -> npt.NDArray[np.int64]:
+        """The weight of each concept among names that match a text equally well."""
+        return concept_weights(self._sections)
+
+    @cached_property
+    def _name_index(self) -> NameIndex | None:
+        """The index of names; built here for a snapshot of an earlier version, ``None`` without names."""
+        if not len(self.names):
+            return None
+        return NameIndex(self._sections if NAME_INDEX[0] in self._sections else with_name_index(self._sections))
+
     def properties(self) -> dict[str, Any]:
         """Properties of the release's node that both ways in share."""
         release = self.release
@@ -111,10 +125,12 @@ class ReleaseRows:
     def concept_rows(self, first: int, last: int) -> list[list[Any]]:
         """Rows of some concepts, a list for each.
 
-        Number, identifier, component, name, synonyms, folded names, type codes, vocabularies and texts of definitions.
+        Number, identifier, component, name, synonyms, folded names, type codes, vocabularies and texts of definitions,
+        and weight in searches.
         """
         indptr = self.name_indptr[first : last + 1].tolist()
         components = self.components[first:last].tolist()
+        weights = self.weights[first:last].tolist()
         type_indptr = self._sections["type_indptr"][first : last + 1].tolist()
         type_indices = self._sections["type_indices"]
         codes = [code for code, _ in self.types]
@@ -136,6 +152,7 @@ class ReleaseRows:
                     types or None,
                     [sab for sab, _, _ in definitions[i]] or None,
                     [text for _, _, text in definitions[i]] or None,
+                    weights[i],
                 ]
             )
         return rows
@@ -165,21 +182,26 @@ class ReleaseRows:
         ]
 
     def page_rows(self, at_least: int = NAMES_FOR_A_PAGE) -> Iterator[list[Any]]:
-        """Search pages: each frequent prefix of a word, the concepts found by it, and the positions of their names.
+        """Search pages: each frequent prefix of a word, the concepts found, positions of their names, kinds of matches.
 
         These searches would take the database longest, because it has no order of names to look them up in.
         """
-        if not len(self.names):
-            return
-        sections = self._sections
-        if NAME_INDEX[0] not in sections:  # a snapshot from before there was an index
-            arrays = {name: sections[name] for name in sections}
-            sections = Sections(sections.meta, arrays | name_index_sections(arrays))
-        index = NameIndex(sections)
-        for prefix in index.prefixes(at_least):
-            found = index.best(prefix, HITS_A_PAGE)
-            places = [row - int(self.name_indptr[concept]) for concept, row in found]
-            yield [prefix, [self.cuis[concept] for concept, _ in found], places]
+        index = self._name_index
+        for prefix in index.prefixes(at_least) if index else ():
+            found = index.best(prefix, HITS_A_PAGE) if index else []
+            places = [row - int(self.name_indptr[concept]) for concept, row, _ in found]
+            yield [prefix, [self.cuis[concept] for concept, _, _ in found], places, [kind for _, _, kind in found]]
+
+    def form_rows(self) -> Iterator[list[Any]]:
+        """Each form and its words, where they are not the form itself."""
+        for form, words in self._name_index.forms() if self._name_index else ():
+            yield [form, words]
+
+    def spelling_rows(self) -> Iterator[list[Any]]:
+        """Candidates of corrections in blocks, numbered, those of most names first."""
+        words = self._name_index.spelling.candidates() if self._name_index else []
+        for first, last in blocks(0, len(words), _WORDS_A_BLOCK):
+            yield [first, words[first:last]]
 
     def type_rows(self) -> list[list[Any]]:
         """Number, code and name of each semantic type."""

@@ -44,7 +44,8 @@ _OF_ADDRESSES = AddressLimits()
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Store": ("store", "index", "index_folder", "watch_seconds"),
     "Network": (
-        "host", "http_port", "grpc_port", "workers", "explorer", "hosts", "proxies", "drain_seconds", "drain_delay",
+        "host", "http_port", "grpc_port", "workers", "explorer", "mcp", "hosts", "proxies",
+        "drain_seconds", "drain_delay",
     ),
     "TLS": ("tls_certificate", "tls_key", "tls_client_ca"),
     "Callers": (

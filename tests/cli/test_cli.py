@@ -19,6 +19,7 @@ from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
 from example_graph import example_graph
+from neo4j_server import typed_graph
 from program_run import Run
 
 
@@ -140,9 +141,31 @@ def test_ancestors_descendants_and_common_ancestors(run: Run) -> None:
 def test_search_and_concept(run: Run) -> None:
     assert [hit["cui"] for hit in json.loads(run("search", "brain stem", "--json").out)["hits"]] == ["C0006121"]
     assert "no concept has a name" in run("search", "spleen").err
+    assert json.loads(run("search", "c0006121", "--json").out)["hits"] == [
+        {"cui": "C0006121", "name": "Brain stem", "matched": "C0006121", "kind": "identifier"}
+    ]
     text = run("concept", "C0005847").out
     assert "Vessel, blood" in text
     assert "C0042449 Veins" in text
+
+
+def test_search_reports_names_that_are_spelt_otherwise(run: Run) -> None:
+    assert run("search", "brain").err == ""
+    assert "spelt otherwise, in another form, or written together or apart: 'aortas'" in run("search", "aortas").err
+    assert (
+        "no name has these words; shown are names with words spelt alike: 'artreies'" in run("search", "artreies").err
+    )
+    assert "no name has all of these words; shown are names with some of them" in run("search", "head xyzzy").err
+
+
+def test_search_distinguishes_concepts_of_one_name(program: Run, tmp_path: Path) -> None:
+    names = {"C0000001": "cold", "C0000002": "Cold", "C0000003": "cold"}
+    SnapshotGraph.of([("C0000001", "C0000002")], names=names).save(tmp_path / "cold.cuihop")
+    table = program("search", "cold", "--graph", tmp_path / "cold.cuihop").out
+    assert "about" in table
+    assert "parents: 1, children: 0" in table
+    typed_graph().save(tmp_path / "typed.cuihop")
+    assert "about" not in program("search", "one", "--graph", tmp_path / "typed.cuihop").out
 
 
 def test_info_verifies(run: Run, snapshot: Path) -> None:

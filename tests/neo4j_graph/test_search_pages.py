@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from cuihop.neo4j_graph.connection import Neo4jConnection
-from cuihop.neo4j_graph.graph import HITS_A_PAGE, Neo4jGraph
+from cuihop.neo4j_graph.graph import Neo4jGraph
+from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.neo4j_graph.releases import remove
 from cuihop.neo4j_graph.schema import check_schema, install_schema
 from cuihop.snapshot.file import Sections
@@ -17,7 +18,10 @@ from cuihop_loader.neo4j_rows import ReleaseRows
 from cuihop_tools.neo4j_server import LocalServer
 from neo4j_server import connected, open_release
 
-PAGES = "MATCH (p:SearchPage {release: $release}) RETURN p.prefix AS prefix, p.cuis AS cuis, p.places AS places"
+PAGES = (
+    "MATCH (p:SearchPage {release: $release}) "
+    "RETURN p.prefix AS prefix, p.cuis AS cuis, p.places AS places, p.kinds AS kinds"
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +36,16 @@ def graph(connection: Neo4jConnection) -> Neo4jGraph:
     return Neo4jGraph(connection, release=stored.number)
 
 
-def pages(connection: Neo4jConnection, graph: Neo4jGraph) -> dict[str, tuple[list[str], list[int]]]:
+def pages(connection: Neo4jConnection, graph: Neo4jGraph) -> dict[str, tuple[list[str], list[int], list[str]]]:
     rows = connection.read(lambda tx: list(tx.run(PAGES, release=graph.number)))
-    return {row["prefix"]: (row["cuis"], row["places"]) for row in rows}
+    return {row["prefix"]: (row["cuis"], row["places"], row["kinds"]) for row in rows}
 
 
 def test_every_page_has_the_hits_of_the_snapshot(connection: Neo4jConnection, graph: Neo4jGraph) -> None:
     stored = pages(connection, graph)
     assert {"a", "s", "di"} <= set(stored)
     snapshot = open_release()
-    for prefix, (cuis, _) in stored.items():
+    for prefix, (cuis, _, _) in stored.items():
         assert len(cuis) == HITS_A_PAGE
         for limit in (0, 1, 12, HITS_A_PAGE):
             assert graph.search(prefix, limit=limit) == snapshot.search(prefix, limit=limit)
@@ -67,7 +71,10 @@ def test_a_release_without_pages_answers_the_same(connection: Neo4jConnection, g
             assert graph.search(prefix) == open_release().search(prefix)
     finally:
         install_schema(connection)
-        restore = "UNWIND $rows AS r CREATE (:SearchPage {release: $release, prefix: r[0], cuis: r[1], places: r[2]})"
+        restore = (
+            "UNWIND $rows AS r "
+            "CREATE (:SearchPage {release: $release, prefix: r[0], cuis: r[1], places: r[2], kinds: r[3]})"
+        )
         connection.run_alone(restore, release=graph.number, rows=rows)
     assert "search_page" in {row["name"] for row in connection.run_alone("SHOW INDEXES YIELD name, state")}
 
@@ -79,10 +86,25 @@ def test_a_snapshot_without_an_index_has_the_same_pages() -> None:
     assert ReleaseRows(old).content == ReleaseRows(sections).content
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lungs", "leukaemia", "leuka", "oesophagus", "alzheimers", "cancer of lung", "kidney stones", "xray",
+        "brainstem", "brain stem", "fractures hi", "tumours", "of the", "pnuemonia", "pnuemo", "diabetis melitus",
+        "hart disease", "zzzzqq", "lung xyzzy", "haemorrhage intracranial", "C0006121", "c0006121",
+        "syndrome type", "vitamin d",
+    ],
+)  # fmt: skip
+def test_words_in_other_forms_and_spellings_are_found_as_in_a_snapshot(graph: Neo4jGraph, text: str) -> None:
+    for limit in (0, 3, 40):
+        assert graph.search(text, limit=limit) == open_release().search(text, limit=limit)
+
+
 def test_a_release_takes_its_pages_with_it(connection: Neo4jConnection) -> None:
     sections = open_release(next_one=True).sections
     stored = load_online(sections, connection, switch=False)
     graph = Neo4jGraph(connection, release=stored.number)
     assert pages(connection, graph)
     remove(connection, stored.number)
-    assert pages(connection, graph) == {}
+    left = "MATCH (n:SearchPage|SearchForm|SearchWords {release: $release}) RETURN count(n) AS count"
+    assert connection.read(lambda tx: tx.run(left, release=stored.number).single(strict=True)["count"]) == 0

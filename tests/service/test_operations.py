@@ -153,9 +153,10 @@ def test_a_concept_of_both_sets_lends_no_distance_of_the_other_way(ask: Asker, g
 
 
 def test_search_finds_names_and_identifiers(ask: Asker) -> None:
-    assert ask.search("brain st")["hits"] == [("C0006121", "Brain stem", "Brain stem")]
-    assert ask.search("C9000901")["hits"] == [("C0042449", "Veins", "C9000901")]
-    assert ask.search("menieres", limit=1)["hits"] == []
+    assert ask.search("brain st")["hits"] == [("C0006121", "Brain stem", "Brain stem", "prefix")]
+    assert ask.search("C9000901")["hits"] == [("C0042449", "Veins", "C9000901", "identifier")]
+    assert ask.search("menieres", limit=1)["hits"][0][0] == "C9000011"
+    assert ask.search("spleen", limit=1)["hits"] == []
     assert ask.search("ménière")["hits"][0][0] == "C9000011"
 
 

@@ -386,7 +386,7 @@ def test_what_is_no_snapshot_is_not_stored_and_a_pipe_is_not_waited_for(files: P
     store = [
         sys.executable,
         "-m",
-        "cuihop.cli",
+        "cuihop",
         "store",
         str(index_path(files / "graph.cuihop")),
         "--csv",

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop._kernels.names import FOLD
 
-__all__ = ["letters", "postings", "see", "sequence_keys", "words_of"]
+__all__ = ["form_sets", "letters", "postings", "see", "sequence_keys", "words_of"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -16,6 +15,18 @@ UInt8 = npt.NDArray[np.uint8]
 
 _FIRST_TABLE = 1 << 12
 _FIRST_TEXT = 1 << 14
+
+
+def _folding() -> npt.NDArray[np.uint8]:
+    """For each byte, itself in lower case where it belongs to a word, and 0 where it separates words."""
+    fold = np.zeros(256, dtype=np.uint8)
+    for byte in range(256):
+        if byte >= 128 or chr(byte).isalnum():
+            fold[byte] = ord(chr(byte).lower()) if byte < 128 else byte
+    return fold
+
+
+FOLD = _folding()
 
 
 @compiled
@@ -154,32 +165,79 @@ def sequence_keys(
 
 
 @compiled
-def postings(begins: Int64, numbers: Int32, rows: Int32, words: int) -> tuple[Int64, Int32]:
-    """The names of each word, by their positions in ``rows``, ascending, each once.
+def form_sets(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_]) -> tuple[Int64, Int32]:
+    """The distinct forms of each name, ascending; without stop words, if any other word is left.
+
+    Args:
+        begins: offsets of each name's words in the next two arrays.
+        forms: number of the form of each word, from 1 on.
+        stops: true for a stop word.
 
     Returns:
-        offsets of each word's names in the next array, int64, shape (words + 1,); the names.
+        offsets of each name's forms in the next array, int64, shape (names + 1,); the forms.
+    """
+    new_begins = np.empty_like(begins)
+    new_begins[0] = 0
+    found = np.empty_like(forms)
+    filled = 0
+    for name in range(begins.size - 1):
+        low, high = begins[name], begins[name + 1]
+        all_stop = True
+        for k in range(low, high):
+            all_stop &= stops[k]
+        first = filled
+        for k in range(low, high):
+            if stops[k] and not all_stop:
+                continue
+            i = filled
+            while i > first and found[i - 1] > forms[k]:
+                i -= 1
+            if i > first and found[i - 1] == forms[k]:
+                continue
+            for m in range(filled, i, -1):
+                found[m] = found[m - 1]
+            found[i] = forms[k]
+            filled += 1
+        new_begins[name + 1] = filled
+    return new_begins, found[:filled].copy()
+
+
+@compiled
+def postings(begins: Int64, numbers: Int32, rows: Int32, words: int, bounds: Int64) -> tuple[Int64, Int32]:
+    """The names of each word in each tier, by their positions in ``rows``, ascending, each once.
+
+    Args:
+        begins: offsets of each name's words in the next array.
+        numbers: of the words, from 1 on.
+        rows: the names.
+        words: number of words.
+        bounds: of the tiers, in positions.
+
+    Returns:
+        offsets of each word's names in the next array, tier by tier, int64, shape (tiers * words + 1,); the names.
     """
     last = np.full(words, -1, dtype=np.int32)
-    indptr = np.zeros(words + 1, dtype=np.int64)
-    for place in range(rows.size):
-        for k in range(begins[rows[place]], begins[rows[place] + 1]):
-            word = numbers[k] - 1
-            if last[word] != place:
-                last[word] = place
-                indptr[word + 1] += 1
-    for word in range(words):
-        indptr[word + 1] += indptr[word]
-    found = np.empty(indptr[words], dtype=np.int32)
+    indptr = np.zeros((bounds.size - 1) * words + 1, dtype=np.int64)
+    for tier in range(bounds.size - 1):
+        for place in range(bounds[tier], bounds[tier + 1]):
+            for k in range(begins[rows[place]], begins[rows[place] + 1]):
+                word = numbers[k] - 1
+                if last[word] != place:
+                    last[word] = place
+                    indptr[tier * words + word + 1] += 1
+    for cell in range(indptr.size - 1):
+        indptr[cell + 1] += indptr[cell]
+    found = np.empty(indptr[-1], dtype=np.int32)
     filled = indptr[:-1].copy()
     last[:] = -1
-    for place in range(rows.size):
-        for k in range(begins[rows[place]], begins[rows[place] + 1]):
-            word = numbers[k] - 1
-            if last[word] != place:
-                last[word] = place
-                found[filled[word]] = place
-                filled[word] += 1
+    for tier in range(bounds.size - 1):
+        for place in range(bounds[tier], bounds[tier + 1]):
+            for k in range(begins[rows[place]], begins[rows[place] + 1]):
+                word = numbers[k] - 1
+                if last[word] != place:
+                    last[word] = place
+                    found[filled[tier * words + word]] = place
+                    filled[tier * words + word] += 1
     return indptr, found
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from cuihop.errors import InputError
-from cuihop.graph import Direction
+from cuihop.graph import MOST_PATHS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.resolution import Unknown
 
@@ -113,6 +113,7 @@ class PathArguments(PairArguments):
 
     direction: DirectionField = "any"
     max_hops: MaxHops = None
+    which: Annotated[int, Field(ge=1, le=MOST_PATHS, description="Rank of the path among the shortest ones.")] = 1
 
 
 class CommonAncestorsArguments(PairArguments):

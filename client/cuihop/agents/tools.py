@@ -179,7 +179,7 @@ def _path(graph: ConceptGraph, arguments: PathArguments, names: bool) -> _Answer
     identifiers = _Identifiers(graph, [a, b])
     if faults := identifiers.faults():
         return faults
-    path = graph.path(a, b, direction=direction, max_hops=bound)
+    path = graph.path(a, b, direction=direction, max_hops=bound, which=arguments.which)
     fields = path_fields(path, _names(graph, () if path is None else path.cuis, names), a, b, direction, bound)
     return _Answer("no_path" if path is None else "answered", fields, identifiers.merged)
 
@@ -235,8 +235,8 @@ TOOLS: Mapping[str, AgentTool] = {
     for tool in (
         AgentTool(
             "search", "Find concepts by name",
-            "Find concepts by name or synonym, best first. Every word must begin a word of the name; fewer or shorter "
-            "words find more. Gives the identifiers (CUIs) that the other tools need.",
+            "Find concepts by name or synonym, best first; other spellings and forms of words are found, too, and each "
+            "hit says how its name matches. Gives the identifiers (CUIs) that the other tools need.",
             SearchArguments, _search, names_only=True,
         ),
         AgentTool(

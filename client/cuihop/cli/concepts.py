@@ -9,9 +9,17 @@ import typer
 from cuihop.answer_fields import fields_of, search_fields, with_release
 from cuihop.cli.graph_option import GraphOption, note_merged, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.graph import Concept
 from cuihop.notebooks.table import Table
 
 __all__ = ["concept", "search"]
+
+_OTHERWISE = {
+    "form": "spelt otherwise, in another form, or written together or apart",
+    "spelling": "no name has these words; shown are names with words spelt alike",
+    "part": "no name has all of these words; shown are names with some of them",
+}
+"""Remark above hits whose best match is of this kind."""
 
 
 def search(
@@ -26,11 +34,24 @@ def search(
         if json:
             print_json(with_release(opened.release, search_fields(hits)))
             return
+        names = [hit.name or "(no name)" for hit in hits]
+        repeated = len(set(names)) < len(names)
+        about = [_about(concept) for concept in opened.concepts([hit.cui for hit in hits])] if repeated else []
     if not hits:
-        note(f"no concept has a name with the words {text!r}; fewer or shorter words match more")
+        note(f"no concept has a name with the words {text!r}, or with words spelt alike; try other words")
         return
-    rows = [(hit.cui, hit.name or "(no name)", "" if hit.matched == hit.name else hit.matched) for hit in hits]
-    print_table(Table(("concept", "name", "matched"), rows))
+    if hits[0].kind in _OTHERWISE:
+        note(f"{_OTHERWISE[hits[0].kind]}: {text!r}")
+    columns = [[hit.cui for hit in hits], names, ["" if hit.matched == hit.name else hit.matched for hit in hits]]
+    if repeated:
+        columns.append(about)
+    print_table(Table(("concept", "name", "matched", "about")[: len(columns)], list(zip(*columns, strict=True))))
+
+
+def _about(concept: Concept) -> str:
+    """Text that distinguishes concepts of one name: semantic types, or else vocabularies, or else neighbours."""
+    types = ", ".join(name for _, name in concept.semantic_types)
+    return types or ", ".join(concept.sabs) or f"parents: {concept.parents}, children: {concept.children}"
 
 
 def concept(

@@ -95,13 +95,13 @@ def note(text: str) -> None:
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Print cuihop's own warnings as notes, each about unknown concepts once."""
-    from cuihop.errors import DamageWarning, ManyUnknownConcepts
+    from cuihop.errors import DamageWarning, ManyUnknownConcepts, OlderSnapshot
 
     with warnings.catch_warnings():
         others, printed = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
-            if issubclass(category, DamageWarning):
+            if issubclass(category, DamageWarning | OlderSnapshot):
                 note(f"warning: {message}")
             elif issubclass(category, ManyUnknownConcepts):
                 if str(message) not in printed:

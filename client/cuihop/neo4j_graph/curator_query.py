@@ -28,7 +28,7 @@ LARGEST_RESULT = 64 << 20
 
 Result = TypeVar("Result")
 
-_HIDDEN = {"folded"}  # normalised names, for the search only
+_HIDDEN = {"folded", "weight"}  # normalised names and their order, for the search only
 _ROWS_AT_A_TIME = 100
 _EXPLAIN = "EXPLAIN "
 _PLACE = re.compile(r"\(line 1, column (\d+) \(offset: \d+\)\).*")

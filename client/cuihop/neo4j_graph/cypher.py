@@ -193,21 +193,31 @@ RETURN cui, c.name AS name, coalesce(c.synonyms, []) AS synonyms,
        COLLECT { MATCH (c)-[e:IS_A]-() UNWIND coalesce(e.sabs, []) AS sab RETURN DISTINCT sab } AS sabs
 """
 
-# The index finds concepts in which every word begins some word of some name; the rest finds the name and ranks it.
-# A name's length is that of its UTF-8 bytes.
+# The index finds concepts that have the words; the rest finds the name and ranks it. A reading is a list of forms, and
+# a form a list of words that stand for one another; the first reading is the text as typed. Ranks: 0 the whole name,
+# from 1 on the whole name in a reading, 40 every word, from 41 on every form of a reading, 80 beginnings of words, 81
+# beginnings in another form. A name's length is that of its UTF-8 bytes.
 # Lists within a concept are gone through in place: no rows are made of names, and none are sorted but the best.
 SEARCH: LiteralString = """
 CALL db.index.fulltext.queryNodes('concept_names', $lucene) YIELD node AS c
 WITH c WHERE c.release = $release
-WITH c, c.folded AS folded
-WITH c, [i IN range(0, size(folded) - 1) |
-  CASE WHEN folded[i] = $text THEN 0
-       WHEN folded[i] STARTS WITH $text THEN 2
-       WHEN NOT all(word IN $words WHERE ' ' + folded[i] CONTAINS ' ' + word) THEN 8
-       WHEN all(word IN $words WHERE ' ' + folded[i] + ' ' CONTAINS ' ' + word + ' ') THEN 4
-       ELSE 6 END + CASE i WHEN 0 THEN 0 ELSE 1 END] AS scores
-WITH c, scores, reduce(least = 8, s IN scores | CASE WHEN s < least THEN s ELSE least END) AS score
-WHERE score < 8
+WITH c, [name IN c.folded | ' ' + name + ' '] AS folded
+WITH c, folded, [name IN folded | [i IN range(0, size($readings) - 1)
+  WHERE all(form IN $readings[i] WHERE any(word IN form WHERE name CONTAINS ' ' + word + ' ')) | i]] AS fitting
+WITH c, [n IN range(0, size(folded) - 1) | 2 *
+  CASE WHEN folded[n] = ' ' + $text + ' ' THEN 0
+       WHEN any(i IN fitting[n] WHERE all(word IN split(trim(folded[n]), ' ')
+                WHERE word IN $stops OR any(form IN $readings[i] WHERE word IN form)))
+       THEN 1 + head([i IN fitting[n] WHERE all(word IN split(trim(folded[n]), ' ')
+                WHERE word IN $stops OR any(form IN $readings[i] WHERE word IN form))])
+       WHEN all(word IN $words WHERE folded[n] CONTAINS ' ' + word + ' ') THEN 40
+       WHEN size(fitting[n]) > 0 THEN 41 + head(fitting[n])
+       WHEN all(word IN $words WHERE folded[n] CONTAINS ' ' + word) THEN 80
+       WHEN all(begun IN $begun WHERE any(word IN begun.beginnings WHERE folded[n] CONTAINS ' ' + word)
+                                   OR any(word IN begun.words WHERE folded[n] CONTAINS ' ' + word + ' ')) THEN 81
+       ELSE 99 END + CASE n WHEN 0 THEN 0 ELSE 1 END] AS scores
+WITH c, scores, reduce(least = 198, s IN scores | CASE WHEN s < least THEN s ELSE least END) AS score
+WHERE score < 198
 WITH c, score, [i IN range(0, size(scores) - 1) WHERE scores[i] = score |
                 CASE i WHEN 0 THEN c.name ELSE c.synonyms[i - 1] END] AS names
 WITH c, score, [name IN names |
@@ -217,9 +227,33 @@ WITH c, score, [name IN names |
                      WHEN letter <= '\uffff' THEN 3 ELSE 4 END) END]] AS sized
 WITH c, score, reduce(best = head(sized), next IN tail(sized) |
                       CASE WHEN next[1] < best[1] THEN next ELSE best END) AS best
-RETURN c.cui AS cui, c.name AS name, best[0] AS matched
-ORDER BY score, best[1], cui
+RETURN c.cui AS cui, c.name AS name, best[0] AS matched,
+       CASE score / 2 WHEN 0 THEN 'exact' WHEN 40 THEN 'words' WHEN 80 THEN 'prefix' ELSE 'form' END AS kind
+ORDER BY score, -coalesce(c.weight, 0), best[1], cui
 LIMIT $limit
+"""
+
+IS_WORD: LiteralString = """
+CALL db.index.fulltext.queryNodes('concept_names', $lucene) YIELD node AS c
+WITH c WHERE c.release = $release
+RETURN true LIMIT 1
+"""
+
+WORDS_OF_FORMS: LiteralString = """
+UNWIND $forms AS form
+MATCH (f:SearchForm {release: $release, form: form})
+RETURN form, f.words AS words
+"""
+
+WORDS_OF_BEGUN_FORMS: LiteralString = """
+UNWIND $beginnings AS beginning
+MATCH (f:SearchForm {release: $release}) WHERE f.form STARTS WITH beginning
+UNWIND f.words AS word
+RETURN DISTINCT word LIMIT $most
+"""
+
+SPELLINGS: LiteralString = """
+MATCH (w:SearchWords {release: $release}) RETURN w.words AS words ORDER BY w.number
 """
 
 # The stored hits of a word, or beginning of one, that many names have, written by the load. A place is the position of
@@ -228,9 +262,9 @@ SEARCH_PAGE: LiteralString = """
 MATCH (p:SearchPage {release: $release, prefix: $text})
 WHERE $limit <= size(p.cuis) OR size(p.cuis) < $most
 UNWIND range(0, CASE WHEN $limit < size(p.cuis) THEN $limit ELSE size(p.cuis) END - 1) AS i
-WITH i, p.cuis[i] AS cui, p.places[i] AS place
+WITH i, p.cuis[i] AS cui, p.places[i] AS place, coalesce(p.kinds[i], 'words') AS kind
 MATCH (c:StoredConcept {release: $release, cui: cui})
-RETURN cui, c.name AS name, CASE place WHEN 0 THEN c.name ELSE c.synonyms[place - 1] END AS matched
+RETURN cui, c.name AS name, CASE place WHEN 0 THEN c.name ELSE c.synonyms[place - 1] END AS matched, kind
 ORDER BY i
 """
 
@@ -345,6 +379,11 @@ CALL (r) { DELETE r } IN TRANSACTIONS OF 50000 ROWS
 
 REMOVE_PAGES: LiteralString = """
 MATCH (p:SearchPage {release: $release}) DELETE p
+"""
+
+REMOVE_FORMS: LiteralString = """
+MATCH (n:SearchForm|SearchWords {release: $release})
+CALL (n) { DELETE n } IN TRANSACTIONS OF 50000 ROWS
 """
 
 REMOVE_TYPES: LiteralString = """

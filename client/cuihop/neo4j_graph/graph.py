@@ -43,16 +43,14 @@ from cuihop.identifiers import is_identifier
 from cuihop.neo4j_graph import cypher
 from cuihop.neo4j_graph.connection import Neo4jConnection, Neo4jSettings
 from cuihop.neo4j_graph.layered_path import ranked_path, shortest_path_layers
+from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.string_table import bounds_of, folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
-__all__ = ["HITS_A_PAGE", "Neo4jGraph"]
-
-HITS_A_PAGE = 100
-"""Most hits that a load stores for one word."""
+__all__ = ["Neo4jGraph"]
 
 Result = TypeVar("Result")
 
@@ -60,7 +58,6 @@ _PAIRS_A_TRANSACTION = 500
 _CENTRES_A_TRANSACTION = 100
 _CONCEPTS_A_TRANSACTION = 10_000
 _LISTED_PATHS = 1_000
-_LONGEST_WORD = 255  # the full-text index cuts longer words
 
 
 class Neo4jGraph(ConceptGraph):
@@ -88,6 +85,7 @@ class Neo4jGraph(ConceptGraph):
             raise SchemaMismatch("the database has no active release; load one with: cuihop load")
         self._number = number
         self._release = complete_release(connection, number)
+        self._name_search = NameSearch(self._rows)
 
     @classmethod
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
@@ -413,17 +411,8 @@ class Neo4jGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
-        rows = self._hits(folded_query(text), most)
-        return with_identifier(self, text, (SearchHit(*row) for row in rows))[:most]
-
-    def _hits(self, text: str, most: int | None) -> list[list[Any]]:
-        """Identifier, preferred name and matching name of each hit, best first."""
-        words = text.split(" ")
-        at_most = self._release.concepts if most is None else most
-        if len(words) == 1 and (rows := self._rows(cypher.SEARCH_PAGE, text=text, limit=at_most, most=HITS_A_PAGE)):
-            return rows
-        lucene = " ".join(f"+{word[:_LONGEST_WORD]}*" for word in words)
-        return self._rows(cypher.SEARCH, lucene=lucene, words=words, text=text, limit=at_most)
+        hits = self._name_search.best(folded_query(text), self._release.concepts if most is None else most)
+        return with_identifier(self, text, hits)[:most]
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:

@@ -165,6 +165,7 @@ def remove(connection: Neo4jConnection, number: int) -> None:
         cypher.REMOVE_CONCEPTS,
         cypher.REMOVE_RETIRED,
         cypher.REMOVE_PAGES,
+        cypher.REMOVE_FORMS,
         cypher.REMOVE_TYPES,
         cypher.REMOVE_VOCABULARIES,
     ):

@@ -4,15 +4,18 @@
 //
 //   (:CuihopStore {schema, active, previous, labelled})       one node: the version of this schema, the active release
 //   (:Release {number, name, digest, state, …})               what was loaded; state: loading, complete, removing
-//   (:StoredConcept {release, cui, number, component,         every concept of every stored release
-//                    name, synonyms, folded, semantic_types})
+//   (:StoredConcept {release, cui, number, component,         every concept of every stored release; weight: order in
+//                    name, synonyms, folded, semantic_types,  searches, by descendants, absent from older releases
+//                    weight})
 //   (:StoredConcept:Concept)                                  those of the active release: what a curator asks for
 //   (child)-[:IS_A {sabs}]->(parent)                          always within one release
 //   (:RetiredConcept {release, cui, relation, successor})     one for each statement on a retired concept
 //   (:SemanticType {release, code, name})
 //   (:SourceVocabulary {release, sab, edges})
-//   (:SearchPage {release, prefix, cuis, places})             the best answers to a word, or its beginning, that many
-//                                                             names have; absent from older releases
+//   (:SearchPage {release, prefix, cuis, places, kinds})      the best answers to a word, or its beginning, that many
+//                                                             names have; absent from older releases, as are the next
+//   (:SearchForm {release, form, words})                      words that a search takes for one another
+//   (:SearchWords {release, number, words})                   words that a misspelt one may stand for, in blocks
 
 CREATE CONSTRAINT cuihop_store_unique IF NOT EXISTS
 FOR (s:CuihopStore) REQUIRE s.id IS UNIQUE;
@@ -34,6 +37,9 @@ FOR (t:SemanticType) ON (t.release, t.code);
 
 CREATE INDEX search_page IF NOT EXISTS
 FOR (p:SearchPage) ON (p.release, p.prefix);
+
+CREATE INDEX search_form IF NOT EXISTS
+FOR (f:SearchForm) ON (f.release, f.form);
 
 // Folded names: lower case, no accents, single spaces. One word is whatever stands between two spaces.
 CREATE FULLTEXT INDEX concept_names IF NOT EXISTS

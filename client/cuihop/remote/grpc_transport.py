@@ -15,6 +15,7 @@ from grpc_status import rpc_status
 
 from cuihop.errors import InputError
 from cuihop.graph import (
+    MATCHES,
     Concept,
     Definition,
     Direction,
@@ -75,6 +76,7 @@ _RELATIONS: dict[messages.Relation.ValueType, Literal["parent", "child"]] = {
     messages.RELATION_PARENT: "parent",
     messages.RELATION_CHILD: "child",
 }
+_MATCHES = {messages.MatchKind.Value(f"MATCH_KIND_{kind.upper()}"): kind for kind in MATCHES}
 _STATUSES = {
     messages.RESOLUTION_STATUS_CURRENT: "current",
     messages.RESOLUTION_STATUS_MERGED: "merged",
@@ -247,8 +249,7 @@ class GrpcTransport:
         """See `Transport.search`."""
 
         def parse(reply: messages.SearchResponse) -> Response[list[SearchHit]]:
-            hits = [SearchHit(hit.cui, hit.name if hit.HasField("name") else None, hit.matched) for hit in reply.hits]
-            return Response(hits, reply.provenance.release_digest)
+            return Response([_hit(hit) for hit in reply.hits], reply.provenance.release_digest)
 
         return self._send(self._stub.Search, messages.SearchRequest(text=text, limit=limit), request, parse)
 
@@ -273,6 +274,12 @@ class GrpcTransport:
 
 
 # Messages
+
+
+def _hit(hit: messages.SearchHit) -> SearchHit:
+    """A hit; one of a service of an earlier version has no kind."""
+    name = hit.name if hit.HasField("name") else None
+    return SearchHit(hit.cui, name, hit.matched, _MATCHES.get(hit.kind, "words"))
 
 
 def _bounds(direction: Direction, max_hops: int | None) -> messages.SearchBounds:

@@ -44,7 +44,7 @@ from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
 from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
-from cuihop.snapshot.name_index import NameSearch, check_name_index, name_search
+from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import folded_query
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
@@ -91,7 +91,7 @@ class SnapshotGraph(ConceptGraph):
         self._cuis = IdentifierTable(sections["cuis"])
         self._records = ConceptRecords(sections, self._cuis)
         self._scratch = ScratchPool(len(self._cuis))
-        self._name_search: NameSearch | None = None
+        self._name_index: NameIndex | None = None
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
     @classmethod
@@ -228,7 +228,7 @@ class SnapshotGraph(ConceptGraph):
                 self._sections[name]
         check_digest(self._sections)
         self._engines.labels("any", None)
-        self._name_search = name_search(self._sections, thoroughly=True)
+        self._name_index = name_search(self._sections, thoroughly=True)
 
     def warm_up(self) -> None:
         """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
@@ -246,7 +246,8 @@ class SnapshotGraph(ConceptGraph):
             self.neighbours([cui], hops=1, direction=direction, limit=1)
             self.pack([cui], hops=0, direction=direction)
             self.pack(some, hops=NEAR + 1, direction=direction)
-        self._names().warm_up()
+        if (index := self._names()) is not None:
+            index.warm_up()
 
     # Identifiers
 
@@ -428,16 +429,19 @@ class SnapshotGraph(ConceptGraph):
         """See `ConceptGraph.concepts`."""
         return [self._records.concept(place) for place in self._places(cuis)[0].tolist()]
 
-    def _names(self) -> NameSearch:
-        if self._name_search is None:
-            self._name_search = name_search(self._sections)
-        return self._name_search
+    def _names(self) -> NameIndex | None:
+        """The index of names; ``None`` without names."""
+        if self._name_index is None:
+            self._name_index = name_search(self._sections)
+        return self._name_index
 
     @_steady
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         most = checked_hops(limit, "limit")
-        best = self._names().best(folded_query(text), len(self._cuis) if most is None else most)
-        records = self._records
-        by_name = (SearchHit(self._cuis[place], records.name(place), records.strings[row]) for place, row in best)
+        query, index, records = folded_query(text), self._names(), self._records
+        best = [] if index is None else index.best(query, len(self._cuis) if most is None else most)
+        by_name = (
+            SearchHit(self._cuis[place], records.name(place), records.strings[row], kind) for place, row, kind in best
+        )
         return with_identifier(self, text, by_name)[:most]

@@ -165,8 +165,11 @@ def _damaged(origin: str, found: str) -> SnapshotError:
 
 Array = npt.NDArray[Any]
 
-NAME_INDEX = ("merit_rows", "name_order", "word_offsets", "word_blob", "word_indptr", "word_names")
-"""Sections of the name index: see `cuihop.snapshot.name_index`."""
+NAME_INDEX = (
+    "search_rows", "search_keys", "search_word_offsets", "search_word_blob", "search_forms", "search_indptr",
+    "search_names", "spelling_words", "spelling_sets", "spelling_offsets", "spelling_blob",
+)  # fmt: skip
+"""Sections of the name index: see `cuihop.snapshot.name_index` and `cuihop.snapshot.spelling`."""
 
 _AT_A_TIME = 1 << 22  # values compared together, to bound memory
 
@@ -332,12 +335,17 @@ SNAPSHOT = Layout(
     definition_indptr  | i4       | concepts+1 | rows of defined
     definition_offsets | i8       | defined+1  | rows of texts
     definition_blob    | u1       | texts      |
-    merit_rows         | i4       | names      | below names
-    name_order         | i4       | names      | below names
-    word_offsets       | i8       | words+1    | rows of spelt
-    word_blob          | u1       | spelt      |
-    word_indptr        | i8       | words+1    | rows of postings
-    word_names         | i4       | postings   | below names
+    search_rows        | i4       | names      | below names
+    search_keys        | i4       | names      | below names
+    search_word_offsets | i8      | words+1    | rows of spelt
+    search_word_blob   | u1       | spelt      |
+    search_forms       | i4       | words      | below words
+    search_indptr      | i8       | cells+1    | rows of postings
+    search_names       | i4       | postings   | below names
+    spelling_words     | i4       | spellings  | below words
+    spelling_sets      | u8       | spellings  |
+    spelling_offsets   | i8       | spellings+1 | rows of spelling
+    spelling_blob      | u1       | spelling   |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,

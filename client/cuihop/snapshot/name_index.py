@@ -1,15 +1,21 @@
-"""Search by name in a snapshot: with its index of names, or by a scan of all names where it has none.
+"""Search by name in a snapshot, with its index of names.
 
-The index finds names by prefix, and names by the prefixes of their words. Names are renumbered by merit: preferred
-names before synonyms, short ones before long ones, then in the order of the concepts. Among names that match a text
-equally well the lower number comes first, so a search takes numbers in ascending order and stops when it has enough.
+A name matches a text in one of the ways of `cuihop.graph.MATCHES`; better ways come first. Names are renumbered by
+merit: preferred names before synonyms, those of concepts with many descendants before others (in powers of two), short
+ones before long ones, then in the order of the concepts. Among names that match a text equally well the lower number
+comes first, so a search takes numbers in ascending order and stops when it has enough.
 
-Sections, all absent from snapshots written before cuihop had an index of names:
+The names of each word are stored tier by tier: those among the first 65,536 names by merit, among the first million,
+and all others. A frequent word or beginning is answered from the first tier, whatever the size of the release.
 
-``merit_rows``     int32, shape (names,): by merit, the row of the name in the snapshot
-``name_order``     int32, shape (names,): the names in the order of their folded texts, each by its merit
-``word_offsets``   int64, shape (words + 1,), and ``word_blob``, uint8: the distinct words of folded names, ascending
-``word_indptr``    int64, shape (words + 1,), and ``word_names``, int32: the names that have each word, by their merit
+Sections; absent from snapshots that an earlier cuihop wrote:
+
+``search_rows``     int32, shape (names,): by merit, the row of the name in the snapshot
+``search_keys``     int32, shape (names,): the names by their forms (`form_key`) and merit, each as its merit
+``search_word_offsets``  int64, shape (words + 1,), and ``search_word_blob``, uint8: the distinct words, ascending
+``search_forms``    int32, shape (words,): the words in the order of their forms, then of their letters
+``search_indptr``   int64, shape (tiers * words + 1,), and ``search_names``, int32: the names of each word, by merit
+``spelling_…``      see `cuihop.snapshot.spelling`
 """
 
 from __future__ import annotations
@@ -17,23 +23,34 @@ from __future__ import annotations
 import sys
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import DamageWarning, SnapshotError
-from cuihop.resources.cores import in_threads
+from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
+from cuihop.graph import MatchKind
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import NAME_INDEX
-from cuihop.snapshot.string_table import StringTable, bounds_of, folded
+from cuihop.snapshot.name_index_builder import name_index_sections, name_merits, tier_bounds
+from cuihop.snapshot.spelling import Spelling
+from cuihop.snapshot.string_table import StringTable, folded
+from cuihop.snapshot.word_forms import (
+    MOST_READINGS,
+    MOST_WORDS,
+    form_key,
+    form_of,
+    form_prefixes,
+    name_forms,
+    respaced,
+    searched_words,
+)
 
 __all__ = [
     "NAME_INDEX",
-    "EveryName",
     "NameIndex",
-    "NameSearch",
     "check_name_index",
     "name_index_sections",
     "name_search",
@@ -41,114 +58,12 @@ __all__ = [
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Words = range | Int32
+"""Numbers of words: adjacent ones, or any."""
 
-_AT_LEAST = 2048  # names examined together
-_WIDER = 16  # growth of the range examined where the best names did not suffice
-
-
-def name_index_sections(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    """Build the sections of the index from a snapshot's names.
-
-    Args:
-        arrays: the sections ``name_…`` and ``folded_…``.
-    """
-    from cuihop._kernels import name_index as kernels
-
-    offsets: Int64 = arrays["name_offsets"]
-    merit = _by_merit(arrays["name_indptr"], offsets)
-    texts = [arrays[name] for name in ("name_offsets", "name_blob", "folded_rows", "folded_offsets", "folded_blob")]
-    begins, numbers, word_offsets, word_blob = kernels.words_of(*(_read_only(array) for array in texts))
-    words = len(word_offsets) - 1
-
-    def letters(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
-        keys = np.empty(len(rows), dtype=np.uint64)
-        kernels.letters(word_offsets, word_blob, rows, 8 * level, keys)
-        return keys
-
-    order = _ordered(np.arange(words), letters)
-    sorted_words = _taken(StringTable(word_offsets, word_blob), order)
-    place = np.empty(words, dtype=np.int32)
-    place[order] = np.arange(1, words + 1, dtype=np.int32)
-    numbers = place[numbers]
-    bits = max(1, words.bit_length())
-    each = 64 // bits
-
-    def some_words(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
-        keys = np.empty(len(rows), dtype=np.uint64)
-        kernels.sequence_keys(begins, numbers, rows, each * level, each, bits, keys)
-        return keys
-
-    # A space sorts before every letter, so folded texts sort as the lists of their words do.
-    by_text = _ordered(merit.astype(np.int64), some_words)
-    merit_of = np.empty(len(merit), dtype=np.int32)
-    merit_of[merit] = np.arange(len(merit), dtype=np.int32)
-    indptr, names = kernels.postings(begins, numbers, merit, words)
-    return {
-        "merit_rows": merit,
-        "name_order": merit_of[by_text],
-        "word_offsets": sorted_words.offsets,
-        "word_blob": sorted_words.blob,
-        "word_indptr": indptr,
-        "word_names": names,
-    }
-
-
-def check_name_index(sections: Sections) -> None:
-    """Check that the names of a snapshot are numbered by merit, which checksums do not show.
-
-    Raises:
-        SnapshotError: they are not.
-    """
-    if not np.array_equal(sections["merit_rows"], _by_merit(sections["name_indptr"], sections["name_offsets"])):
-        raise SnapshotError(f"{sections.origin}: section 'merit_rows' is not that of these names; the file is damaged")
-
-
-def _by_merit(indptr: Int32, offsets: Int64) -> Int32:
-    """Rows of all names, preferred ones first, then by length in bytes, then in their order."""
-    rows = len(offsets) - 1
-    keys = (np.diff(offsets).astype(np.uint64) << np.uint64(32)) | np.arange(rows, dtype=np.uint64)
-    keys |= np.uint64(1 << 63)
-    keys[indptr[:-1][np.diff(indptr) > 0]] &= np.uint64((1 << 63) - 1)
-    keys.sort()
-    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
-
-
-def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) -> Int64:
-    """Sort rows by their keys of level 0, equal ones by their keys of level 1, and so on.
-
-    A key of 0 marks the end of a row; rows that are equal throughout stay in the order given.
-    """
-    at = np.arange(len(rows))  # positions of rows not yet sorted, in groups of equal ones
-    group = np.zeros(len(rows), dtype=np.int64)
-    level = 0
-    rows = rows.copy()
-    while len(at):
-        here = rows[at]
-        key = keys(here, level)
-        by = np.lexsort((key, group)) if level else np.argsort(key, kind="stable")
-        rows[at] = here[by]
-        key = key[by]
-        first = np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])]
-        equal = (~first | np.r_[~first[1:], False]) & (key != 0)
-        group = np.cumsum(first)[equal]
-        at = at[equal]
-        level += 1
-    return rows
-
-
-def _taken(strings: StringTable, rows: Int64) -> StringTable:
-    """The strings of these rows, as a table."""
-    lengths = np.diff(strings.offsets)[rows]
-    offsets = bounds_of(lengths)
-    places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
-    return StringTable(offsets, strings.blob[places])
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+_SAME_KEY = 1000  # most names of the same forms that are compared with a text
+_KEPT = 1 << 14  # texts that bisections compare
+_BEGUN_FORMS = 4096  # most words whose forms begin so, beside those that begin with the same letters
 
 
 class NameIndex:
@@ -161,24 +76,58 @@ class NameIndex:
     def __init__(self, sections: Sections) -> None:
         self._names = StringTable(sections["name_offsets"], sections["name_blob"])
         self._indptr: Int32 = sections["name_indptr"]
-        self._merit_rows: Int32 = sections["merit_rows"]
-        self._order: Int32 = sections["name_order"]
-        self._words = StringTable(sections["word_offsets"], sections["word_blob"])
-        self._word_indptr: Int64 = sections["word_indptr"]
-        self._word_names: Int32 = sections["word_names"]
+        self._merit_rows: Int32 = sections["search_rows"]
+        self._keys: Int32 = sections["search_keys"]
+        self._words = StringTable(sections["search_word_offsets"], sections["search_word_blob"])
+        self._forms: Int32 = sections["search_forms"]
+        self._word_indptr: Int64 = sections["search_indptr"]
+        self._word_names: Int32 = sections["search_names"]
+        self._tiers = list(pairwise(tier_bounds(len(self._merit_rows))))
+        self._key = _name_keys(self._names, self._merit_rows, self._keys)
+        self._word = _word_letters(self._words)
+        self._form = _word_forms(self._words, self._forms)
+        self._spelling = Spelling(
+            self._words,
+            sections["spelling_words"],
+            sections["spelling_sets"],
+            StringTable(sections["spelling_offsets"], sections["spelling_blob"]),
+        )
 
-    def best(self, text: str, most: int) -> list[tuple[int, int]]:
-        """See `NameSearch.best`."""
-        found: dict[int, int] = {}
-        for kind in self._kinds(text):
-            for merits in _ascending(kind, len(self._merit_rows), most):
+    def best(self, text: str, most: int) -> list[tuple[int, int, MatchKind]]:
+        """The best concepts, each with the row of its best matching name, and the kind of the match.
+
+        Args:
+            text: folded, not empty.
+            most: the most concepts to return.
+        """
+        found: dict[int, tuple[int, MatchKind]] = {}
+        if not most:
+            return []
+        text = " ".join(text.split(" ")[:MOST_WORDS])
+        for matches in (self._as_typed, self._corrected, self._in_part):
+            for kind, merits in matches(text):
                 rows = self._merit_rows[merits]
                 concepts = np.searchsorted(self._indptr, rows, side="right") - 1
                 for concept, row in zip(concepts.tolist(), rows.tolist(), strict=True):
                     if len(found) == most:
-                        return list(found.items())
-                    found.setdefault(concept, row)
-        return list(found.items())
+                        break
+                    found.setdefault(concept, (row, kind))
+                if len(found) == most:
+                    break
+            if found:
+                break
+        return [(concept, *match) for concept, match in found.items()]
+
+    @property
+    def spelling(self) -> Spelling:
+        """Candidates of corrections."""
+        return self._spelling
+
+    def forms(self) -> Iterator[tuple[str, list[str]]]:
+        """Each form, ascending, with its words, where they are not the form itself."""
+        for form, places in groupby(self._forms.tolist(), key=lambda place: form_of(self._words[place])):
+            if (words := [self._words[place] for place in places]) != [form]:
+                yield form, words
 
     def warm_up(self) -> None:
         """Compile the intersection of word lists."""
@@ -188,7 +137,8 @@ class NameIndex:
 
     def prefixes(self, at_least: int) -> Iterator[str]:
         """Prefixes of words with at least this many matches, ascending; a name counts once for each of its words."""
-        count = len(self._words)
+        counts = np.diff(self._word_indptr).reshape(len(self._tiers), len(self._words)).sum(axis=0)
+        bounds = [0, *np.cumsum(counts).tolist()]
 
         def below(prefix: str, low: int, high: int) -> Iterator[str]:
             """Longer prefixes among the words ``low`` up to ``high``, all of which begin with ``prefix``."""
@@ -200,34 +150,63 @@ class NameIndex:
                     continue
                 longer = word[: len(prefix) + 1]
                 end = self._first_beyond(longer.encode(), at, high)
-                if self._word_indptr[end] - self._word_indptr[at] >= at_least:
+                if bounds[end] - bounds[at] >= at_least:
                     yield longer
                     yield from below(longer, at, end)
                 at = end
 
-        return below("", 0, count)
+        return below("", 0, len(self._words))
 
-    # Names that match a text, by their merit
+    # Names that match a text, by their merit, best way first
 
-    def _kinds(self, text: str) -> Iterator[list[Int32]]:
-        """Names that match in each of the four ways, best way first, each as lists to be intersected."""
-        wanted = text.encode()
-        low = bisect_left(range(len(self._order)), wanted, key=self._folded_name)
-        high = bisect_right(range(len(self._order)), wanted, lo=low, key=self._folded_name)
-        beyond = bisect_right(
-            range(len(self._order)), wanted, lo=low, key=lambda i: self._folded_name(i)[: len(wanted)]
+    def _as_typed(self, text: str, *, respacing: bool = True) -> Iterator[tuple[MatchKind, Int32]]:
+        words, forms = searched_words(text), name_forms(text)
+        readings = self._readings(text) if respacing else []
+        same = self._names_of_key(" ".join(forms))
+        exact = np.array(
+            [folded(self._names[int(self._merit_rows[merit])]) == text for merit in same.tolist()], dtype=np.bool_
         )
-        yield [self._order[low:high]]
-        yield [self._order[high:beyond]]
-        words = sorted(set(text.split(" ")))
-        yield [self._word_names[slice(*self._extent(word.encode(), whole=True))] for word in words]
-        yield [self._word_names[slice(*self._extent(word.encode(), whole=False))] for word in words]
+        yield "exact", same[exact]
+        yield "form", same[~exact]
+        for reading in readings:
+            yield "form", self._names_of_key(" ".join(reading))
+        for merits in self._common([[self._whole(word)] for word in words]):
+            yield "words", merits
+        for some in (forms, *readings):
+            for merits in self._common([[self._of_form(form)] for form in some]):
+                yield "form", merits
+        for merits in self._common([[self._begun(word)] for word in words]):
+            yield "prefix", merits
+        for merits in self._common([self._begun_in_form(word) for word in words]):
+            yield "form", merits
 
-    def _folded_name(self, at: int) -> bytes:
-        return folded(self._names[int(self._merit_rows[self._order[at]])]).encode()
+    def _readings(self, text: str) -> list[list[str]]:
+        """Forms of the text with words written together or apart, as far as names have them all."""
+        present = (
+            forms for forms in map(name_forms, respaced(text)) if all(len(self._of_form(form)) for form in forms)
+        )
+        return list(islice(present, MOST_READINGS))
 
-    def _word(self, at: int) -> bytes:
-        return self._words.blob[self._words.offsets[at] : self._words.offsets[at + 1]].tobytes()
+    def _corrected(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
+        for other in self._spelling.corrected(text, self._has_word):
+            yield from (("spelling", merits) for _, merits in self._as_typed(other, respacing=False))
+
+    def _in_part(self, text: str) -> Iterator[tuple[MatchKind, Int32]]:
+        for some in self._spelling.in_part(text, self._has_word):
+            yield from (("part", merits) for _, merits in self._as_typed(some, respacing=False))
+
+    def _has_word(self, word: str) -> bool:
+        return len(self._begun(word)) > 0 or any(len(words) for words in self._begun_in_form(word))
+
+    def _names_of_key(self, key: str) -> Int32:
+        """Names of these forms, by merit; the first thousand of more."""
+        wanted = key.encode()
+        places = range(len(self._keys))
+        low = bisect_left(places, wanted, key=self._key)
+        high = bisect_right(places, wanted, lo=low, hi=min(low + _SAME_KEY, len(self._keys)), key=self._key)
+        return self._keys[low:high]
+
+    # Words
 
     def _first_beyond(self, prefix: bytes, low: int, high: int) -> int:
         """The first word of a range beyond those with the prefix."""
@@ -235,41 +214,74 @@ class NameIndex:
             range(len(self._words)), prefix, lo=low, hi=high, key=lambda i: self._word(i)[: len(prefix)]
         )
 
-    def _extent(self, word: bytes, *, whole: bool) -> tuple[int, int]:
-        """Range in ``word_names`` of the names with the word or, unless ``whole``, with a word that begins with it."""
-        low = bisect_left(range(len(self._words)), word, key=self._word)
-        if whole:
-            high = low + (low < len(self._words) and self._word(low) == word)
-        else:
-            high = self._first_beyond(word, low, len(self._words))
-        return int(self._word_indptr[low]), int(self._word_indptr[high])
+    def _whole(self, word: str) -> range:
+        """The word itself."""
+        wanted = word.encode()
+        low = bisect_left(range(len(self._words)), wanted, key=self._word)
+        return range(low, low + (low < len(self._words) and self._word(low) == wanted))
+
+    def _begun(self, beginning: str) -> range:
+        """Words that begin so."""
+        wanted = beginning.encode()
+        low = bisect_left(range(len(self._words)), wanted, key=self._word)
+        return range(low, self._first_beyond(wanted, low, len(self._words)))
+
+    def _of_form(self, form: str, *, begun: bool = False) -> Int32:
+        """Words of a form, or of those that begin so."""
+        wanted = form.encode()
+        places = range(len(self._forms))
+        low = bisect_left(places, wanted, key=self._form)
+        ends: Callable[[int], bytes] = (lambda i: self._form(i)[: len(wanted)]) if begun else self._form
+        return self._forms[low : bisect_right(places, wanted, lo=low, key=ends)]
+
+    def _begun_in_form(self, word: str) -> list[Words]:
+        """Words that begin so, words of the same form, and those that begin so in another spelling."""
+        prefixes = form_prefixes(word)
+        others = [self._of_form(prefix, begun=True)[:_BEGUN_FORMS] for prefix in prefixes]
+        return [*map(self._begun, dict.fromkeys([word, *prefixes])), self._of_form(form_of(word)), *others]
+
+    # Names of words
+
+    def _common(self, words: Sequence[Sequence[Words]]) -> Iterator[Int32]:
+        """Names with a word of each group, by their merit, tier by tier."""
+        if any(not any(map(len, group)) for group in words):
+            return
+        for tier, (low, high) in enumerate(self._tiers):
+            lists = [np.concatenate([self._names_of(some, tier) for some in group]) for group in words]
+            yield _in_all(lists, low, high)
+
+    def _names_of(self, words: Words, tier: int) -> Int32:
+        """Names in a tier with any of the words, perhaps repeated."""
+        first = tier * len(self._words)
+        if isinstance(words, range):
+            begin, end = (int(self._word_indptr[first + at]) for at in (words.start, words.stop))
+            return self._word_names[begin:end]
+        begins, ends = self._word_indptr[first + words], self._word_indptr[first + words + 1]
+        counts = ends - begins
+        places = np.repeat(ends - np.cumsum(counts), counts) + np.arange(int(counts.sum()))
+        names: Int32 = self._word_names[places]
+        return names
 
 
-def _ascending(lists: Sequence[Int32], names: int, most: int) -> Iterator[Int32]:
-    """Numbers common to all lists, ascending, in parts: where few are wanted, far fewer than all are examined.
+# Texts that bisections compare. Those of the first steps are the same in every search, so they are kept.
 
-    Args:
-        lists: numbers below ``names``, in any order, perhaps repeated.
-        names: exclusive upper bound of the numbers.
-        most: approximate count wanted.
-    """
-    lists = sorted(lists, key=len)
-    shortest = len(lists[0])
-    if not shortest:
-        return
-    width = max(_AT_LEAST, 8 * most)
-    low = 0
-    while low < names:
-        # Numbers are spread evenly enough: below `high` there are about `width` of the shortest list.
-        high = names if width >= shortest else min(names, max(low + 1, names * width // shortest))
-        yield _in_all(lists, low, high)
-        low = high
-        width *= _WIDER
+
+def _name_keys(names: StringTable, rows: Int32, keys: Int32) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: form_key(folded(names[int(rows[keys[at]])])).encode())
+
+
+def _word_letters(words: StringTable) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: words.blob[words.offsets[at] : words.offsets[at + 1]].tobytes())
+
+
+def _word_forms(words: StringTable, forms: Int32) -> Callable[[int], bytes]:
+    return lru_cache(_KEPT)(lambda at: form_of(words[int(forms[at])]).encode())
 
 
 def _in_all(lists: Sequence[Int32], low: int, high: int) -> Int32:
-    """Numbers from ``low`` up to ``high`` that are in every list, ascending."""
-    common = _between(lists[0], low, high)
+    """Numbers in every list, ascending; all lie from ``low`` up to ``high``."""
+    lists = sorted(lists, key=len)
+    common = lists[0]
     for numbers in lists[1:]:
         if len(common):
             common = _intersection(common, numbers, low, high)
@@ -283,8 +295,7 @@ def _intersection(some: Int32, numbers: Int32, low: int, high: int) -> Int32:
     marks = np.zeros(high - low, dtype=np.uint8)
     marks[some - low] = 1
     if "numba" not in sys.modules:
-        others = _between(numbers, low, high)
-        both: Int32 = others[marks[others - low] == 1]
+        both: Int32 = numbers[marks[numbers - low] == 1]
         return both
     from cuihop._kernels import name_index as kernels
 
@@ -293,88 +304,53 @@ def _intersection(some: Int32, numbers: Int32, low: int, high: int) -> Int32:
     return seen
 
 
-def _between(numbers: Int32, low: int, high: int) -> Int32:
-    inside: Int32 = numbers[(numbers >= low) & (numbers < high)]
-    return inside
+def check_name_index(sections: Sections) -> None:
+    """Check that the names of a snapshot are numbered by merit, which checksums do not show.
+
+    Raises:
+        SnapshotError: they are not.
+    """
+    if not np.array_equal(sections["search_rows"], name_merits(sections)):
+        raise SnapshotError(f"{sections.origin}: section 'search_rows' is not that of these names; the file is damaged")
 
 
-_CONCEPTS_A_CALL = 1 << 18
+def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | None:
+    """The search of a snapshot; ``None`` where it has no names.
 
-
-class NameSearch(Protocol):
-    """Search for the names that match a text best."""
-
-    def best(self, text: str, most: int) -> list[tuple[int, int]]:
-        """The best concepts, each with the row of its best matching name.
-
-        Args:
-            text: folded, not empty.
-            most: the most concepts to return.
-        """
-
-    def warm_up(self) -> None:
-        """Compile before the first search."""
-
-
-def name_search(sections: Sections, *, thoroughly: bool = False) -> NameSearch:
-    """The search of a snapshot; one of an early cuihop has no index of names.
-
-    Where the index is damaged, a warning says so, and all names are scanned, with the same answers.
+    A snapshot of an earlier cuihop has no index, or an older one: it is built in memory, with a warning. So is that of
+    a damaged index, with the same answers.
 
     Args:
         sections: of the snapshot.
         thoroughly: check more of the index than its checksums.
     """
+    if len(sections["name_offsets"]) == 1:
+        return None
     if not any(name in sections for name in NAME_INDEX):
-        return EveryName(sections)
+        if sections.origin != "memory":
+            warnings.warn(
+                f"{sections.origin}: the index of names is missing, or that of an earlier cuihop, and is built anew "
+                "in memory; load the release again to store it: cuihop load",
+                OlderSnapshot,
+                stacklevel=2,
+            )
+        return NameIndex(with_name_index(sections))
     try:
         for name in NAME_INDEX:
             sections[name]
+        if len(sections["search_indptr"]) - 1 != (len(tier_bounds(len(sections["search_rows"]))) - 1) * len(
+            sections["search_forms"]
+        ):
+            raise SnapshotError(f"{sections.origin}: section 'search_indptr' does not fit the others; it is damaged")
         if thoroughly:
             check_name_index(sections)
     except SnapshotError as error:
-        warnings.warn(f"{error}. It is not used; every name is read", DamageWarning, stacklevel=2)
-        return EveryName(sections)
+        warnings.warn(f"{error}. The index of names is built anew in memory", DamageWarning, stacklevel=2)
+        return NameIndex(with_name_index(sections))
     return NameIndex(sections)
 
 
-class EveryName:
-    """Compiled scan of every name, about a tenth of a second for a million of them.
-
-    Args:
-        sections: of a snapshot.
-    """
-
-    def __init__(self, sections: Sections) -> None:
-        self._sections = sections
-
-    def warm_up(self) -> None:
-        """See `NameSearch.warm_up`."""
-        self.best("a", 1)
-
-    def best(self, text: str, most: int) -> list[tuple[int, int]]:
-        """See `NameSearch.best`."""
-        from cuihop._kernels import names
-
-        section = self._sections
-        letters = text.encode()
-        spaces = [-1, *(i for i, byte in enumerate(letters) if byte == ord(" ")), len(letters)]
-        word_starts = np.array(spaces[:-1], dtype=np.int32) + 1
-        word_ends = np.array(spaces[1:], dtype=np.int32)
-        concepts = len(section["name_indptr"]) - 1
-        scores = np.empty(concepts, dtype=np.uint8)
-        rows = np.empty(concepts, dtype=np.int32)
-
-        def answer(first: int) -> None:
-            part = slice(first, first + _CONCEPTS_A_CALL)
-            names.search(
-                section["name_indptr"], section["name_offsets"], section["name_blob"],
-                section["folded_rows"], section["folded_offsets"], section["folded_blob"],
-                np.frombuffer(letters, dtype=np.uint8), word_starts, word_ends, first, scores[part], rows[part],
-            )  # fmt: skip
-
-        in_threads(answer, range(0, concepts, _CONCEPTS_A_CALL))
-        found = np.flatnonzero(rows >= 0)
-        lengths = np.diff(section["name_offsets"])[rows[found]]
-        best = found[np.lexsort((found, lengths, scores[found]))[:most]]
-        return list(zip(best.tolist(), rows[best].tolist(), strict=True))
+def with_name_index(sections: Sections) -> Sections:
+    """The sections with the index of names that belongs to them, built in memory."""
+    arrays = {name: sections[name] for name in sections if name not in NAME_INDEX}
+    return Sections(sections.meta, arrays | name_index_sections(arrays))

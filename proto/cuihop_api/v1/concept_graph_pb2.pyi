@@ -119,6 +119,50 @@ RELATION_CHILD: Relation.ValueType  # 2
 """A child of the previous concept."""
 Global___Relation: _TypeAlias = Relation  # noqa: Y015
 
+class _MatchKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MatchKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MatchKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MATCH_KIND_UNSPECIFIED: _MatchKind.ValueType  # 0
+    """Not stated."""
+    MATCH_KIND_IDENTIFIER: _MatchKind.ValueType  # 1
+    """The text is the identifier of the concept, or one that it replaces."""
+    MATCH_KIND_EXACT: _MatchKind.ValueType  # 2
+    """The text is the name."""
+    MATCH_KIND_WORDS: _MatchKind.ValueType  # 3
+    """Every word of the text is a word of the name."""
+    MATCH_KIND_PREFIX: _MatchKind.ValueType  # 4
+    """Every word of the text begins a word of the name."""
+    MATCH_KIND_FORM: _MatchKind.ValueType  # 5
+    """Every word, or its beginning, in another form: British or American, singular or plural, together or apart."""
+    MATCH_KIND_SPELLING: _MatchKind.ValueType  # 6
+    """The nearest words: one or two letters differ."""
+    MATCH_KIND_PART: _MatchKind.ValueType  # 7
+    """Only some of the words: no name matches them all."""
+
+class MatchKind(_MatchKind, metaclass=_MatchKindEnumTypeWrapper):
+    """Way in which a name matches the text of a search. Case, accents, punctuation and the order of words never matter."""
+
+MATCH_KIND_UNSPECIFIED: MatchKind.ValueType  # 0
+"""Not stated."""
+MATCH_KIND_IDENTIFIER: MatchKind.ValueType  # 1
+"""The text is the identifier of the concept, or one that it replaces."""
+MATCH_KIND_EXACT: MatchKind.ValueType  # 2
+"""The text is the name."""
+MATCH_KIND_WORDS: MatchKind.ValueType  # 3
+"""Every word of the text is a word of the name."""
+MATCH_KIND_PREFIX: MatchKind.ValueType  # 4
+"""Every word of the text begins a word of the name."""
+MATCH_KIND_FORM: MatchKind.ValueType  # 5
+"""Every word, or its beginning, in another form: British or American, singular or plural, together or apart."""
+MATCH_KIND_SPELLING: MatchKind.ValueType  # 6
+"""The nearest words: one or two letters differ."""
+MATCH_KIND_PART: MatchKind.ValueType  # 7
+"""Only some of the words: no name matches them all."""
+Global___MatchKind: _TypeAlias = MatchKind  # noqa: Y015
+
 class _UnknownConcepts:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -1284,7 +1328,7 @@ class SearchRequest(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     text: _builtins.str
-    """Words; each must begin a word of the name. Or an identifier."""
+    """Words of a name or beginnings of them, in any order and spelling. Or an identifier."""
     limit: _builtins.int
     """The most hits. Unset: 10."""
     def __init__(
@@ -1312,22 +1356,26 @@ class SearchHit(_message.Message):
     CUI_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     MATCHED_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     cui: _builtins.str
     """The concept."""
     name: _builtins.str
     """Its preferred name. Unset: the release has none."""
     matched: _builtins.str
-    """The name that matched."""
+    """The name that matched, or the identifier."""
+    kind: Global___MatchKind.ValueType
+    """Kind of the match."""
     def __init__(
         self,
         *,
         cui: _builtins.str = ...,
         name: _builtins.str | None = ...,
         matched: _builtins.str = ...,
+        kind: Global___MatchKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "cui", b"cui", "matched", b"matched", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "cui", b"cui", "kind", b"kind", "matched", b"matched", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
     _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015

@@ -206,7 +206,7 @@ class ConceptGraphHandlers:
             scope="names",
         )
         return pb.SearchResponse(
-            hits=[pb.SearchHit(cui=hit.cui, name=hit.name, matched=hit.matched) for hit in answer.value],
+            hits=[messages.hit_message(hit) for hit in answer.value],
             provenance=messages.provenance(answer),
         )
 

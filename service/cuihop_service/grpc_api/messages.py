@@ -14,7 +14,17 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
 from cuihop.errors import ConceptError, ConceptRetired, CuihopError, InputError, InvalidCui, RateLimited
-from cuihop.graph import Direction, DistancePack, Distances, Neighbourhood, Path, Release, Resolution
+from cuihop.graph import (
+    MATCHES,
+    Direction,
+    DistancePack,
+    Distances,
+    Neighbourhood,
+    Path,
+    Release,
+    Resolution,
+    SearchHit,
+)
 from cuihop.measures.nn_iou import ConceptOverlap
 from cuihop.measures.resolution import Unknown
 from cuihop.remote.statuses import ERROR_DOMAIN, status_of
@@ -37,6 +47,7 @@ _DIRECTIONS: dict[int, Direction] = {
 }
 _TIERS = {"cache": pb.TIER_CACHE, "index": pb.TIER_INDEX, "cypher": pb.TIER_CYPHER}
 _RELATIONS = {"parent": pb.RELATION_PARENT, "child": pb.RELATION_CHILD}
+_MATCHES = {kind: pb.MatchKind.Value(f"MATCH_KIND_{kind.upper()}") for kind in MATCHES}
 _SIDES = {"A": pb.RelatedConcept.SIDE_A, "B": pb.RelatedConcept.SIDE_B}
 _STATUSES = {
     "current": pb.RESOLUTION_STATUS_CURRENT,
@@ -161,6 +172,11 @@ def path_message(answer: Answer[tuple[Path | None, Sequence[str | None]]]) -> pb
         )
         message.path.SetInParent()
     return message
+
+
+def hit_message(hit: SearchHit) -> pb.SearchHit:
+    """A hit of a search."""
+    return pb.SearchHit(cui=hit.cui, name=hit.name, matched=hit.matched, kind=_MATCHES[hit.kind])
 
 
 def neighbourhood_message(answer: Answer[list[Neighbourhood]]) -> pb.NeighbourhoodResponse:

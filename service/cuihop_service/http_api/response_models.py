@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 import cuihop
 from cuihop import answer_fields
-from cuihop.graph import DistancePack, Distances
+from cuihop.graph import MATCHES, DistancePack, Distances, MatchKind
 from cuihop.resources.interruption import check_interruption
 from cuihop_service.graph_holder import ServedGraph
 from cuihop_service.limits import Limits
@@ -209,6 +209,7 @@ class HitBody(BaseModel):
     cui: str
     name: str | None
     matched: str
+    kind: MatchKind = Field(description="; ".join(f"{kind}: {meaning}" for kind, meaning in MATCHES.items()))
 
 
 class SearchBody(AnswerBody):

@@ -233,7 +233,7 @@ def routes(responder: Responder) -> APIRouter:
     @router.get("/search", response_model=response_models.SearchBody, tags=["concepts"])
     async def search(
         request: Request,
-        text: Annotated[str, Query(description="Words, each the beginning of one of a name; or an identifier.")],
+        text: Annotated[str, Query(description="Words of a name, or beginnings of them; or an identifier.")],
         limit: Annotated[int, Query(ge=0, le=2**31 - 1, description="At most this many hits.")] = 10,
         release: ReleaseParameter = None,
     ) -> Response:

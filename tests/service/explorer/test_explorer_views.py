@@ -100,6 +100,14 @@ def test_a_synonym_says_which_one_it_is(explorer: Explorer) -> None:
     expect(explorer.page.get_by_role("option")).to_have_text(re.compile(f"Brain stem.*{STEM}.*also: Truncus encephali"))
 
 
+def test_a_name_that_is_spelt_otherwise_says_so(explorer: Explorer) -> None:
+    options = explorer.page.get_by_role("option")
+    explorer.field("Search").fill("artreies")
+    expect(options.first).to_have_text(re.compile("^Arteries.*spelt otherwise"))
+    explorer.field("Search").fill("aortas")
+    expect(options.first).to_have_text(re.compile("^Aorta.*another form"))
+
+
 def test_more_concepts_than_are_listed_are_announced(explorer: Explorer) -> None:
     explorer.field("Search").fill("disease number")
     expect(explorer.page.get_by_role("option")).to_have_count(12)

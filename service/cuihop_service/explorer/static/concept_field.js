@@ -7,6 +7,7 @@ import { inWords } from "./problems.js";
 const PAUSE = 150; // ms after the last key
 const HITS = 12;
 const SABS = 4; // vocabularies named in the list
+const OTHERWISE = { form: "another form", spelling: "spelt otherwise", part: "some of the words" }; // kinds of matches
 
 /**
  * @typedef {{cui: string, name: string|null, note: string}} Choice
@@ -165,7 +166,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
 }
 
 function counts(found) {
-  if (found === 0) return "No concept found";
+  if (found === 0) return "No concept found; try other words";
   return found < HITS ? counted(found, "concept") : `The first ${HITS} concepts; type more to narrow them down`;
 }
 
@@ -197,7 +198,7 @@ function option(choice, id, about, chosen) {
 
 /** What a text may mean: concepts by name, and what became of an identifier that is retired. */
 async function suggestions(app, typed, signal) {
-  const text = app.release.identifiers === "cui" && /^c\d{7}$/.test(typed) ? typed.toUpperCase() : typed;
+  const text = app.release.identifiers === "cui" && /^c\d{7}$/i.test(typed) ? typed.toUpperCase() : typed;
   const mayBeIdentifier = /\d/.test(text) && !/\s/.test(text);
   const [hits, resolution] = await Promise.all([
     app.release.names ? app.service.get("v1/search", { text, limit: HITS }, signal).then((a) => a.hits) : [],
@@ -229,5 +230,6 @@ async function resolved(app, text, signal) {
 /** Why a hit is one, where its name does not tell. */
 function why(hit, resolution) {
   if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.requested}, retired`;
-  return hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;
+  const also = hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;
+  return [also, OTHERWISE[hit.kind]].filter(Boolean).join("; ");
 }

@@ -1,0 +1,185 @@
+"""Construction of the index of names, from a snapshot's names and edges. For its sections see `name_index`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.spelling import spelling_sections
+from cuihop.snapshot.string_table import StringTable, bounds_of
+from cuihop.snapshot.word_forms import STOP_WORDS, form_of
+
+__all__ = ["concept_weights", "name_index_sections", "name_merits", "tier_bounds"]
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Arrays = Mapping[str, npt.NDArray[Any]] | Sections
+
+_TIERS = (1 << 16, 1 << 20)
+_MOST_ANCESTORS = 1000  # of a concept, counted
+
+
+def tier_bounds(names: int) -> list[int]:
+    """Bounds of the tiers, in names by merit: a search reads the lists of the first tier, and others only if it must.
+
+    >>> tier_bounds(1000), tier_bounds(17_000_000)
+    ([0, 1000], [0, 65536, 1048576, 17000000])
+    """
+    return [0, *(bound for bound in _TIERS if bound < names), names]
+
+
+def name_index_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Build the sections of the index.
+
+    Args:
+        arrays: the sections ``name_…``, ``folded_…`` and ``up_…`` of a snapshot.
+    """
+    from cuihop._kernels import name_index as kernels
+
+    merit = name_merits(arrays)
+    texts = [arrays[name] for name in ("name_offsets", "name_blob", "folded_rows", "folded_offsets", "folded_blob")]
+    begins, numbers, word_offsets, word_blob = kernels.words_of(*(_read_only(array) for array in texts))
+    order = _ordered_texts(StringTable(word_offsets, word_blob))
+    words = _taken(StringTable(word_offsets, word_blob), order)
+    place = np.empty(len(words), dtype=np.int32)
+    place[order] = np.arange(1, len(words) + 1, dtype=np.int32)
+    numbers = place[numbers]
+    spelt = list(words.slice(0, len(words)))
+    forms = StringTable.of([f"{form_of(word)} {word}" for word in spelt])
+    by_form = _ordered_texts(forms)
+    starts = _starts(spelt, by_form)
+    form_numbers = np.empty(len(words), dtype=np.int32)
+    form_numbers[by_form] = np.cumsum(starts, dtype=np.int32)
+    stops = np.array([word in STOP_WORDS for word in spelt], dtype=np.bool_)
+    bounds = np.array(tier_bounds(len(merit)), dtype=np.int64)
+    indptr, names = kernels.postings(begins, numbers, merit, len(words), bounds)
+    return {
+        "search_rows": merit,
+        "search_keys": _by_key(begins, form_numbers[numbers - 1], stops[numbers - 1], merit),
+        "search_word_offsets": words.offsets,
+        "search_word_blob": words.blob,
+        "search_forms": by_form.astype(np.int32),
+        "search_indptr": indptr,
+        "search_names": names,
+        **_spellings(spelt, by_form, starts, indptr, len(bounds) - 1),
+    }
+
+
+def _starts(words: list[str], by_form: Int64) -> npt.NDArray[np.bool_]:
+    """True for the first word of each form, words in the order of their forms."""
+    keys = [form_of(words[i]) for i in by_form.tolist()]
+    return np.array([i == 0 or key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.bool_)
+
+
+def _spellings(
+    words: list[str], by_form: Int64, starts: npt.NDArray[np.bool_], indptr: Int64, tiers: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Sections of the spelling: the word of most names of each form."""
+    counts = np.diff(indptr).reshape(tiers, len(words)).sum(axis=0)
+    groups = np.cumsum(starts) - 1
+    most = by_form[np.lexsort((-counts[by_form], groups))][starts]
+    found = spelling_sections([words[i] for i in most.tolist()], np.bincount(groups, weights=counts[by_form]))
+    return {**found, "spelling_words": most[found["spelling_words"]].astype(np.int32)}
+
+
+def _by_key(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_], merit: Int32) -> Int32:
+    """Names by their sorted distinct forms without stop words, then by merit, each as its merit."""
+    from cuihop._kernels import name_index as kernels
+
+    begins, forms = kernels.form_sets(begins, forms, stops)
+    bits = max(1, int(forms.max(initial=0)).bit_length())
+    each = 64 // bits
+
+    def some_forms(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
+        keys = np.empty(len(rows), dtype=np.uint64)
+        kernels.sequence_keys(begins, forms, rows, each * level, each, bits, keys)
+        return keys
+
+    merit_of = np.empty(len(merit), dtype=np.int32)
+    merit_of[merit] = np.arange(len(merit), dtype=np.int32)
+    # A space sorts before every letter, so keys sort as the lists of their forms do.
+    return merit_of[_ordered(merit.astype(np.int64), some_forms)]
+
+
+def concept_weights(arrays: Arrays) -> npt.NDArray[np.int64]:
+    """Descendants of each concept in powers of two, int64, shape (concepts,).
+
+    0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on. A concept counts for the first thousand
+    of its ancestors, breadth first.
+    """
+    from cuihop._kernels.descendants import descendant_counts
+
+    counts = descendant_counts(_read_only(arrays["up_indptr"]), _read_only(arrays["up_indices"]), _MOST_ANCESTORS)
+    weights: Int64 = np.ceil(np.log2(counts + 1.0)).astype(np.int64)
+    return weights
+
+
+def name_merits(arrays: Arrays) -> Int32:
+    """Rows of all names: preferred ones first, those of concepts with most descendants, short ones, then as they stand.
+
+    Args:
+        arrays: the sections ``name_…`` and ``up_…`` of a snapshot.
+    """
+    indptr, offsets = arrays["name_indptr"], arrays["name_offsets"]
+    rows = len(offsets) - 1
+    lightness = np.repeat(31 - concept_weights(arrays), np.diff(indptr)).astype(np.uint64)
+    lengths = np.minimum(np.diff(offsets), (1 << 24) - 1).astype(np.uint64)
+    keys = lightness << np.uint64(56) | lengths << np.uint64(32) | np.arange(rows, dtype=np.uint64)
+    keys |= np.uint64(1 << 63)
+    keys[indptr[:-1][np.diff(indptr) > 0]] &= np.uint64((1 << 63) - 1)
+    keys.sort()
+    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
+
+
+def _ordered_texts(texts: StringTable) -> Int64:
+    """Positions of texts in the order of their bytes."""
+    from cuihop._kernels import name_index as kernels
+
+    def letters(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
+        keys = np.empty(len(rows), dtype=np.uint64)
+        kernels.letters(texts.offsets, _read_only(texts.blob), rows, 8 * level, keys)
+        return keys
+
+    return _ordered(np.arange(len(texts)), letters)
+
+
+def _ordered(rows: Int64, keys: Callable[[Int64, int], npt.NDArray[np.uint64]]) -> Int64:
+    """Sort rows by their keys of level 0, equal ones by their keys of level 1, and so on.
+
+    A key of 0 marks the end of a row; rows that are equal throughout stay in the order given.
+    """
+    at = np.arange(len(rows))  # positions of rows not yet sorted, in groups of equal ones
+    group = np.zeros(len(rows), dtype=np.int64)
+    level = 0
+    rows = rows.copy()
+    while len(at):
+        here = rows[at]
+        key = keys(here, level)
+        by = np.lexsort((key, group)) if level else np.argsort(key, kind="stable")
+        rows[at] = here[by]
+        key = key[by]
+        first = np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])]
+        equal = (~first | np.r_[~first[1:], False]) & (key != 0)
+        group = np.cumsum(first)[equal]
+        at = at[equal]
+        level += 1
+    return rows
+
+
+def _taken(strings: StringTable, rows: Int64) -> StringTable:
+    """The strings of these rows, as a table."""
+    lengths = np.diff(strings.offsets)[rows]
+    offsets = bounds_of(lengths)
+    places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1][rows] - offsets[:-1], lengths)
+    return StringTable(offsets, strings.blob[places])
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
