@@ -95,7 +95,7 @@ def test_an_unknown_concept_is_told_where_it_was_asked_for(explorer: Explorer) -
     expect(explorer["main"]).to_contain_text("There is no such view")
     explorer.open("#/")
     explorer.field("Search").fill("xylophone")
-    expect(explorer[".status"]).to_have_text("No concept found")
+    expect(explorer[".status"]).to_have_text("No concept found; try other words")
 
 
 def test_an_answer_of_somebody_else_is_told_as_that(explorer: Explorer) -> None:

@@ -173,7 +173,7 @@ def test_the_audit_has_a_line_for_each_call(keys: Path, tmp_path: Path) -> None:
         assert {line["release"] for line in lines if line["operation"] == "distances"} == {digest}
         assert any(line["operation"] == "agent_session" for line in lines)
     assert A not in short.read_text()
-    assert [json.loads(line).get("question") for line in full.read_text().splitlines() if '"distances"' in line] == [
+    assert [json.loads(line).get("request") for line in full.read_text().splitlines() if '"distances"' in line] == [
         {**pairs, "direction": "any", "max_hops": None}
     ]
 
