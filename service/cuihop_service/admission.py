@@ -325,7 +325,7 @@ class Admission:
         """The answer of ``work`` in a thread, which stops between two blocks of its work once the caller has gone."""
         if self._room.locked() and self._waiting >= self.limits.waiting:
             raise RateLimited(
-                f"{self.running:,} questions are being answered and {self._waiting:,} wait; ask again in a moment",
+                f"{self.running:,} requests are being answered and {self._waiting:,} wait; ask again in a moment",
                 retry_after=1.0,
             )
         self._waiting += 1

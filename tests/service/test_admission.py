@@ -224,7 +224,7 @@ def test_no_more_questions_at_a_time_than_allowed_and_no_more_waiting() -> None:
         tasks = [asyncio.create_task(admission.answer(QUESTION, work)) for _ in range(3)]
         while admission.running < 2:
             await asyncio.sleep(0.01)
-        with pytest.raises(RateLimited, match="2 questions are being answered and 1 wait"):
+        with pytest.raises(RateLimited, match="2 requests are being answered and 1 wait"):
             await admission.answer(QUESTION, work)
         release.set()
         assert await asyncio.gather(*tasks) == ["done"] * 3

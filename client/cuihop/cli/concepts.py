@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -36,7 +38,7 @@ def search(
             return
         names = [hit.name or "(no name)" for hit in hits]
         repeated = len(set(names)) < len(names)
-        about = [_about(concept) for concept in opened.concepts([hit.cui for hit in hits])] if repeated else []
+        about = _about(names, opened.concepts([hit.cui for hit in hits])) if repeated else []
     if not hits:
         note(f"no concept has a name with the words {text!r}, or with words spelt alike; try other words")
         return
@@ -48,10 +50,16 @@ def search(
     print_table(Table(("concept", "name", "matched", "about")[: len(columns)], list(zip(*columns, strict=True))))
 
 
-def _about(concept: Concept) -> str:
-    """Text that distinguishes concepts of one name: semantic types, or else vocabularies, or else neighbours."""
-    types = ", ".join(name for _, name in concept.semantic_types)
-    return types or ", ".join(concept.sabs) or f"parents: {concept.parents}, children: {concept.children}"
+def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
+    """Texts that distinguish concepts of one name: semantic types or vocabularies; where these are alike, counts too."""
+    texts = [", ".join(name for _, name in one.semantic_types) or ", ".join(one.sabs) for one in concepts]
+    found = Counter(zip(names, texts, strict=True))
+    return [
+        text
+        if found[name, text] == 1
+        else f"{text}; parents: {one.parents}, children: {one.children}".removeprefix("; ")
+        for name, text, one in zip(names, texts, concepts, strict=True)
+    ]
 
 
 def concept(

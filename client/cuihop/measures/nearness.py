@@ -20,8 +20,8 @@ class Nearness:
         n: hop threshold, 0 or more; 0 gives IoU.
         lam: λ, the weight of a near concept, from 0 to 1; 0 gives IoU.
         direction: direction of the hops, from a concept of the query to one of the image.
-        unknown: ``error`` refuses identifiers that the graph does not hold; ``isolated`` keeps each as a concept near
-            nothing but itself.
+        unknown: ``error`` refuses identifiers that the graph does not hold; ``isolated`` lets each match only
+            itself.
 
     Raises:
         InputError: a value is out of its range.

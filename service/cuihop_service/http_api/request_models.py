@@ -65,7 +65,7 @@ _MOST_FIELDS = 50
 
 Unknown = Annotated[
     Literal["error", "isolated"],
-    Field(description="Identifiers that the release cannot use: an error, or kept as concepts near nothing."),
+    Field(description="Identifiers that the release cannot use: an error, or concepts that match only themselves."),
 ]
 
 
