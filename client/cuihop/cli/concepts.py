@@ -51,7 +51,7 @@ def search(
 
 
 def _about(names: Sequence[str], concepts: Sequence[Concept]) -> list[str]:
-    """Texts that distinguish concepts of one name: semantic types or vocabularies; where these are alike, counts too."""
+    """Texts that distinguish concepts of one name: semantic types or vocabularies; if these are alike, counts too."""
     texts = [", ".join(name for _, name in one.semantic_types) or ", ".join(one.sabs) for one in concepts]
     found = Counter(zip(names, texts, strict=True))
     return [
