@@ -41,6 +41,7 @@ __all__ = [
     "checked_direction",
     "checked_hops",
     "checked_identifiers",
+    "checked_pairs",
     "checked_which",
     "ends_of_pairs",
     "resolved",
@@ -138,7 +139,7 @@ class Distances(Sequence[int | None]):
         return len(self.hops)
 
     def __repr__(self) -> str:
-        first = ", ".join(map(str, self[:_SHOWN]))
+        first = ", ".join(str(self[i]) for i in range(min(_SHOWN, len(self))))
         more = f", … {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         return f"Distances([{first}{more}])"
 
@@ -435,6 +436,12 @@ def ends_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[str]:
     else:
         return ends
     raise InputError("not a pair of identifiers", column="pairs", found=item[:80], expected="[(a, b), …]")
+
+
+def checked_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The pairs as a list, or an `InputError` where an item is no pair."""
+    ends = ends_of_pairs(pairs)
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def resolved(resolutions: Iterable[Resolution], release: Release) -> list[str]:

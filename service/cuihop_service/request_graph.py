@@ -16,7 +16,7 @@ from cuihop.graph import (
     Release,
     Resolution,
     SearchHit,
-    ends_of_pairs,
+    checked_pairs,
 )
 from cuihop_service.core import ConceptService
 from cuihop_service.graph_holder import GraphHolder, ServedGraph
@@ -60,8 +60,7 @@ class RequestGraph(ConceptGraph):
         self, pairs: Iterable[tuple[str, str]], *, direction: Direction = "any", max_hops: int | None = None
     ) -> Distances:
         """See `ConceptGraph.distances`."""
-        ends = ends_of_pairs(pairs)
-        batch = list(zip(ends[::2], ends[1::2], strict=True))
+        batch = checked_pairs(pairs)
         return self._value(self._core.distances(batch, direction=direction, max_hops=max_hops, context=self._context))
 
     def path(

@@ -35,8 +35,8 @@ from cuihop.graph import (
     checked_direction,
     checked_hops,
     checked_identifiers,
+    checked_pairs,
     checked_which,
-    ends_of_pairs,
     resolved,
 )
 from cuihop.identifiers import is_identifier
@@ -218,8 +218,7 @@ class Neo4jGraph(ConceptGraph):
         """See `ConceptGraph.distances`."""
         direction = checked_direction(direction)
         bound = checked_hops(max_hops)
-        ends = ends_of_pairs(pairs)
-        wanted = list(zip(ends[::2], ends[1::2], strict=True))
+        wanted = checked_pairs(pairs)
         found = self._shortest([pair for pair in wanted if pair[0] != pair[1]], direction, bound)
         # A distance proves that both concepts exist. Only the ends of the other pairs are resolved.
         unproven = [cui for pair in wanted if pair not in found for cui in pair]

@@ -26,7 +26,7 @@ from cuihop.graph import (
     SearchHit,
     checked_direction,
     checked_hops,
-    ends_of_pairs,
+    checked_pairs,
     resolved,
 )
 from cuihop_service.cache.local_cache import (
@@ -199,8 +199,7 @@ class CachedGraph(ConceptGraph):
         """
         direction = checked_direction(direction)
         bound = self._bound(max_hops)
-        ends = ends_of_pairs(pairs)
-        batch_pairs = list(zip(ends[::2], ends[1::2], strict=True))
+        batch_pairs = checked_pairs(pairs)
         successors = self._successors
         keys = pair_keys(batch_pairs, direction, successors)
         entries = self._memory.entries(keys)
@@ -218,7 +217,8 @@ class CachedGraph(ConceptGraph):
                 self._fill(batch, timeout)
             except ConceptError:
                 # The graph saw a part of the batch; the error names every identifier at fault.
-                resolved(self._graph.resolve(list(dict.fromkeys(ends))), self._release)
+                ends = dict.fromkeys(cui for pair in batch_pairs for cui in pair)
+                resolved(self._graph.resolve(list(ends)), self._release)
                 raise
             self._count(batch.memory_hits + hits, batch.shared_hits, batch.collapsed, batch.misses)
         else:
