@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from cuihop.annotation.options import AnnotationOptions
     from cuihop.collection.dataset import Dataset
     from cuihop.collection.image_concepts import ImageConcepts
     from cuihop.collection.judgements import Judgements
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from cuihop.snapshot.graph import SnapshotGraph
 
 __all__ = [
+    "AnnotationOptions",
     "ConceptGraph",
     "CuihopError",
     "Dataset",
@@ -68,6 +70,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AnnotationOptions": "annotation.options",
     "ConceptGraph": "graph",
     "CuihopError": "errors",
     "Dataset": "collection.dataset",

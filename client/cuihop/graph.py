@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeAlias, overload
 
 import numpy as np
 
+from cuihop.annotation.mentions import Annotation, Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.identifiers import EXPECTED, Identifiers
 
@@ -573,6 +575,22 @@ class ConceptGraph(Protocol):
         two) before others, short names before long, then by identifier. See `MATCHES`. An identifier finds its
         concept, also in lower case.
         """
+
+    @abstractmethod
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """Concepts of texts, found by their names: see `cuihop.annotation`.
+
+        Args:
+            texts: in any language whose names the release holds.
+            options: see `AnnotationOptions`.
+
+        Raises:
+            InputError: an option names a semantic type or a vocabulary that the release does not hold.
+        """
+
+    def annotate(self, text: str, options: AnnotationOptions | None = None) -> Annotation:
+        """Concepts of one text: see `annotate_many`."""
+        return self.annotate_many([text], options)[0]
 
     def name(self, cui: str) -> str | None:
         """The preferred name of one concept: see `names`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, get_args
 
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -99,6 +101,10 @@ class RequestGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         return self._value(self._core.search(text, limit=limit, context=self._context))
+
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """See `ConceptGraph.annotate_many`."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Do nothing: the release goes back to its lender."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import Lock
 from typing import Any, LiteralString, TypeVar
 
 import neo4j
@@ -16,6 +17,8 @@ from cuihop.adapter_rules import (
     fewer_paths,
     with_identifier,
 )
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SchemaMismatch
 from cuihop.graph import (
     MOST_PATHS,
@@ -47,6 +50,7 @@ from cuihop.neo4j_graph.name_search import NameSearch
 from cuihop.neo4j_graph.schema import check_schema, check_server, complete_release
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.file import Sections
+from cuihop.snapshot.graph import SnapshotGraph
 from cuihop.snapshot.string_table import bounds_of, folded_query
 from cuihop.snapshot.writer import RETIRED_RELATIONS
 
@@ -86,6 +90,8 @@ class Neo4jGraph(ConceptGraph):
         self._number = number
         self._release = complete_release(connection, number)
         self._name_search = NameSearch(self._rows)
+        self._snapshot: SnapshotGraph | None = None
+        self._snapshot_lock = Lock()
 
     @classmethod
     def open(cls, address: str, *, release: int | None = None) -> Neo4jGraph:
@@ -412,6 +418,13 @@ class Neo4jGraph(ConceptGraph):
         most = checked_hops(limit, "limit")
         hits = self._name_search.best(folded_query(text), self._release.concepts if most is None else most)
         return with_identifier(self, text, hits)[:most]
+
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """See `ConceptGraph.annotate_many`. The first call reads the whole release into memory, as a snapshot."""
+        with self._snapshot_lock:
+            if self._snapshot is None:
+                self._snapshot = SnapshotGraph(self.sections)
+        return self._snapshot.annotate_many(texts, options)
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:

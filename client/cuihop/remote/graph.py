@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cuihop.adapter_rules import checked_pack_bound
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, ReleaseMismatch
 from cuihop.graph import (
     Concept,
@@ -363,6 +365,10 @@ class RemoteGraph(ConceptGraph):
         folded_query(text)  # refuses a text without words, before anything is sent
         sendable = text.encode("utf-8", "replace").decode()
         return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
+
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """See `ConceptGraph.annotate_many`."""
+        raise NotImplementedError
 
 
 class _Connection:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.adapter_rules import absent_resolution, checked_pack_bound, fewer_paths, with_identifier
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
@@ -37,6 +39,7 @@ from cuihop.graph import (
 )  # fmt: skip
 from cuihop.identifiers import Identifiers
 from cuihop.resources.interruption import check_interruption
+from cuihop.snapshot.annotator import Annotator
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.distance_engines import LANDMARKS, DistanceEngines, compiled_searches, most_hops
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
@@ -92,6 +95,7 @@ class SnapshotGraph(ConceptGraph):
         self._records = ConceptRecords(sections, self._cuis)
         self._scratch = ScratchPool(len(self._cuis))
         self._name_index: NameIndex | None = None
+        self._annotator: Annotator | None = None
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
     @classmethod
@@ -445,3 +449,10 @@ class SnapshotGraph(ConceptGraph):
             SearchHit(self._cuis[place], records.name(place), records.strings[row], kind) for place, row, kind in best
         )
         return with_identifier(self, text, by_name)[:most]
+
+    @_steady
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """See `ConceptGraph.annotate_many`."""
+        if self._annotator is None:
+            self._annotator = Annotator(self._records, self._cuis, self._sections["name_indptr"])
+        return self._annotator.annotate(texts, options or AnnotationOptions())

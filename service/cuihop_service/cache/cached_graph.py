@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import ConceptError, GraphError, QueryTimedOut
 from cuihop.graph import (
     CommonAncestor,
@@ -358,6 +360,10 @@ class CachedGraph(ConceptGraph):
     def search(self, text: str, *, limit: int = 10) -> list[SearchHit]:
         """See `ConceptGraph.search`."""
         return self._graph.search(text, limit=limit)
+
+    def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
+        """See `ConceptGraph.annotate_many`."""
+        return self._graph.annotate_many(texts, options)
 
     def ancestors(self, cui: str, *, hops: int | None = None, limit: int | None = None) -> Neighbourhood:
         """See `ConceptGraph.ancestors`."""

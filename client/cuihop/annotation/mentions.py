@@ -1,0 +1,194 @@
+"""Mentions of concepts in texts: the answer of an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.annotation.options import CONTEXTS, Context
+
+__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term"]
+
+Rule: TypeAlias = Literal["exact", "form", "spacing", "inverted", "tail", "acronym", "abbreviation", "spelling"]
+"""Rule by which a text matches a name: see `RULES`."""
+
+RULES: Mapping[Rule, str] = {
+    "exact": "the text is the name",
+    "form": "in another form: British or American, singular or plural, possessive",
+    "spacing": "written together or apart: a hyphen, or none",
+    "inverted": "the name in its natural order: “Fracture, hip” as “hip fracture”",
+    "tail": "the name without its brackets, or without NOS or NEC",
+    "acronym": "a short name in its own capitals",
+    "abbreviation": "short for a name, as this text defines it (Schwartz and Hearst 2003)",
+    "spelling": "the nearest words: one or two letters differ",
+}
+"""Rules and their meaning. Case, accents and punctuation never matter, but for acronyms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A name of a concept that matched.
+
+    Attributes:
+        cui: the concept.
+        name: its preferred name; ``None`` if the release gives none.
+        matched: the name that matched.
+        sabs: the vocabularies of that name, sorted; empty where the release does not record them.
+    """
+
+    cui: str
+    name: str | None
+    matched: str
+    sabs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A mention of a concept in a text.
+
+    Attributes:
+        start, end: the characters ``text[start:end]``, counted from 0.
+        text: these characters.
+        cui, name, matched, sabs: see `Term`.
+        rule: see `RULES`.
+        context: see `CONTEXTS`; empty for a plain statement.
+        candidates: all concepts of an ambiguous mention, best first, this one included; empty unless requested.
+    """
+
+    start: int
+    end: int
+    text: str
+    cui: str
+    name: str | None
+    matched: str
+    sabs: tuple[str, ...]
+    rule: Rule
+    context: tuple[Context, ...] = ()
+    candidates: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Sequence[Mention]):
+    """A text and its mentions, by position. A sequence of `Mention`."""
+
+    text: str
+    mentions: tuple[Mention, ...]
+
+    @property
+    def cuis(self) -> tuple[str, ...]:
+        """The concepts, each once, ascending."""
+        return tuple(sorted({mention.cui for mention in self.mentions}))
+
+    def __len__(self) -> int:
+        return len(self.mentions)
+
+    def __repr__(self) -> str:
+        return f"<Annotation of {len(self.text):,} characters: {len(self):,} mentions of {len(self.cuis):,} concepts>"
+
+    @overload
+    def __getitem__(self, index: int) -> Mention: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Mention, ...]: ...
+    def __getitem__(self, index: int | slice) -> Mention | tuple[Mention, ...]:
+        return self.mentions[index]
+
+    def __iter__(self) -> Iterator[Mention]:
+        return iter(self.mentions)
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations(Sequence[Annotation]):
+    """Mentions of a batch of texts, in the order of the request. A sequence of `Annotation`.
+
+    Attributes:
+        texts: as given.
+        indptr: int64, shape (texts + 1,); text i has the mentions ``indptr[i]`` up to ``indptr[i + 1]``.
+        starts, ends: int32, shape (mentions,): characters of the text.
+        terms: int32, shape (mentions,): places in `vocabulary`.
+        rules: uint8, shape (mentions,): places in `RULES`.
+        contexts: uint8, shape (mentions,): bit i for the context at place i of `CONTEXTS`.
+        vocabulary: the terms.
+        candidates: None unless requested; otherwise bounds, int64, shape (mentions + 1,), and the candidates of all
+            mentions, best first, int32, as places in `vocabulary`.
+    """
+
+    texts: Sequence[str]
+    indptr: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+    terms: npt.NDArray[np.int32]
+    rules: npt.NDArray[np.uint8]
+    contexts: npt.NDArray[np.uint8]
+    vocabulary: Sequence[Term]
+    candidates: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
+
+    @classmethod
+    def of(cls, annotations: Sequence[Annotation]) -> Annotations:
+        """The columns of these annotations."""
+        places: dict[Term, int] = {}
+
+        def place(term: Term) -> int:
+            return places.setdefault(term, len(places))
+
+        mentions = [mention for annotation in annotations for mention in annotation]
+        terms = [place(Term(m.cui, m.name, m.matched, m.sabs)) for m in mentions]
+        candidates = [place(term) for mention in mentions for term in mention.candidates]
+        bounds = np.cumsum([0, *(len(mention.candidates) for mention in mentions)], dtype=np.int64)
+        return cls(
+            texts=[annotation.text for annotation in annotations],
+            indptr=np.cumsum([0, *map(len, annotations)], dtype=np.int64),
+            starts=np.array([mention.start for mention in mentions], dtype=np.int32),
+            ends=np.array([mention.end for mention in mentions], dtype=np.int32),
+            terms=np.array(terms, dtype=np.int32),
+            rules=np.array([_RULES.index(mention.rule) for mention in mentions], dtype=np.uint8),
+            contexts=np.array([sum(1 << _CONTEXTS.index(c) for c in m.context) for m in mentions], dtype=np.uint8),
+            vocabulary=list(places),
+            candidates=(bounds, np.array(candidates, dtype=np.int32)) if candidates else None,
+        )
+
+    def concept_lists(self) -> list[list[str]]:
+        """The concepts of each text, each once, ascending."""
+        names = [term.cui for term in self.vocabulary]
+        cuis = [names[place] for place in self.terms.tolist()]
+        bounds = self.indptr.tolist()
+        return [sorted(set(cuis[begin:end])) for begin, end in pairwise(bounds)]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __repr__(self) -> str:
+        return f"<Annotations of {len(self):,} texts: {len(self.terms):,} mentions>"
+
+    @overload
+    def __getitem__(self, index: int) -> Annotation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Annotation]: ...
+    def __getitem__(self, index: int | slice) -> Annotation | list[Annotation]:
+        if isinstance(index, slice):
+            return [self._annotation(i) for i in range(len(self))[index]]
+        return self._annotation(range(len(self))[index])
+
+    def _annotation(self, i: int) -> Annotation:
+        text = self.texts[i]
+        return Annotation(text, tuple(self._mention(text, m) for m in range(*self.indptr[i : i + 2].tolist())))
+
+    def _mention(self, text: str, m: int) -> Mention:
+        start, end = int(self.starts[m]), int(self.ends[m])
+        term, contexts = self.vocabulary[int(self.terms[m])], int(self.contexts[m])
+        others: tuple[Term, ...] = ()
+        if self.candidates is not None:
+            bounds, places = self.candidates
+            others = tuple(self.vocabulary[place] for place in places[bounds[m] : bounds[m + 1]].tolist())
+        return Mention(
+            start, end, text[start:end], term.cui, term.name, term.matched, term.sabs, _RULES[self.rules[m]],
+            tuple(context for i, context in enumerate(_CONTEXTS) if contexts >> i & 1), others,
+        )  # fmt: skip
+
+
+_RULES = tuple(RULES)
+_CONTEXTS = tuple(CONTEXTS)
