@@ -19,6 +19,8 @@ MODULES = {
     "The library": (
         "cuihop.connection",
         "cuihop.graph",
+        "cuihop.annotation.mentions",
+        "cuihop.annotation.options",
         "cuihop.snapshot.graph",
         "cuihop.snapshot.distance_index",
         "cuihop.snapshot.index_builder",
