@@ -19,7 +19,7 @@ const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknow
 
 /** @type {import("./main.js").View} */
 export async function comparisonView(app, place, query, signal) {
-  const asked = {
+  const requested = {
     a: listed(query.get("a") ?? "", app.release.identifiers).cuis,
     b: listed(query.get("b") ?? "", app.release.identifiers).cuis,
     n: whole(query.get("n"), 1, 0, FARTHEST),
@@ -30,8 +30,8 @@ export async function comparisonView(app, place, query, signal) {
   document.title = "Compare two sets – cuihop";
   const answer = el("div", { id: "answer" });
   const trouble = el("div", {}); // a problem does not take the place of the comparison before
-  const written = () => address("comparison", { a: asked.a.join(" "), b: asked.b.join(" "), n: asked.n, lambda: asked.lambda,
-    direction: asked.direction === "any" ? "" : asked.direction, unknown: asked.unknown === "error" ? "" : asked.unknown });
+  const written = () => address("comparison", { a: requested.a.join(" "), b: requested.b.join(" "), n: requested.n, lambda: requested.lambda,
+    direction: requested.direction === "any" ? "" : requested.direction, unknown: requested.unknown === "error" ? "" : requested.unknown });
   let timer = 0;
   let asking = new AbortController();
   /** @type {Picture|null} */
@@ -50,12 +50,12 @@ export async function comparisonView(app, place, query, signal) {
     picture?.destroy();
   });
 
-  const areas = ["a", "b"].map((side) => setField(app, side, asked[side], (cuis) => {
-    asked[side] = cuis;
+  const areas = ["a", "b"].map((side) => setField(app, side, requested[side], (cuis) => {
+    requested[side] = cuis;
     changed();
   }));
-  const n = slider("n", "n, hops within which a concept is near", 0, FARTHEST, 1, asked.n, (value) => (asked.n = value));
-  const lambda = slider("lambda", "λ, what a near concept counts", 0, 1, 0.05, asked.lambda, (value) => (asked.lambda = value));
+  const n = slider("n", "n, hops within which a concept is near", 0, FARTHEST, 1, requested.n, (value) => (requested.n = value));
+  const lambda = slider("lambda", "λ, what a near concept counts", 0, 1, 0.05, requested.lambda, (value) => (requested.lambda = value));
 
   function slider(id, label, min, max, step, value, set) {
     const output = el("output", { for: id }, String(value));
@@ -74,13 +74,13 @@ export async function comparisonView(app, place, query, signal) {
       el("div", { class: "columns" }, areas),
       el("div", { class: "row" }, n, lambda),
       el("div", { class: "row" },
-        directionChoice(asked.direction, (direction) => {
-          asked.direction = direction;
+        directionChoice(requested.direction, (direction) => {
+          requested.direction = direction;
           changed();
         }),
-        el("label", { class: "inline" }, el("input", { type: "checkbox", id: "isolated", checked: asked.unknown === "isolated",
+        el("label", { class: "inline" }, el("input", { type: "checkbox", id: "isolated", checked: requested.unknown === "isolated",
           onchange: (event) => {
-            asked.unknown = event.target.checked ? "isolated" : "error";
+            requested.unknown = event.target.checked ? "isolated" : "error";
             changed();
           } }), " Count unknown concepts; they match only themselves"))),
     trouble,
@@ -91,25 +91,25 @@ export async function comparisonView(app, place, query, signal) {
     asking.abort();
     const own = (asking = new AbortController());
     const stop = AbortSignal.any([signal, own.signal]);
-    if (!asked.a.length && !asked.b.length) {
+    if (!requested.a.length && !requested.b.length) {
       fill(answer, el("p", { class: "hint" }, "Paste the concepts of two images: rows of a concept file, or identifiers."));
       return;
     }
-    const request = structuredClone(asked);
+    const request = structuredClone(requested);
     answer.setAttribute("aria-busy", "true");
     await reported(trouble, stop, async () => {
       const { found, left } = await relevance(app, request, stop);
       const { merged, isolated } = found;
       const sets = { a: current(request.a, merged), b: current(request.b, merged) };
-      const known = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
-      const names = known.length ? await app.names(known, stop) : new Map();
+      const held = [...sets.a, ...sets.b].filter((cui) => !isolated.includes(cui));
+      const names = held.length ? await app.names(held, stop) : new Map();
       picture?.destroy();
-      picture = showComparison(app, answer, { asked: request, found, sets, names, left }, stop);
+      picture = showComparison(app, answer, { requested: request, found, sets, names, left }, stop);
       fill(trouble, left.length > 0 && leftOut(left));
     });
     if (!stop.aborted) answer.removeAttribute("aria-busy");
   }
-  if (!asked.a.length && !asked.b.length) areas[0].querySelector("textarea")?.focus();
+  if (!requested.a.length && !requested.b.length) areas[0].querySelector("textarea")?.focus();
   await ask();
 }
 
@@ -180,7 +180,7 @@ function setField(app, side, cuis, onchange) {
   return el("div", { class: "field" }, el("label", { for: `set-${side}` }, `Concepts of image ${side.toUpperCase()}`), area, status);
 }
 
-function showComparison(app, place, { asked, found, sets, names, left }, signal) {
+function showComparison(app, place, { requested, found, sets, names, left }, signal) {
   const shared = new Set(found.shared);
   const isolated = new Set(found.isolated);
   const near = new Map(found.related.map((one) => [`${one.side} ${one.cui}`, one]));
@@ -222,7 +222,7 @@ function showComparison(app, place, { asked, found, sets, names, left }, signal)
     saveButtons(app, "comparison", "Comparison of two concept sets", {
       picture: boxes.length > 0 ? picture : undefined,
       caption: () => `nn-IoU ${value(found.nn_iou)}, IoU ${value(found.iou)}; n = ${found.n}, λ = ${found.lambda}, hops ${directionInWords(found.direction)}${left.length ? `; left out: ${cuisOf(left).join(", ")}` : ""}`,
-      json: () => ({ request: asked, answer: found, left_out: cuisOf(left) }),
+      json: () => ({ request: requested, answer: found, left_out: cuisOf(left) }),
       csv: () => [["cui", "name", "in", "how", "witness", "hops"], ...rows.flatMap((row) => row.witnesses.length
         ? row.witnesses.map((witness) => [row.cui, row.name ?? "", row.side, row.kind, witness.cui, witness.hops])
         : [[row.cui, row.name ?? "", row.side, row.kind, "", ""]])],
