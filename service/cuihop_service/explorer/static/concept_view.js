@@ -74,6 +74,7 @@ function welcome(app, card, signal) {
       entry("Path", "path", "How far one concept is from another, and the way there."),
       entry("Neighbourhood", "neighbourhood", "What lies around a concept; large ones come as a table."),
       entry("Compare sets", "comparison", "Why two images are as relevant to one another as nn-IoU says."),
+      entry("Compare captions", "captions", "The concepts that two texts mention, marked in them, and their nn-IoU."),
     ),
     examples,
     el(

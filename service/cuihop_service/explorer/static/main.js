@@ -8,16 +8,18 @@ import { conceptView } from "./concept_view.js";
 import { pathView } from "./path_view.js";
 import { neighbourhoodView } from "./neighbourhood_view.js";
 import { comparisonView } from "./comparison_view.js";
+import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
 /**
  * What every view has.
- * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>}} App
+ * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>,
+ *   captions: import("./caption_view.js").Captions|null}} App
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView };
+const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, captions: captionView };
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -42,6 +44,7 @@ const app = {
   }, askForKey),
   release: null,
   names,
+  captions: null,
 };
 
 /** Names of concepts; null where the release gives none or the key may not see them. */
@@ -152,6 +155,7 @@ function askForKey(problem, sent) {
 forget.addEventListener("click", () => {
   key.forget();
   app.release = null;
+  app.captions = null;
   announce("The key is forgotten");
   begin();
 });
