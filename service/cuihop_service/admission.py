@@ -39,7 +39,7 @@ class RequestInfo:
         credentials: the value of the ``authorization`` header; None without one.
         request_id: chosen by the caller, or generated here.
         seconds: the caller's time limit; None for the service's own.
-        size: number of pairs, concepts or sets.
+        size: number of pairs, concepts, sets or texts.
         scope: the scope that the caller needs.
         quick: True for an answer without a thread.
         trace: the ``traceparent`` header.

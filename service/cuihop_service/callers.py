@@ -23,7 +23,7 @@ class Rate:
     Attributes:
         requests: a second, in the long run.
         burst: at once, after a pause; None for as many as in one second, and at least one.
-        pairs: a minute; of requests without pairs, the concepts or sets count.
+        pairs: a minute; of requests without pairs, the concepts, sets or texts count.
     """
 
     requests: float | None = None
