@@ -51,9 +51,12 @@ def test_a_page_is_read_for_its_words_alone(tmp_path: Path) -> None:
 
 
 def test_a_script_is_read_for_its_words_and_for_the_names_that_it_declares(tmp_path: Path) -> None:
-    text = "const asked = 1;\n// nobody asks\nfunction tellMore(shown) { let makers = askedFor(shown); }\nclass Told {}\n"
+    text = (
+        "const asked = 1;\n// nobody asks\nfunction tellMore(shown) { let makers = askedFor(shown); }\nclass Told {}\n"
+    )
     assert causes(tmp_path, text, "page.js") == [
-        (1, "the name “asked”"), (2, "“nobody asks”"), (3, "the name “tellMore”"), (4, "“Told”"), (4, "the name “Told”"),
+        (1, "the name “asked”"), (2, "“nobody asks”"), (3, "the name “tellMore”"),
+        (4, "“Told”"), (4, "the name “Told”"),
     ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 // Two captions: the concepts that they mention, marked in the text, and their nn-IoU.
 
-import { el, fill, announce, counted } from "./dom.js";
+import { el, fill, announce, counted, grouped } from "./dom.js";
 import { address, note } from "./address.js";
-import { Comparison, HOW, afterPause, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
+import { Comparison, afterPause, ruleControls, ruleIn, ruleInAddress } from "./comparison.js";
 import { COUNTS_AS, mentionTable } from "./mention_table.js";
 import { CONTEXTS, Mention, markedText } from "./mentions.js";
 import { reported } from "./problems.js";
@@ -133,6 +133,8 @@ export async function captionView(app, place, query, signal) {
     const texts = SIDES.map((side) => captions.texts[side].toWellFormed());
     if (!texts.some((text) => text.trim())) return empty();
     asking.abort();
+    const tooLong = SIDES.map((side, i) => areas[side].tooLong(texts[i], app.release.limits.text_characters));
+    if (tooLong.includes(true)) return;
     asking = new AbortController();
     const stop = AbortSignal.any([signal, asking.signal]);
     captions.requested = true;
@@ -155,8 +157,8 @@ export async function captionView(app, place, query, signal) {
     tables = SIDES.map((side) => mentionTable(side, mentions[side], isIncluded, compareLater));
     const wasOpen = document.getElementById("mentions")?.hasAttribute("open");
     const all = el("details", { id: "mentions", open: wasOpen },
-      el("summary", {}, `Names, rules and contexts of ${counted(mentions.a.length, "mention")} in A and ${mentions.b.length} in B; leave some out`),
-      SIDES.map((side, i) => el("section", { "aria-label": `Mentions in ${side.toUpperCase()}` }, el("h2", {}, `Mentions in ${side.toUpperCase()}`),
+      el("summary", {}, `Mentions: ${grouped(mentions.a.length)} in A, ${grouped(mentions.b.length)} in B. Names, rules and contexts; leave one out, or choose another concept`),
+      SIDES.map((side, i) => el("div", {}, el("h2", {}, `Mentions in ${side.toUpperCase()}`),
         mentions[side].length ? tables[i].root : el("p", { class: "hint" }, "None"))));
     const texts_ = SIDES.map((side, i) => el("section", {}, el("h2", {}, `Caption ${side.toUpperCase()}`),
       el("div", { class: "text", id: `text-${side}`, dir: "auto", tabindex: "0", role: "region", "aria-label": `Caption ${side.toUpperCase()} with its mentions` },
@@ -225,6 +227,11 @@ function captionField(side, captions) {
   return {
     root: el("div", { class: "field" }, el("label", { for: id }, `Caption ${side.toUpperCase()}`), input, status),
     input,
+    tooLong: (text, most) => {
+      const length = [...text].length;
+      if (length > most) status.textContent = `Too long: ${grouped(length)} characters; this service takes ${grouped(most)}. Shorten it`;
+      return length > most;
+    },
     set: (text) => {
       input.value = text;
       changed();

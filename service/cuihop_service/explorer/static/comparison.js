@@ -16,8 +16,7 @@ const NOT_USABLE = ["CONCEPT_NOT_FOUND", "CONCEPT_RETIRED", "INVALID_CUI"];
 const HEADS = ["Concept", "CUI", "In", "Counts", "Why"];
 const MEANS = { matched: "matched: in A and B", near: "near: within n hops of the other set", alone: "alone: A on the left, B on the right", unknown: "unknown in this release" };
 
-/** Words for the kinds of concepts in a comparison. */
-export const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
+const HOW = { matched: "matched", near: "near", alone: "alone", unknown: "unknown" };
 
 /** Calls `work` a moment after the last change, until the view is left. */
 export function afterPause(work, signal) {

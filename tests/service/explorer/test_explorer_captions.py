@@ -1,0 +1,315 @@
+"""The page of two captions: concepts marked in the texts, decisions about them, and texts that stay in the page."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+import cuihop
+from browser import Explorer, opened
+from cuihop import SnapshotGraph
+from cuihop.annotation.mentions import RULES
+from cuihop.annotation.options import CONTEXTS
+from cuihop_server import RunningService, running_service
+from cuihop_service.explorer import explorer_routes
+from cuihop_service.guard.configured_guard import GuardSettings
+from cuihop_service.limits import Limits
+from example_graph import example_graph
+from guarded_service import new_key_in
+
+A = "Lesion of the brain stem, and aorta. The head is normal."
+B = "The brain and the head; veins."
+MARKUP = '<img src=x onerror="window.hacked = 1"> 🫀🫀 Brain\u0301! של brain stem של <b>head</b>\n\n  '
+NAME = "Xanthippe"
+
+
+@pytest.fixture(scope="module")
+def graph() -> SnapshotGraph:
+    return example_graph()
+
+
+@pytest.fixture(scope="module")
+def service(graph: SnapshotGraph) -> Iterator[RunningService]:
+    limits = Limits(text_characters=2_000)
+    with running_service(graph, limits=limits, routes=lambda core, admission: explorer_routes()) as running:
+        yield running
+
+
+@pytest.fixture
+def explorer(browser: Browser, service: RunningService) -> Iterator[Explorer]:
+    with opened(browser, service.http + "/") as explorer_page:
+        explorer_page.open("#/captions")
+        yield explorer_page
+
+
+def compare(explorer: Explorer, a: str, b: str) -> None:
+    """Give two captions, and wait for their value."""
+    explorer["#caption-a"].fill(a)
+    explorer["#caption-b"].fill(b)
+    explorer.page.get_by_role("button", name="Find concepts").click()
+    expect(explorer["#nn-iou"]).to_be_visible()
+
+
+def marks(explorer: Explorer, side: str) -> list[tuple[str, str]]:
+    """Text and kind of each mark, once all of them are compared."""
+    expect(explorer[f"#text-{side} mark:not([class])"]).to_have_count(0)
+    found = explorer[f"#text-{side} mark"].all()
+    return [(mark.text_content() or "", mark.get_attribute("class") or "") for mark in found]
+
+
+def value(explorer: Explorer) -> float:
+    return float(explorer["#nn-iou"].get_attribute("data-value") or "nan")
+
+
+def test_mentions_are_marked_in_the_text_and_compared_as_the_library_does(
+    explorer: Explorer, graph: SnapshotGraph
+) -> None:
+    compare(explorer, A, B)
+    assert marks(explorer, "a") == [("brain stem", "near"), ("aorta", "alone"), ("head", "matched")]
+    assert marks(explorer, "b") == [("brain", "near"), ("head", "matched"), ("veins", "alone")]
+    expect(explorer["#caption-a-status"]).to_have_text("3 mentions of 3 concepts")
+    expect(explorer["#formula"]).to_have_text("= (1 matched + 0.5 · 2 near) / 5 in all")
+    cuis = [graph.annotate(text).cuis for text in (A, B)]
+    assert value(explorer) == cuihop.nn_iou(*cuis, graph)
+    explorer["#n"].fill("3")
+    explorer["#lambda"].fill("0.25")
+    expect(explorer["#answer .hint"]).to_have_text("n = 3, λ = 0.25, hops either way")
+    assert value(explorer) == cuihop.nn_iou(*cuis, graph, n=3, lam=0.25)
+    assert ("aorta", "near") in marks(explorer, "a")
+    near = explorer["#why tr[data-cui=C0006121]"]
+    near.get_by_role("button", name="Path").first.click()
+    expect(near).to_contain_text("Brain stem ↑ Brain")
+    near.get_by_role("link", name="Brain", exact=True).click()
+    expect(explorer["#card h1"]).to_have_text("Brain")
+
+
+def test_a_mark_leads_to_its_row_and_a_mention_left_out_no_longer_counts(
+    explorer: Explorer, graph: SnapshotGraph
+) -> None:
+    compare(explorer, A, B)
+    explorer["#text-a mark"].get_by_text("aorta").click()
+    row = explorer["#mention-a-1"]
+    expect(row).to_be_focused()
+    for text in ("Aorta", "C0003483", RULES["form"], "alone"):
+        expect(row).to_contain_text(text)
+    row.get_by_role("button", name="Leave out: aorta").click()
+    expect(row.locator(".kind")).to_have_text("left out")
+    expect(row.get_by_role("button", name="Put back: aorta")).to_be_focused()
+    assert marks(explorer, "a")[1] == ("aorta", "out")
+    expect(explorer["#formula"]).to_have_text("= (1 matched + 0.5 · 2 near) / 4 in all")
+    row.get_by_role("button", name="Put back: aorta").press("Enter")
+    expect(explorer["#formula"]).to_have_text("= (1 matched + 0.5 · 2 near) / 5 in all")
+    explorer["#caption-a"].press("Control+Enter")  # decisions hold while the text is the same
+    expect(explorer["#nn-iou"]).to_be_visible()
+    assert value(explorer) == cuihop.nn_iou(graph.annotate(A).cuis, graph.annotate(B).cuis, graph)
+
+
+def with_contexts_and_candidates(route: Route) -> None:
+    """The answer of the service, with a context at the first mention and candidates at the last one."""
+    response = route.fetch()
+    document: dict[str, Any] = response.json()
+    first = document["annotations"][0]["mentions"]
+    first[0]["context"] = ["negated", "uncertain"]
+    first[-1]["candidates"] = [
+        {name: first[-1][name] for name in ("cui", "name", "matched", "sabs")},
+        {"cui": "C0006104", "name": "Brain", "matched": "Head", "sabs": ["MSH", "NCI"]},
+    ]
+    route.fulfill(response=response, json=document)
+
+
+def test_contexts_are_left_out_by_a_box_and_another_concept_is_chosen_from_a_list(explorer: Explorer) -> None:
+    explorer.page.route("**/v1/annotate", with_contexts_and_candidates)
+    compare(explorer, A, B)
+    explorer["#mentions summary"].click()
+    expect(explorer["#mention-a-0"]).to_contain_text(f"negated: {CONTEXTS['negated']}")
+    explorer.page.get_by_label("uncertain").check()
+    expect(explorer["#mention-a-0 .kind"]).to_have_text("left out")
+    assert marks(explorer, "a")[0] == ("brain stem", "out")
+    explorer["#mention-a-0"].get_by_role("button").click()  # the decision about one mention goes before the box
+    expect(explorer["#mention-a-0 .kind"]).to_have_text("near")
+    choice = explorer.page.get_by_label("Concept of “head”")
+    choice.select_option("Brain (C0006104)")
+    expect(explorer["#mention-a-2 .kind"]).to_have_text("matched")
+    expect(explorer["#mention-a-2"]).to_contain_text("MSH, NCI")
+    expect(explorer["#mention-b-0 .kind"]).to_have_text("matched")
+    assert "leave_out=uncertain" in explorer.page.url
+
+
+def test_any_text_is_shown_as_it_is_written(explorer: Explorer) -> None:
+    compare(explorer, MARKUP, f"{MARKUP}🫀 veins")
+    assert explorer["#text-a"].text_content() == MARKUP
+    found = [text for text, _ in marks(explorer, "a")]
+    assert found[-2:] == ["brain stem", "head"]
+    assert marks(explorer, "b")[-1] == ("veins", "alone")
+    assert explorer.page.evaluate("window.hacked") is None
+    assert explorer["#text-a img"].count() == 0
+
+
+def test_every_mention_is_marked_whole_however_they_overlap(explorer: Explorer) -> None:
+    draw = random.Random(17)
+    cases = []
+    for _ in range(300):
+        text = "".join(draw.choices("aé🫀 ש\n", k=draw.randint(0, 12)))
+        bounds = [sorted(draw.sample(range(len(text) + 1), 2)) for _ in range(draw.randint(0, 5)) if text]
+        cases.append({"text": text, "spans": [{"start": start, "end": end} for start, end in bounds]})
+    shown = explorer.page.evaluate(
+        """async (cases) => {
+            const { Mention, markedText } = await import("./explorer/mentions.js");
+            return cases.map(({ text, spans }) => {
+                const mentions = spans.map((span) => new Mention(span, {}));
+                const place = document.createElement("div");
+                place.append(...markedText(text, mentions));
+                return [place.textContent, mentions.map(({ marks }) => marks.map((mark) => mark.textContent).join(""))];
+            });
+        }""",
+        cases,
+    )
+    for case, (text, marked) in zip(cases, shown, strict=True):
+        assert text == case["text"]
+        assert marked == [case["text"][span["start"] : span["end"]] for span in case["spans"]], case
+
+
+def test_a_caption_leaves_the_page_in_the_body_of_one_request_only(explorer: Explorer) -> None:
+    addresses: list[str] = []
+    bodies: list[str] = []
+
+    def sent(request: Any) -> None:
+        addresses.append(request.url)
+        if NAME in (request.post_data or ""):
+            bodies.append(request.url.removeprefix(explorer.base))
+
+    explorer.page.on("request", sent)
+    compare(explorer, f"{NAME}: {A}", B)
+    explorer.page.get_by_label("negated").check()
+    explorer["#n"].fill("2")
+    expect(explorer["#answer .hint"]).to_contain_text("n = 2")
+    assert bodies == ["v1/annotate"]
+    assert not any(NAME in address or "brain" in address for address in addresses)
+    assert explorer.page.url.endswith("#/captions?n=2&lambda=0.5&leave_out=negated")
+    for place in (
+        "localStorage",
+        "sessionStorage",
+        "history.state",
+        "document.cookie",
+        "navigation.entries().map((e) => e.url)",
+    ):
+        assert NAME not in explorer.page.evaluate(f"JSON.stringify({place})"), place
+    explorer["#why"].get_by_role("link", name="Aorta").click()
+    expect(explorer["#card h1"]).to_have_text("Aorta")
+    explorer.page.go_back()  # the page holds them in its memory
+    expect(explorer["#caption-a"]).to_have_value(f"{NAME}: {A}")
+    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer.page.reload()
+    expect(explorer["#caption-a"]).to_have_value("")
+    expect(explorer["#n"]).to_have_value("2")
+    expect(explorer.page.get_by_label("negated")).to_be_checked()
+
+
+def test_settings_stand_in_the_address_and_in_the_request(explorer: Explorer) -> None:
+    requests_sent: list[dict[str, Any]] = []
+    explorer.page.on(
+        "request", lambda request: "annotate" in request.url and requests_sent.append(request.post_data_json)
+    )
+    explorer.open("#/captions?groups=DISO,ANAT&spelling=yes&every=yes&n=0")
+    expect(explorer["#mentions"]).to_have_count(0)
+    compare(explorer, A, B)
+    explorer.page.get_by_text("Semantic groups: Anatomy, Disorders").click()
+    with explorer.page.expect_request("**/v1/annotate"):
+        explorer.page.get_by_label("Anatomy").uncheck()
+    assert explorer.page.url.endswith("#/captions?n=0&lambda=0.5&groups=DISO&spelling=yes&every=yes")
+    options = {"candidates": True, "longest": False, "correct_spelling": True}
+    assert [sent["options"] for sent in requests_sent] == [
+        options | {"semantic_types": ["ANAT", "DISO"]}, options | {"semantic_types": ["DISO"]},
+    ]  # fmt: skip
+
+
+def test_clear_and_empty_captions_show_no_value(explorer: Explorer) -> None:
+    explorer.page.get_by_role("button", name="Find concepts").click()
+    expect(explorer["#answer"]).to_have_text("Paste two captions, or begin with an example.")
+    compare(explorer, "", B)
+    assert value(explorer) == 0
+    expect(explorer["#caption-a-status"]).to_have_text("No concept is mentioned by a name of this release")
+    explorer["#caption-b"].fill("nothing to be found")
+    expect(explorer["#caption-b-status"]).to_have_text("Changed; press “Find concepts”")
+    explorer["#caption-b"].press("Control+Enter")
+    expect(explorer["#answer"]).to_have_text("No concept counts in either caption.")
+    explorer.page.get_by_role("button", name="Magnetic resonance imaging").click()
+    expect(explorer["#nn-iou"]).to_be_visible()
+    explorer.page.get_by_role("button", name="Clear").click()
+    expect(explorer["#caption-a"]).to_be_focused()
+    expect(explorer["#caption-a"]).to_have_value("")
+    expect(explorer["#nn-iou"]).to_have_count(0)
+
+
+def test_a_long_caption_has_its_mentions_page_by_page(explorer: Explorer) -> None:
+    compare(explorer, "head " * 250, "brain")
+    assert len(marks(explorer, "a")) == 250
+    explorer["#mentions summary"].click()
+    expect(explorer["[id^=mention-a-]"]).to_have_count(100)
+    explorer["#text-a mark"].last.click()
+    expect(explorer["#mention-a-249"]).to_be_focused()
+
+
+def test_troubles_are_reported_in_plain_words(explorer: Explorer) -> None:
+    explorer["#caption-a"].fill("x" * 2_001)
+    explorer["#caption-a"].press("Control+Enter")
+    expect(explorer["#caption-a-status"]).to_have_text(
+        "Too long: 2,001 characters; this service takes 2,000. Shorten it"
+    )
+    compare(explorer, A, B)
+    busy = {"reason": "RATE_LIMITED", "detail": "too many requests"}
+    refuse = lambda route: route.fulfill(status=429, json=busy, headers={"Retry-After": "1"})  # noqa: E731
+    explorer.page.route("**/v1/annotate", refuse)
+    explorer["#caption-a"].press("Control+Enter")
+    expect(explorer[".problem h2"]).to_have_text("Too many requests for now")
+    assert value(explorer) > 0  # the comparison before stays
+    explorer.page.unroute("**/v1/annotate", refuse)
+    explorer.page.get_by_role("button", name="Try again", exact=True).click()
+    expect(explorer[".problem"]).to_have_count(0)
+    expect(explorer["#caption-a"]).to_have_value(A)
+
+
+def test_without_names_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
+    key = new_key_in(tmp_path / "keys.json", "nameless", "read")
+    guard = GuardSettings(keys_file=tmp_path / "keys.json").guard()
+    with (
+        running_service(example_graph(), guard=guard, routes=lambda core, admission: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open("#/captions")
+        explorer.page.get_by_label("API key or token").fill(key)
+        explorer.page.get_by_role("button", name="Open").click()
+        expect(explorer["#answer"]).to_contain_text("Names are not shown here")
+        explorer["#caption-a"].fill(A)
+        explorer["#caption-a"].press("Control+Enter")
+        expect(explorer[".problem h2"]).to_have_text("Your key does not open this")
+        explorer.page.get_by_role("button", name="Forget key").click()
+        expect(explorer["#key"]).to_be_visible()
+        explorer.page.get_by_label("API key or token").fill(key)
+        explorer.page.get_by_role("button", name="Open").click()
+        expect(explorer["#caption-a"]).to_have_value("")  # the texts are forgotten with the key
+    nameless = SnapshotGraph.of([("C0000001", "C0000002")])
+    with (
+        running_service(nameless, routes=lambda core, admission: explorer_routes()) as service,
+        opened(browser, service.http + "/") as explorer,
+    ):
+        explorer.open("#/captions")
+        explorer["#caption-a"].fill(A)
+        explorer["#caption-a"].press("Control+Enter")
+        expect(explorer[".problem"]).to_contain_text("has no names, and concepts of texts are found by their names")
+
+
+def test_rules_and_contexts_have_the_words_of_the_library(explorer: Explorer) -> None:
+    words = explorer.page.evaluate(
+        """async () => {
+            const { RULES, CONTEXTS } = await import("./explorer/mentions.js");
+            return JSON.stringify([RULES, CONTEXTS]);
+        }"""
+    )
+    assert json.loads(words) == [dict(RULES), dict(CONTEXTS)]
