@@ -10,7 +10,7 @@ import numpy as np
 
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.annotation.texts import blocks_of_texts
+from cuihop.annotation.texts import blocks_of_texts, checked_texts
 from cuihop.errors import GraphUnavailable, InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
@@ -297,7 +297,7 @@ class ConceptService:
     ) -> Answer[Annotations]:
         """Mentions of concepts in texts: see `ConceptGraph.annotate_many`. Only with the release in memory."""
         self._check_names(context)
-        self.limits.check_texts(texts)
+        self.limits.check_texts(checked_texts(texts))
         listed = (*options.semantic_types, *options.sabs, *options.stop)
         self.limits.check("concepts", len(listed))
         for item in listed:
