@@ -16,22 +16,26 @@ from browser import Explorer, opened
 from cuihop import SnapshotGraph
 from cuihop.annotation.mentions import RULES
 from cuihop.annotation.options import CONTEXTS
+from cuihop.annotation.semantic_groups import SEMANTIC_GROUPS
 from cuihop_server import RunningService, running_service
 from cuihop_service.explorer import explorer_routes
 from cuihop_service.guard.configured_guard import GuardSettings
 from cuihop_service.limits import Limits
 from example_graph import example_graph
+from explorer_graph import explorer_graph
 from guarded_service import new_key_in
 
 A = "Lesion of the brain stem, and aorta. The head is normal."
 B = "The brain and the head; veins."
 MARKUP = '<img src=x onerror="window.hacked = 1"> 🫀🫀 Brain\u0301! של brain stem של <b>head</b>\n\n  '
 NAME = "Xanthippe"
+HEAD = "C0018670"
 
 
 @pytest.fixture(scope="module")
-def graph() -> SnapshotGraph:
-    return example_graph()
+def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
+    """A graph with two concepts of the name Head."""
+    return explorer_graph(tmp_path_factory.mktemp("release"), {"C9000001": ["Head"]})
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +100,7 @@ def test_a_mark_leads_to_its_row_and_a_mention_left_out_no_longer_counts(
     explorer["#text-a mark"].get_by_text("aorta").click()
     row = explorer["#mention-a-1"]
     expect(row).to_be_focused()
-    for text in ("Aorta", "C0003483", RULES["form"], "alone"):
+    for text in ("Aorta", "C0003483", RULES["exact"], "alone"):
         expect(row).to_contain_text(text)
     row.get_by_role("button", name="Leave out: aorta").click()
     expect(row.locator(".kind")).to_have_text("left out")
@@ -110,35 +114,49 @@ def test_a_mark_leads_to_its_row_and_a_mention_left_out_no_longer_counts(
     assert value(explorer) == cuihop.nn_iou(graph.annotate(A).cuis, graph.annotate(B).cuis, graph)
 
 
-def with_contexts_and_candidates(route: Route) -> None:
-    """The answer of the service, with a context at the first mention and candidates at the last one."""
+def with_a_context(route: Route) -> None:
+    """The answer of the service, with contexts and vocabularies at the first mention."""
     response = route.fetch()
     document: dict[str, Any] = response.json()
-    first = document["annotations"][0]["mentions"]
-    first[0]["context"] = ["negated", "uncertain"]
-    first[-1]["candidates"] = [
-        {name: first[-1][name] for name in ("cui", "name", "matched", "sabs")},
-        {"cui": "C0006104", "name": "Brain", "matched": "Head", "sabs": ["MSH", "NCI"]},
-    ]
+    document["annotations"][0]["mentions"][0] |= {"context": ["negated", "uncertain"], "sabs": ["MSH", "NCI"]}
     route.fulfill(response=response, json=document)
 
 
-def test_contexts_are_left_out_by_a_box_and_another_concept_is_chosen_from_a_list(explorer: Explorer) -> None:
-    explorer.page.route("**/v1/annotate", with_contexts_and_candidates)
+def test_contexts_are_left_out_by_a_box(explorer: Explorer) -> None:
+    explorer.page.route("**/v1/annotate", with_a_context)
     compare(explorer, A, B)
     explorer["#mentions summary"].click()
     expect(explorer["#mention-a-0"]).to_contain_text(f"negated: {CONTEXTS['negated']}")
+    expect(explorer["#mention-a-0"]).to_contain_text("MSH, NCI")
     explorer.page.get_by_label("uncertain").check()
     expect(explorer["#mention-a-0 .kind"]).to_have_text("left out")
     assert marks(explorer, "a")[0] == ("brain stem", "out")
     explorer["#mention-a-0"].get_by_role("button").click()  # the decision about one mention goes before the box
     expect(explorer["#mention-a-0 .kind"]).to_have_text("near")
-    choice = explorer.page.get_by_label("Concept of “head”")
-    choice.select_option("Brain (C0006104)")
-    expect(explorer["#mention-a-2 .kind"]).to_have_text("matched")
-    expect(explorer["#mention-a-2"]).to_contain_text("MSH, NCI")
-    expect(explorer["#mention-b-0 .kind"]).to_have_text("matched")
     assert "leave_out=uncertain" in explorer.page.url
+
+
+def test_another_concept_of_a_name_is_chosen_from_a_list(explorer: Explorer, graph: SnapshotGraph) -> None:
+    compare(explorer, A, B)
+    explorer["#mentions summary"].click()
+    row = explorer["#mention-a-2"]
+    expect(row.locator(".kind")).to_have_text("matched")
+    row.get_by_label("Concept of “head”").select_option("Head (C9000001)")
+    expect(row.locator(".kind")).to_have_text("alone")
+    expect(row.get_by_role("link")).to_have_attribute("href", "#/concept?cui=C9000001")
+    a = {"C9000001", *graph.annotate(A).cuis} - {HEAD}
+    assert value(explorer) == cuihop.nn_iou(a, graph.annotate(B).cuis, graph)
+    explorer["#caption-a"].press("Control+Enter")
+    expect(row.get_by_label("Concept of “head”")).to_have_value("C9000001")
+
+
+def test_mentions_within_mentions_are_marked_too(explorer: Explorer) -> None:
+    explorer.page.get_by_label("Every match").check()
+    compare(explorer, "The brain stem's veins.", B)
+    assert [text for text, _ in marks(explorer, "a")] == ["brain stem", "brain", "veins"]
+    expect(explorer["#text-a mark mark"]).to_have_text("brain")
+    explorer["#text-a mark mark"].click()
+    expect(explorer["[id^=mention-a]:focus"]).to_contain_text("C0006104")
 
 
 def test_any_text_is_shown_as_it_is_written(explorer: Explorer) -> None:
@@ -211,22 +229,21 @@ def test_a_caption_leaves_the_page_in_the_body_of_one_request_only(explorer: Exp
     expect(explorer.page.get_by_label("negated")).to_be_checked()
 
 
-def test_settings_stand_in_the_address_and_in_the_request(explorer: Explorer) -> None:
-    requests_sent: list[dict[str, Any]] = []
-    explorer.page.on(
-        "request", lambda request: "annotate" in request.url and requests_sent.append(request.post_data_json)
-    )
-    explorer.open("#/captions?groups=DISO,ANAT&spelling=yes&every=yes&n=0")
+def test_settings_stand_in_the_address_and_hold_for_the_captions(explorer: Explorer) -> None:
+    explorer.open("#/captions?groups=ANAT&spelling=yes&every=yes&n=0")
     expect(explorer["#mentions"]).to_have_count(0)
-    compare(explorer, A, B)
-    explorer.page.get_by_text("Semantic groups: Anatomy, Disorders").click()
-    with explorer.page.expect_request("**/v1/annotate"):
-        explorer.page.get_by_label("Anatomy").uncheck()
-    assert explorer.page.url.endswith("#/captions?n=0&lambda=0.5&groups=DISO&spelling=yes&every=yes")
-    options = {"candidates": True, "longest": False, "correct_spelling": True}
-    assert [sent["options"] for sent in requests_sent] == [
-        options | {"semantic_types": ["ANAT", "DISO"]}, options | {"semantic_types": ["DISO"]},
-    ]  # fmt: skip
+    compare(explorer, "Brainstem, aortta and head", B)
+    assert marks(explorer, "a") == [("Brainstem", "alone")]  # the only one with a semantic type
+    explorer.page.get_by_text("Semantic groups: Anatomy").click()
+    explorer.page.get_by_label("Anatomy").uncheck()
+    expect(explorer["#mention-a-1"]).to_contain_text(RULES["spelling"])
+    assert [text for text, _ in marks(explorer, "a")] == ["Brainstem", "aortta", "head"]
+    assert explorer.page.url.endswith("#/captions?n=0&lambda=0.5&spelling=yes&every=yes")
+    explorer.page.get_by_label("Correct spelling").uncheck()
+    expect(explorer["#text-a mark"]).to_have_count(2)
+    explorer.page.get_by_label("Disorders").check()
+    expect(explorer[".problem"]).to_contain_text("no concept of this release has such a type")
+    expect(explorer["#text-a mark"]).to_have_count(2)
 
 
 def test_clear_and_empty_captions_show_no_value(explorer: Explorer) -> None:
@@ -305,11 +322,13 @@ def test_without_names_the_page_says_so(browser: Browser, tmp_path: Path) -> Non
         expect(explorer[".problem"]).to_contain_text("has no names, and concepts of texts are found by their names")
 
 
-def test_rules_and_contexts_have_the_words_of_the_library(explorer: Explorer) -> None:
+def test_rules_contexts_and_groups_have_the_words_of_the_library(explorer: Explorer) -> None:
     words = explorer.page.evaluate(
         """async () => {
             const { RULES, CONTEXTS } = await import("./explorer/mentions.js");
-            return JSON.stringify([RULES, CONTEXTS]);
+            const { GROUPS } = await import("./explorer/caption_view.js");
+            return JSON.stringify([RULES, CONTEXTS, GROUPS]);
         }"""
     )
-    assert json.loads(words) == [dict(RULES), dict(CONTEXTS)]
+    groups = {group.code: group.name for group in SEMANTIC_GROUPS}
+    assert json.loads(words) == [dict(RULES), dict(CONTEXTS), groups | {"MEDCON": "those of MEDCON"}]

@@ -14,7 +14,7 @@ const MEANS = { matched: "in both captions", near: "within n hops of the other c
 export const GROUPS = {
   ACTI: "Activities & Behaviors", ANAT: "Anatomy", CHEM: "Chemicals & Drugs", CONC: "Concepts & Ideas", DEVI: "Devices",
   DISO: "Disorders", GENE: "Genes & Molecular Sequences", GEOG: "Geographic Areas", LIVB: "Living Beings", OBJC: "Objects",
-  OCCU: "Occupations", ORGA: "Organizations", PHEN: "Phenomena", PHYS: "Physiology", PROC: "Procedures", MEDCON: "MEDCON",
+  OCCU: "Occupations", ORGA: "Organizations", PHEN: "Phenomena", PHYS: "Physiology", PROC: "Procedures", MEDCON: "those of MEDCON",
 };
 
 const EXAMPLES = {
