@@ -10,13 +10,13 @@ from abbreviation_extractor import extract_abbreviation_definition_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.plain_sentences import stops
 from cuihop.annotation.abbreviations import definitions, definitions_in
-from cuihop.annotation.code_points import NOT_A_STOP, coded
+from cuihop.annotation.code_points import coded
 from examples import examples
 from shared_data import shared
 
-STOP = re.compile(r"[.?!][)\]'\"’”]*(?=\s|$)")
-SIGNS = list("()().,;?!'\"’-/ \n") + ["\u00a0", "😀"]
+SIGNS = [*"()().,;?!'\"’-/ \n", "\u00a0", "😀"]
 WORDS = [
     "heat",
     "shock",
@@ -38,25 +38,6 @@ WORDS = [
     "DM",
 ]
 texts = st.lists(st.sampled_from([*SIGNS, *WORDS, " ", " ", " ("]), max_size=60).map("".join)
-
-
-def stops(text: str) -> list[int]:
-    """Positions of the signs that end a sentence."""
-    found = []
-    for match in STOP.finditer(text):
-        at = match.start()
-        word = re.search(r"(?:[^\W_]|\.)*$", letters_only(text[:at]))[0].lower()  # type: ignore[index]
-        after = text[match.end() :].lstrip()[:1]
-        small = after.isalpha() and after == after.lower() and ord(after) < 0x10000
-        named = text[at] == "." and (word in NOT_A_STOP or (len(word) == 1 and word.isalpha() and small))
-        if not named:
-            found.append(at)
-    return found
-
-
-def letters_only(text: str) -> str:
-    """Letters and digits beyond U+FFFF are signs."""
-    return "".join(c if ord(c) < 0x10000 else "_" for c in text)
 
 
 def has_word(character: str) -> bool:
@@ -136,7 +117,7 @@ def bounds(texts: list[str]) -> list[list[tuple[int, int, int, int]]]:
     codes, offsets = coded(texts)
     rows = list(zip(*(column.tolist() for column in definitions(codes, offsets)), strict=True))
     begins = offsets.tolist()
-    return [[tuple(x - begins[i] for x in row[1:]) for row in rows if row[0] == i] for i in range(len(texts))]  # type: ignore[misc]
+    return [[tuple(x - begins[i] for x in row[1:]) for row in rows if row[0] == i] for i in range(len(texts))]
 
 
 @settings(derandomize=True, deadline=None, max_examples=examples(500))

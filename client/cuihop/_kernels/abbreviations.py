@@ -123,12 +123,12 @@ def _words(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Char
 
 @compiled
 def _valid(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> bool:
-    """Whether a short form may stand here: its length, a letter in it, a letter or digit in front."""
+    """True for a valid short form: its length, a letter in it, a letter or digit in front."""
     if not _SHORTEST <= end - begin <= _LONGEST:
         return False
     if not character_class(codes[begin], characters) & (_LETTER | _DIGIT):
         return False
-    for at in range(begin, end):
+    for at in range(begin, end):  # noqa: SIM110 - compiled code has no any()
         if character_class(codes[at], characters) == _LETTER:
             return True
     return False
@@ -138,7 +138,7 @@ def _valid(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Char
 def _last_words(
     codes: npt.NDArray[np.uint32], begin: int, before: int, end: int, most: int, characters: Characters
 ) -> int:
-    """Begin of the last words before a position, at most so many, of one sentence and of few characters."""
+    """Begin of the last words before a position, ``most`` at the most, within a sentence and few characters."""
     first, at, words = before, before, 0
     furthest = max(begin, before - _FURTHEST)
     while at > furthest and words < most:
@@ -183,7 +183,7 @@ def _long_form(
 def _holds(
     codes: npt.NDArray[np.uint32], short: int, short_end: int, first: int, end: int, characters: Characters
 ) -> bool:
-    """Whether the short form is a word of the long form, in the same letters."""
+    """True if the short form is a word of the long form, in the same letters."""
     length = short_end - short
     for at in range(first, end - length + 1):
         if at > first and character_class(codes[at - 1], characters) != _BLANK:

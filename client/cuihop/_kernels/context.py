@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
 from cuihop._kernels.sentences import character_class, lower_case, stops_here
 
 if TYPE_CHECKING:
@@ -26,11 +26,9 @@ _NO_WORD = -1
 
 @compiled
 def hash_of_word(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> int:
-    """FNV-1a of the word in lower case, 32 bits."""
-    value = np.uint32(2166136261)
-    for at in range(begin, end):
-        value = np.uint32((value ^ np.uint32(lower_case(codes[at], characters))) * np.uint32(16777619))
-    return np.int64(value)  # type: ignore[return-value]
+    """Hash of a word: its length, its first and its last character, in lower case. A hit is compared in full."""
+    first, last = lower_case(codes[begin], characters), lower_case(codes[end - 1], characters)
+    return first * 37 + last * 1031 + (end - begin) * 211
 
 
 @compiled
@@ -117,9 +115,7 @@ def _words(
 
 
 @compiled
-def _word(
-    codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters, triggers: TriggerTable
-) -> int:
+def _word(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters, triggers: TriggerTable) -> int:
     """Number of a word that some trigger has; -1 for others."""
     if end - begin > triggers.longest:
         return _NO_WORD
@@ -135,7 +131,7 @@ def _word(
             ):
                 same += 1
             if same == end - begin:
-                return word
+                return signed(word)  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
     return _NO_WORD
 

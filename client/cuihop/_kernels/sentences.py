@@ -22,7 +22,7 @@ _LETTER, _DIGIT, _BLANK = 1, 2, 4  # as in cuihop.annotation.code_points
 @compiled
 def character_class(code: np.uint32, characters: Characters) -> int:
     """Class of a code point: letter, digit, blank, or 0."""
-    return signed(characters.classes[code]) if code < 0x10000 else 0  # type: ignore[no-any-return]
+    return signed(characters.classes[code]) if code < 0x10000 else 0
 
 
 @compiled
@@ -33,7 +33,7 @@ def lower_case(code: np.uint32, characters: Characters) -> int:
 
 @compiled
 def stops_here(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, characters: Characters) -> bool:
-    """Whether a full stop, question mark or exclamation mark at a position ends a sentence.
+    """True for a full stop, question mark or exclamation mark that ends a sentence.
 
     A blank or the end of the text follows it, perhaps after a closing bracket or quotation mark. A full stop ends none
     after a word of ``characters.words``, nor between a single letter and a small one (“E. coli”).
@@ -76,7 +76,7 @@ def stops_here(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, cha
 
 @compiled
 def stops_before(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, characters: Characters) -> bool:
-    """Whether the characters just before a blank end a sentence: see `stops_here`."""
+    """True if the characters just before a blank end a sentence: see `stops_here`."""
     before = at - 1
     while before >= begin and _closes(codes[before]):
         before -= 1
@@ -85,7 +85,7 @@ def stops_before(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, c
 
 @compiled
 def _closes(code: np.uint32) -> bool:
-    """Whether a sign closes a bracket or quotation."""
+    """True for a sign that closes a bracket or quotation."""
     return code in (_ROUND, _SQUARE, _SINGLE, _DOUBLE, _CLOSING_SINGLE, _CLOSING_DOUBLE)
 
 

@@ -1,12 +1,12 @@
 """Abbreviations that a text defines: the algorithm of Schwartz and Hearst.
 
 A. Schwartz and M. Hearst, *A simple algorithm for identifying abbreviation definitions in biomedical text*, Pacific
-Symposium on Biocomputing 2003. A definition is “long form (short form)” or, where the bracket holds more than two words
-or ten characters, “short form (long form)”, within a sentence. A comma or semicolon before a blank ends what the bracket
-holds. A short form has 2–10 characters and at most two words, begins with a letter or digit, and has a letter. The long
-form lies among the min(\\|A\\| + 5, 2·\\|A\\|) words beside it (and, before the bracket, in 300 characters), \\|A\\| being the characters of the short form: its letters and
-digits are matched backwards, from the end of both, and the first one stands at the beginning of a word. A long form that is
-no longer than its short form, or has it as a word, is none. Signs at both ends of the long form are cut off.
+Symposium on Biocomputing 2003. A definition is “long form (short form)” or, where the bracket holds more than two
+words or ten characters, “short form (long form)”, within a sentence. A comma or semicolon before a blank ends what the
+bracket holds. A short form has n = 2–10 characters and at most two words, begins with a letter or digit, and has a
+letter. The long form lies among the min(n + 5, 2·n) words beside it, and before the bracket within 300 characters:
+letters and digits are matched backwards, from the end of both, and the first one stands at the beginning of a word. A
+long form that is no longer than its short form, or has it as a word, is none. Signs at both ends of it are cut off.
 """
 
 from __future__ import annotations

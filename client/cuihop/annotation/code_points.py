@@ -15,8 +15,8 @@ LETTER, DIGIT, BLANK = 1, 2, 4
 _CODES = 1 << 16
 
 NOT_A_STOP = (
-    "al", "approx", "ca", "cf", "dr", "e.g", "eq", "esp", "fig", "figs", "i.e", "incl", "mr", "mrs", "ms", "prof", "ref",
-    "refs", "resp", "spp", "st", "viz", "vs",
+    "al", "approx", "ca", "cf", "dr", "e.g", "eq", "esp", "fig", "figs", "i.e", "incl", "mr", "mrs", "ms", "prof",
+    "ref", "refs", "resp", "spp", "st", "viz", "vs",
 )  # fmt: skip
 """Short forms whose full stop does not end a sentence."""
 

@@ -1,14 +1,14 @@
 """Contexts of mentions: negated, uncertain, of a relative. The rules of ConText, with the triggers of this package.
 
-H. Harkema et al., *ConText: an algorithm for determining negation, experiencer, and temporal status from clinical reports*,
-Journal of Biomedical Informatics 42 (2009), after NegEx (Chapman et al. 2001).
+H. Harkema et al., *ConText: an algorithm for determining negation, experiencer, and temporal status from clinical
+reports*, Journal of Biomedical Informatics 42 (2009), after NegEx (Chapman et al. 2001).
 
-A sentence ends at a full stop, question mark or exclamation mark before a blank, and at a semicolon or a new line. Triggers
-are found from the left, the longest first; the words of one are joined by blanks, hyphens, apostrophes or slashes. A
-trigger that shares a word with a mention is none: “no-reflow phenomenon”. The scope of a trigger reaches from it to the end
-(forward) or the beginning (backward) of its sentence, or to a termination: “but”. The scopes of negation and uncertainty
-also end where the other or the same begins after a comma (“no fracture, possible effusion”), and going backward at any
-forward one. A pseudo-trigger (“no change”) hides the triggers within.
+A sentence ends at a full stop, question mark or exclamation mark before a blank, and at a semicolon or a new line.
+Triggers are taken from the left, the longest first; the words of one are joined by blanks, hyphens, apostrophes or
+slashes. A trigger that shares a word with a mention does not count: “no-reflow phenomenon”. Its scope reaches to the end
+of the sentence (forward), to its beginning (backward), or to a termination: “but”. The scope of a negation or an
+uncertainty also ends, going forward, at one that follows a comma (“no fracture, possible effusion”), and going backward,
+at any that points forward. A pseudo-trigger (“no change”) hides the triggers within.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Phrases that negate, make uncertain, or name a relative: the triggers of ConText.
 
 Sources: W. Chapman et al., *A simple algorithm for identifying negated findings and diseases in discharge summaries*,
-Journal of Biomedical Informatics 34 (2001), for NegEx; H. Harkema et al., *ConText: an algorithm for determining negation,
-experiencer, and temporal status from clinical reports*, Journal of Biomedical Informatics 42 (2009). The lists are our own
-choice of such phrases, with those of radiology reports and captions.
+Journal of Biomedical Informatics 34 (2001), for NegEx; H. Harkema et al., *ConText: an algorithm for determining
+negation, experiencer, and temporal status from clinical reports*, Journal of Biomedical Informatics 42 (2009). The lists
+are our own choice of such phrases, with those of radiology reports and captions: 277 triggers.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Trigger(NamedTuple):
 
 _PHRASES: Mapping[tuple[Kind, Direction], str] = {
     ("negated", "forward"): """
-        absence of, clear of, declined, declines, denied, denies, denying, doesn't have, doesn't show,
-        excluded, exclusion of, failed to reveal, failed to show, fails to reveal, fails to show, free from,
-        free of, inconsistent with, lack of, lacked, lacking, lacks, negative for, neither, never, no, none
-        of, nor, not, not suggestive of, rather than, ruled out for, rules out, ruling out, unremarkable for,
-        w/o, without""",
+        absence of, are negative for, clear of, declined, declines, denied, denies, denying, doesn't have,
+        doesn't show, excluded, exclusion of, failed to reveal, failed to show, fails to reveal, fails to
+        show, free from, free of, inconsistent with, is negative for, lack of, lacked, lacking, lacks,
+        negative for, neither, never, no, none of, nor, not, not suggestive of, rather than, ruled out for,
+        rules out, ruling out, unremarkable for, w/o, was negative for, were negative for, without""",
     ("negated", "backward"): """
         absent, are excluded, are negative, could be excluded, has been excluded, have been excluded, is
         excluded, is negative, not appreciated, not demonstrated, not detected, not evident, not found, not
@@ -80,7 +80,7 @@ _PHRASES: Mapping[tuple[Kind, Direction], str] = {
         despite, due to, etiology for, except, however, in spite of, nevertheless, notwithstanding, origin
         for, origin of, other than, otherwise, secondary to, source for, source of, the patient, this patient,
         though, when, whereas, which, while, who, yet""",
-}
+}  # fmt: skip
 
 TRIGGERS: tuple[Trigger, ...] = tuple(
     Trigger(" ".join(phrase.split()), kind, direction)
