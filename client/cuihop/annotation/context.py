@@ -5,10 +5,10 @@ reports*, Journal of Biomedical Informatics 42 (2009), after NegEx (Chapman et a
 
 A sentence ends at a full stop, question mark or exclamation mark before a blank, and at a semicolon or a new line.
 Triggers are taken from the left, the longest first; the words of one are joined by blanks, hyphens, apostrophes or
-slashes. A trigger that shares a word with a mention does not count: “no-reflow phenomenon”. Its scope reaches to the end
-of the sentence (forward), to its beginning (backward), or to a termination: “but”. The scope of a negation or an
-uncertainty also ends, going forward, at one that follows a comma (“no fracture, possible effusion”), and going backward,
-at any that points forward. A pseudo-trigger (“no change”) hides the triggers within.
+slashes. A trigger that shares a word with a mention does not count: “no-reflow phenomenon”. Its scope reaches to the
+end of the sentence (forward), to its beginning (backward), or to a termination: “but”. The scope of a negation or an
+uncertainty also ends, going forward, at one that follows a comma (“no fracture, possible effusion”), and going
+backward, at any that points forward. A pseudo-trigger (“no change”) hides the triggers within.
 """
 
 from __future__ import annotations

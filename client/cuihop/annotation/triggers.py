@@ -2,8 +2,8 @@
 
 Sources: W. Chapman et al., *A simple algorithm for identifying negated findings and diseases in discharge summaries*,
 Journal of Biomedical Informatics 34 (2001), for NegEx; H. Harkema et al., *ConText: an algorithm for determining
-negation, experiencer, and temporal status from clinical reports*, Journal of Biomedical Informatics 42 (2009). The lists
-are our own choice of such phrases, with those of radiology reports and captions: 277 triggers.
+negation, experiencer, and temporal status from clinical reports*, Journal of Biomedical Informatics 42 (2009). The
+lists are our own choice of such phrases, with those of radiology reports and captions: 277 triggers.
 """
 
 from __future__ import annotations
