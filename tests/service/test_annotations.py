@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from cuihop import SnapshotGraph
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
+from cuihop.resources.interruption import interrupted_by
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_server import RunningService, running_service
 from cuihop_service.admission import Admission, Observers
@@ -183,17 +184,15 @@ def test_other_requests_are_answered_meanwhile() -> None:
     assert answers[0].status == 200
 
 
-def test_work_that_nobody_waits_for_stops_between_two_parts() -> None:
+def test_work_that_nobody_waits_for_stops(service: RunningService) -> None:
     context = RequestContext()
 
-    class Leaving(SnapshotGraph):
-        def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-            context.cancelled = True
-            return super().annotate_many(texts, options)
+    def check() -> None:
+        context.cancelled = True  # the caller leaves while the texts are annotated
+        context.check()
 
-    graph = Leaving(example_graph().sections)
-    with running_service(graph) as running, pytest.raises(Cancelled):
-        running.core.annotate(["brain " * 16_000] * 6, AnnotationOptions(), context=context)
+    with interrupted_by(check), pytest.raises(Cancelled):
+        service.core.annotate(["brain"], AnnotationOptions(), context=context)
 
 
 # Texts are written nowhere
