@@ -296,7 +296,8 @@ class _SnapshotVocabulary(Vocabulary):
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         place, row = int(self._places[index]), int(self._rows[index])
-        return Term(self._cuis[place], self._records.name(place), self._records.strings[row])
+        records = self._records
+        return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
