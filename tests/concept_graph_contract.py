@@ -480,7 +480,7 @@ class ConceptGraphContract:
 
     def test_a_release_without_names_annotates_no_text(self, adapt: Adapt) -> None:
         with adapt(SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui", name="bare")) as graph:
-            with pytest.raises(InputError, match="release bare has no names"):
+            with pytest.raises(InputError, match=r"the graph has no names; found bare; expected a release"):
                 graph.annotate("brain")
             with pytest.raises(InputError, match="has no names"):
                 graph.annotate_many([])

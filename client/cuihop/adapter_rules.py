@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from cuihop.errors import InputError
-from cuihop.graph import ConceptGraph, Direction, Release, Resolution, SearchHit, checked_hops
+from cuihop.graph import ConceptGraph, Direction, Resolution, SearchHit, checked_hops
 from cuihop.identifiers import Identifiers, is_identifier
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "absent_resolution",
     "checked_pack_bound",
     "fewer_paths",
-    "no_names",
     "with_identifier",
 ]
 
@@ -74,14 +73,6 @@ def checked_pack_bound(hops: int) -> int:
 def fewer_paths(which: int, total: int) -> InputError:
     """The error for the rank of a path beyond the number of shortest paths."""
     return InputError("there are fewer shortest paths", column="which", found=f"{which:,}", expected=f"1 to {total:,}")
-
-
-def no_names(release: Release) -> InputError:
-    """The error for the annotation of texts by a release without names."""
-    return InputError(
-        f"release {release.name} has no names, and concepts of texts are found by their names",
-        advice="Load it with the file of its names, such as MRCONSO.RRF.",
-    )
 
 
 def with_identifier(graph: ConceptGraph, text: str, by_name: Iterable[SearchHit]) -> list[SearchHit]:

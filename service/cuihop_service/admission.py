@@ -75,7 +75,7 @@ class RequestOutcome:
         reason: ``OK``, ``CANCELLED``, or the reason of the error in `cuihop.remote.statuses`.
         tier: the part of the service that answered; None for none.
         digest: of the release that answered.
-        detail: the error's message.
+        detail: the error's message; of a fault, only its type.
     """
 
     info: RequestInfo
@@ -223,7 +223,7 @@ class _ObservedRequest:
         elif isinstance(error, asyncio.CancelledError):
             reason = "CANCELLED"
         else:
-            reason, detail = "INTERNAL", repr(error)
+            reason, detail = "INTERNAL", type(error).__name__  # its message may repeat the request
         spent = time.perf_counter() - self._begun
         outcome = RequestOutcome(self._info, self.caller, spent, reason, tier, digest, detail)
         self._observer.finished(outcome, self._token)

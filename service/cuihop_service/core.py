@@ -10,7 +10,7 @@ import numpy as np
 
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.annotation.texts import blocks_of_texts, checked_texts
+from cuihop.annotation.texts import checked_texts
 from cuihop.errors import GraphUnavailable, InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
@@ -43,7 +43,6 @@ _PAIRS_OF_INDEX = 4096  # between two looks at the clock: some hundredths of a s
 _PAIRS_OF_CYPHER = 500
 _CONCEPTS = 1000
 _QUICK_PAIRS = 64
-_CHARACTERS = 250_000  # of texts between two looks at the clock
 
 
 class ConceptService:
@@ -298,6 +297,7 @@ class ConceptService:
         """Mentions of concepts in texts: see `ConceptGraph.annotate_many`. Only with the release in memory."""
         self._check_names(context)
         self.limits.check_texts(checked_texts(texts))
+        context.check()
         listed = (*options.semantic_types, *options.sabs, *options.stop)
         self.limits.check("concepts", len(listed))
         for item in listed:
@@ -308,11 +308,7 @@ class ConceptService:
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
                     "see the setting index"
                 )
-            parts = []
-            for part in blocks_of_texts(texts, self.limits.texts, _CHARACTERS):
-                context.check()
-                parts.append(served.index.annotate_many(texts[part], options))
-            return Answer(Annotations.joined(parts), served.digest, "index", {})
+            return Answer(served.index.annotate_many(texts, options), served.digest, "index", {})
 
     def concepts(
         self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext

@@ -14,8 +14,9 @@ from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.resolution import Unknown
 
 __all__ = [
-    "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments", "DistancesArguments",
-    "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments", "checked_arguments",
+    "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments",
+    "DistancesArguments", "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments",
+    "checked_arguments",
 ]  # fmt: skip
 
 MOST_ROWS = 20

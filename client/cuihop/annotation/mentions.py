@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.annotation.options import CONTEXTS, Context
 
-__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary"]
+__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary", "joined_bounds"]
 
 Rule: TypeAlias = Literal["exact", "form", "spacing", "inverted", "tail", "acronym", "abbreviation", "spelling"]
 """Rule by which a text matches a name: see `RULES`."""
@@ -191,17 +191,17 @@ class Annotations(Sequence[Annotation]):
         if any(part.candidates is not None for part in parts):
             of_parts = [part.candidates or (np.zeros(len(part.terms) + 1, np.int64), _NONE) for part in parts]
             joined = [new[listed] for new, (_, listed) in zip(new_places, of_parts, strict=True)]
-            candidates = _joined_bounds([bounds for bounds, _ in of_parts]), np.concatenate([_NONE, *joined])
+            candidates = joined_bounds([bounds for bounds, _ in of_parts]), np.concatenate([_NONE, *joined])
         terms = [new[part.terms] for new, part in zip(new_places, parts, strict=True)]
         return cls(
             texts=[text for part in parts for text in part.texts],
-            indptr=_joined_bounds([part.indptr for part in parts]),
+            indptr=joined_bounds([part.indptr for part in parts]),
             starts=np.concatenate([_NONE, *(part.starts for part in parts)]),
             ends=np.concatenate([_NONE, *(part.ends for part in parts)]),
             terms=np.concatenate([_NONE, *terms]),
             rules=np.concatenate([np.empty(0, np.uint8), *(part.rules for part in parts)]),
             contexts=np.concatenate([np.empty(0, np.uint8), *(part.contexts for part in parts)]),
-            vocabulary=list(places),
+            vocabulary=Vocabulary(list(places)),
             candidates=candidates,
         )
 
@@ -244,7 +244,7 @@ class Annotations(Sequence[Annotation]):
         )  # fmt: skip
 
 
-def _joined_bounds(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def joined_bounds(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Bounds of rows that follow one another, from the bounds of each part."""
     return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(bounds) for bounds in parts)]))
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.mentions import RULES, Annotations, Term
+from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
 from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
 from cuihop.errors import InputError
 from cuihop.remote.annotations import checked_annotations
@@ -103,13 +103,14 @@ def annotations_of_message(message: messages.AnnotateResponse, texts: Sequence[s
             terms=_places(message.terms),
             rules=np.array([_RULE_PLACES.get(rule, _ANOTHER_VERSION) for rule in message.rules], np.uint8),
             contexts=np.minimum(np.array(message.contexts, np.int64), _ANOTHER_VERSION).astype(np.uint8),
-            vocabulary=[
-                Term(term.cui, term.name if term.HasField("name") else None, term.matched, tuple(term.sabs))
-                for term in message.vocabulary
-            ],
+            vocabulary=Vocabulary([_term(term) for term in message.vocabulary]),
             candidates=candidates,
         )
     )
+
+
+def _term(term: messages.Term) -> Term:
+    return Term(term.cui, term.name if term.HasField("name") else None, term.matched, tuple(term.sabs))
 
 
 def _places(numbers: Iterable[int]) -> npt.NDArray[np.int32]:

@@ -11,9 +11,10 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
+from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.semantic_groups import selected_types
+from cuihop.annotation.texts import checked_texts
 from cuihop.annotation.tokens import Tokeniser, Tokens, text_codes
 from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
@@ -72,7 +73,7 @@ class Annotator:
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
-        texts = _checked_texts(texts)
+        texts = checked_texts(texts)
         with self._lock:
             usable = self._masks(options.semantic_types, options.sabs, options.stop)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
@@ -259,12 +260,12 @@ class _Found:
             return parts[0]
         others = [part.candidates for part in parts if part.candidates is not None]
         return cls(
-            _joined_bounds([part.indptr for part in parts]),
+            joined_bounds([part.indptr for part in parts]),
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.chosen for part in parts]),
             np.concatenate([part.rules for part in parts]),
             np.concatenate([part.contexts for part in parts]),
-            (_joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
+            (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
             if others
             else None,
         )
@@ -297,15 +298,6 @@ class _SnapshotVocabulary(Vocabulary):
         place, row = int(self._places[index]), int(self._rows[index])
         records = self._records
         return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
-
-
-def _checked_texts(texts: Sequence[str]) -> Sequence[str]:
-    if isinstance(texts, str):
-        raise InputError("one text, not a list of texts", column="texts", found="a text", expected="[text, …]")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError("not a text", column=f"texts[{number}]", found=type(text).__name__, expected="a string")
-    return texts
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -348,10 +340,3 @@ def _chosen_first(
     candidates = np.where(own, chosen[mention], candidates).astype(np.int32)
     order = np.lexsort((np.arange(len(candidates)), ~own, mention))
     return bounds, candidates[order]
-
-
-def _joined_bounds(parts: Sequence[Int64]) -> Int64:
-    lengths = np.concatenate([np.diff(bounds) for bounds in parts])
-    joined = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=joined[1:])
-    return joined

@@ -12,10 +12,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.adapter_rules import absent_resolution, checked_pack_bound, fewer_paths, no_names, with_identifier
+from cuihop.adapter_rules import absent_resolution, checked_pack_bound, fewer_paths, with_identifier
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.annotation.texts import checked_texts
 from cuihop.errors import InputError, ReleaseMismatch, SnapshotError
 from cuihop.graph import (
     DIRECTIONS,
@@ -460,9 +459,6 @@ class SnapshotGraph(ConceptGraph):
     @_steady
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""
-        checked_texts(texts)
-        if not len(self._records.strings):
-            raise no_names(self._release)
         if self._annotator is None:
             if (table := term_table(self._sections)) is None:
                 raise InputError(

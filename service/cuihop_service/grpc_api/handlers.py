@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -22,11 +23,13 @@ from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
 from cuihop_service.grpc_api.guarded_handlers import Context
 from cuihop_service.grpc_api.messages import grpc_status_of
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import FAULT, RequestContext
 
 __all__ = ["ConceptGraphHandlers", "Rpc"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("cuihop.service")
 
 _OPERATIONS = {
     "Distance": "distance",
@@ -115,6 +118,10 @@ class ConceptGraphHandlers:
             return await self._admission.answer(info, work)
         except CuihopError as error:
             await rpc.ended_by(error)
+            raise
+        except Exception:
+            _log.exception("a fault")  # gRPC itself would send the message
+            await rpc.ended_by(CuihopError(FAULT))
             raise
 
     async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:

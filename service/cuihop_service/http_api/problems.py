@@ -14,7 +14,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import CuihopError, InputError, RateLimited
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
-from cuihop_service.request_context import Cancelled
+from cuihop_service.request_context import FAULT, Cancelled
 
 __all__ = [
     "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
@@ -88,7 +88,7 @@ def other_response(
 
 def fault_response(request_id: str) -> Response:
     """The response to a fault of the service itself."""
-    return other_response(500, "INTERNAL", "a fault in the service; please report it", request_id)
+    return other_response(500, "INTERNAL", FAULT, request_id)
 
 
 def input_error(error: RequestValidationError, *, private: bool = False) -> InputError:
