@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from cuihop import SnapshotGraph
@@ -15,7 +15,7 @@ HOSTILE, HOSTILE_NAME = "C9000666", '<img src=x onerror="window.hacked = 1"> & <
 FORMULA, FORMULA_NAME = "C9000667", '=HYPERLINK("http://x")'
 
 
-def explorer_graph(folder: Path, more_names: Mapping[str, Sequence[str]] | None = None) -> SnapshotGraph:
+def explorer_graph(folder: Path, more_names: Mapping[str, list[str]] | None = None) -> SnapshotGraph:
     """The graph, loaded from RRF files that are written into the folder; with names of further concepts."""
     family = [f"C81{number:05}" for number in range(CHILDREN)]
     edges = [*EDGES, *((child, HUB) for child in family), (HOSTILE, "C0018670"), (FORMULA, HOSTILE), (HUB, "C0926510")]
