@@ -470,7 +470,24 @@ class ConceptGraphContract:
         with adapt(snapshot) as graph:
             for way in DISAMBIGUATIONS:
                 options = AnnotationOptions(candidates=True, disambiguate=way)
-                assert annotated(graph, ["hot and cold"], options) == annotated(snapshot, ["hot and cold"], options)
+                found = graph.annotate("hot and cold", options)
+                assert found == snapshot.annotate("hot and cold", options)
+                assert [term.cui for term in found[1].candidates] == ["C0000001", "C0000002"]
+
+    def test_stopped_concepts_and_names_do_not_match(self, example: ConceptGraph) -> None:
+        found = example.annotate(TEXTS[0], AnnotationOptions(stop=("C0006121", "veins")))
+        assert found.cuis == ("C0003483", "C0006104")  # the brain, of the brain stem
+
+    def test_semantic_types_and_groups_are_selected_or_unknown(self, adapt: Adapt) -> None:
+        text, snapshot = "One and two, not uno.", typed_graph()
+        with adapt(snapshot) as graph:
+            for types in ((), ("T047",), ("disease or syndrome", "T023"), ("DISO",), ("MEDCON",), ("T999",), ("x",)):
+                options = AnnotationOptions(semantic_types=types, general=True)
+                assert annotated(graph, [text], options) == annotated(snapshot, [text], options)
+            found = graph.annotate(text, AnnotationOptions(semantic_types=("T047",), general=True))
+            assert found.cuis == ("C0000001",)
+            with pytest.raises(InputError, match=r"^parameter semantic_types: .*'?T999'?"):
+                graph.annotate(text, AnnotationOptions(semantic_types=("T999",)))
 
     @pytest.mark.parametrize("texts", ["my name is Brain", [None], ["brain", 7], [b"brain"]])
     def test_what_are_no_texts_is_refused_and_not_repeated(self, example: ConceptGraph, texts: Any) -> None:

@@ -10,8 +10,8 @@ from cuihop.errors import InputError, NotAllowed
 __all__ = ["ANONYMOUS", "SCOPES", "Caller", "Rate", "Scope"]
 
 Scope: TypeAlias = Literal["read", "names", "cypher", "metrics"]
-"""``read``: everything but names. ``names``: names and search, which a UMLS licence may restrict. ``cypher``: a
-curator's own queries. ``metrics``: the service's metrics."""
+"""``read``: everything but names. ``names``: names, search and annotation, which a UMLS licence may restrict.
+``cypher``: a curator's own queries. ``metrics``: the service's metrics."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 

@@ -207,7 +207,7 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
         raise InputError(f"{tool}: no such parameter", found=repr(place[:_LONGEST_FOUND]), expected=_names_of(kind))
     if first["type"] == "missing":
         raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
-    found, expected = _shown(kind, place, first["input"]), first["msg"].removeprefix("Input should be ")
+    found, expected = _printed(kind, place, first["input"]), first["msg"].removeprefix("Input should be ")
     limits = first.get("ctx", {})
     if first["type"] in ("too_short", "too_long"):
         found = f"{len(first['input']):,} items"
@@ -222,7 +222,7 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
     )
 
 
-def _shown(kind: type[Arguments], place: str, value: Any) -> str:
+def _printed(kind: type[Arguments], place: str, value: Any) -> str:
     """The value found at a place, or only its length or type where it is private."""
     if place not in kind.private:
         return repr(value)

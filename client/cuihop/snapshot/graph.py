@@ -46,7 +46,7 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
-from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
+from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import folded_query
@@ -258,6 +258,8 @@ class SnapshotGraph(ConceptGraph):
             self.pack(some, hops=NEAR + 1, direction=direction)
         if (index := self._names()) is not None:
             index.warm_up()
+        if all(name in self._sections for name in TERM_TABLE):
+            self.annotate_many([""], AnnotationOptions(candidates=True, disambiguate="context"))
 
     # Identifiers
 

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.tokens import Tokeniser, text_codes, word_hashes
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
@@ -308,7 +309,7 @@ class TermTable:
         """All names with the sequence of one of these texts, int32."""
         from cuihop._kernels import terms as kernels
 
-        bounds, text = text_codes(texts)
+        text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
         hashes, _, rules, _, _ = kernels.sequences_of_names(
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
