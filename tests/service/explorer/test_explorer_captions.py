@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 import cuihop
 from browser import Explorer, opened
@@ -114,25 +114,18 @@ def test_a_mark_leads_to_its_row_and_a_mention_left_out_no_longer_counts(
     assert value(explorer) == cuihop.nn_iou(graph.annotate(A).cuis, graph.annotate(B).cuis, graph)
 
 
-def with_a_context(route: Route) -> None:
-    """The answer of the service, with contexts at the first mention."""
-    response = route.fetch()
-    document: dict[str, Any] = response.json()
-    document["annotations"][0]["mentions"][0] |= {"context": ["negated", "uncertain"]}
-    route.fulfill(response=response, json=document)
-
-
-def test_contexts_are_left_out_by_a_box(explorer: Explorer) -> None:
-    explorer.page.route("**/v1/annotate", with_a_context)
-    compare(explorer, A, B)
+def test_contexts_are_left_out_by_a_box_and_put_back_one_by_one(explorer: Explorer) -> None:
+    compare(explorer, "No lesion of the brain stem. Possible aorta; her mother had veins.", B)
     explorer["#mentions summary"].click()
-    expect(explorer["#mention-a-0"]).to_contain_text(f"negated: {CONTEXTS['negated']}")
-    explorer.page.get_by_label("uncertain").check()
-    expect(explorer["#mention-a-0 .kind"]).to_have_text("left out")
-    assert marks(explorer, "a")[0] == ("brain stem", "out")
-    explorer["#mention-a-0"].get_by_role("button").click()  # the decision about one mention goes before the box
-    expect(explorer["#mention-a-0 .kind"]).to_have_text("near")
-    assert "leave_out=uncertain" in explorer.page.url
+    for row, context in enumerate(CONTEXTS):
+        expect(explorer[f"#mention-a-{row}"]).to_contain_text(f"{context}: {CONTEXTS[context]}")
+        explorer.page.get_by_label(context).check()
+        expect(explorer[f"#mention-a-{row} .kind"]).to_have_text("left out")
+    assert [kind for _, kind in marks(explorer, "a")] == ["out"] * 3
+    expect(explorer["#formula"]).to_have_text("= (0 matched + 0.5 · 0 near) / 3 in all")
+    explorer["#mention-a-2"].get_by_role("button").click()  # a decision about a mention goes before the boxes
+    expect(explorer["#mention-a-2 .kind"]).to_have_text("matched")
+    assert explorer.page.url.endswith("&leave_out=negated%2Cuncertain%2Cfamily")
 
 
 def test_another_concept_of_a_name_is_chosen_from_a_list(explorer: Explorer, graph: SnapshotGraph) -> None:

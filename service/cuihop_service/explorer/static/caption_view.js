@@ -20,15 +20,15 @@ export const GROUPS = {
 const EXAMPLES = {
   "Chest radiograph": [
     "Chest radiograph: pneumonia of the right lung with pleural effusion. No pneumothorax.",
-    "Chest X-ray of a woman whose mother had breast cancer: bronchopneumonia, possible pleural effusion, pneumothorax on the left.",
+    "Chest X-ray: bronchopneumonia and pneumothorax. Possible pleural effusion. Her mother had breast cancer.",
   ],
   "Magnetic resonance imaging": [
     "MRI of the brain: multiple sclerosis (MS) with lesions of the brain stem and the cerebellum. No evidence of MS in the spinal cord.",
-    "Magnetic resonance imaging of the head: demyelinating disease, or probably a glioma of the brain stem; the cerebellum is normal.",
+    "Magnetic resonance imaging of the head: demyelinating disease of the cerebellum. A glioma of the brain stem is unlikely.",
   ],
   Ultrasound: [
     "Ultrasound of the abdomen: liver cirrhosis with ascites, and gallstones without cholecystitis.",
-    "Sonography shows fibrosis of the liver, ascites, acute cholecystitis and suspected hepatocellular carcinoma.",
+    "Sonography shows fibrosis of the liver, ascites and acute cholecystitis. Hepatocellular carcinoma is possible.",
   ],
 };
 

@@ -5,7 +5,7 @@ import { conceptAddress } from "./address.js";
 import { CONTEXTS, RULES } from "./mentions.js";
 
 const ROWS = 100;
-const HEADS = ["Text", "Concept", "Name matched", "Vocabularies", "Rule", "Context", "Counts as", "Change"];
+const HEADS = ["Text", "Concept", "Counts as", "Change", "Name matched", "Vocabularies", "Rule", "Context"];
 
 /** Words for what a mention counts as; "" until it is compared. */
 export const COUNTS_AS = { matched: "matched", near: "near", alone: "alone", unknown: "unknown", out: "left out", "": "…" };
@@ -50,8 +50,8 @@ export function mentionTable(side, mentions, isIncluded, onchange) {
       button.setAttribute("aria-label", `${button.textContent}: ${found.text}`);
     };
     const root = tableRow(HEADS, [
-      el("bdi", {}, found.text), [choice && el("div", {}, choice), link, " ", cui], matched, sabs, RULES[found.rule] ?? found.rule,
-      found.context.map((context) => el("div", {}, el("b", {}, context), ": ", CONTEXTS[context] ?? "")), kind, button,
+      el("bdi", {}, found.text), [choice && el("div", {}, choice), link, " ", cui], kind, button, matched, sabs, RULES[found.rule] ?? found.rule,
+      found.context.map((context) => el("div", {}, el("b", {}, context), ": ", CONTEXTS[context] ?? "")),
     ], { id: `mention-${side}-${place}`, tabindex: "-1" });
     return { root, update };
   }
