@@ -308,7 +308,10 @@ class ConceptService:
                     "texts are annotated from an index in memory, and this service has none, or not yet: "
                     "see the setting index"
                 )
-            return Answer(served.index.annotate_many(texts, options), served.digest, "index", {})
+            found = served.index.annotate_many(texts, options)
+            candidates = 0 if found.candidates is None else len(found.candidates[1])
+            self.limits.check("mentions", len(found.terms) + candidates)
+            return Answer(found, served.digest, "index", {})
 
     def concepts(
         self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext

@@ -32,6 +32,7 @@ class Limits:
         texts: texts to annotate in one request.
         text_characters: characters of one text to annotate.
         characters: characters of all texts to annotate in one request.
+        mentions: mentions in the answer to these, their candidates included.
         message_bytes: bytes of one request.
         seconds: for one answer.
         running: requests answered at the same time, in one worker.
@@ -51,6 +52,7 @@ class Limits:
     texts: Annotated[int, Ge(1)] = 10_000
     text_characters: Annotated[int, Ge(1)] = 100_000
     characters: Annotated[int, Ge(1)] = 1_000_000
+    mentions: Annotated[int, Ge(1)] = 100_000
     message_bytes: Annotated[int, Ge(1024)] = 16 << 20
     seconds: Annotated[float, Ge(0.001)] = 30.0
     running: Annotated[int, Ge(1)] = 32

@@ -61,7 +61,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Limits of a request": (
         "limit_pairs", "limit_concepts", "limit_neighbours", "limit_sets", "limit_set_concepts", "limit_comparisons",
         "limit_hits", "limit_pack_concepts", "limit_hops", "limit_text", "limit_texts", "limit_text_characters",
-        "limit_characters", "limit_message_bytes", "limit_seconds", "limit_running", "limit_waiting",
+        "limit_characters", "limit_mentions", "limit_message_bytes", "limit_seconds", "limit_running", "limit_waiting",
     ),
     "Limits of an address": (
         "connections", "address_connections", "heads", "address_heads", "failures", "address_failures",
@@ -218,6 +218,9 @@ class ServiceSettings(BaseSettings):
     limit_text_characters: Count = Field(_DEFAULTS.text_characters, description="Characters of one text to annotate.")
     limit_characters: Count = Field(
         _DEFAULTS.characters, description="Characters of all texts to annotate in one request."
+    )
+    limit_mentions: Count = Field(
+        _DEFAULTS.mentions, description="Mentions in the answer to these, their candidates included."
     )
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
         _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."

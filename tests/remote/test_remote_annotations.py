@@ -92,6 +92,19 @@ def test_a_text_that_is_too_long_is_named_and_nothing_is_sent(
     assert guard.requests == []
 
 
+def test_blocks_with_too_many_mentions_are_halved(scheme: str) -> None:
+    guard = RecordingGuard()
+    with (
+        running_service(example_graph(), limits=Limits(mentions=3), guard=guard) as running,
+        opened(running, scheme) as graph,
+    ):
+        found = graph.annotate_many(TEXTS[:20])
+        assert list(found) == list(example_graph().annotate_many(TEXTS[:20]))
+        assert len({request.size for request in guard.requests if request.operation == "annotate"}) > 2
+        with pytest.raises(LimitExceeded, match="too many mentions: found 4; this service allows 3"):
+            graph.annotate_many(["brain", "brain, head, veins, aorta"])
+
+
 def test_an_earlier_service_is_told_from_its_limits(
     service: RunningService, guard: RecordingGuard, scheme: str
 ) -> None:

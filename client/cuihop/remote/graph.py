@@ -16,7 +16,7 @@ from cuihop.adapter_rules import checked_pack_bound
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
-from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, ReleaseMismatch
+from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, RateLimited, ReleaseMismatch
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -159,8 +159,8 @@ class RemoteGraph(ConceptGraph):
             )
         return response
 
-    def _send_all(self, requests: Sequence[Callable[[], Response[T]]]) -> list[Response[T]]:
-        """The responses to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
+    def _send_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
+        """The answers to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
 
         Separate calls, not one stream: docs/decisions/0005-remote-batches.md.
         """
@@ -389,12 +389,22 @@ class RemoteGraph(ConceptGraph):
                 raise text_too_long(place, len(text), limits.text_characters)
         sendable = [text.encode("utf-8", "replace").decode() for text in texts]  # half a character is one of these, too
 
-        def send(part: slice) -> Response[Annotations]:
-            return self._send(service, lambda transport, request: transport.annotate(sendable[part], used, request))
+        def send(part: slice) -> Annotations:
+            block = sendable[part]
+            try:
+                return self._send(service, lambda transport, request: transport.annotate(block, used, request)).value
+            except RateLimited:
+                raise
+            except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
+                if len(block) <= 1:
+                    raise
+                middle = (part.start + part.stop) // 2
+                halves = slice(part.start, middle), slice(middle, part.stop)
+                return Annotations.joined([send(half) for half in halves])
 
         size = _within(_TEXTS_A_BLOCK, limits.texts), _within(_CHARACTERS_A_BLOCK, limits.characters)
         blocks = self._send_all([partial(send, part) for part in blocks_of_texts(sendable, *size)])
-        return dataclasses.replace(Annotations.joined([block.value for block in blocks]), texts=texts)
+        return dataclasses.replace(Annotations.joined(blocks), texts=texts)
 
 
 class _Connection:

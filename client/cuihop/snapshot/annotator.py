@@ -35,6 +35,7 @@ UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
 _CHARACTERS_AT_A_TIME = 1 << 20
+_PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
 _MASKS = 8  # distinct, for as many choices of names
 _FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
 _SHORTEST_CORRECTED = 6  # letters of a word that may be misspelt
@@ -76,14 +77,16 @@ class Annotator:
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
+        from cuihop._kernels import mentions as kernels
+
         texts = checked_texts(texts)
         with self._lock:
             usable = self._masks(options.semantic_types, options.sabs, options.stop)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
-        used, terms = np.unique(
-            found.chosen if others is None else np.concatenate([found.chosen, others[1]]), return_inverse=True
+        used, terms = kernels.distinct_numbers(
+            found.chosen if others is None else np.concatenate([found.chosen, others[1]])
         )
         count = len(found.chosen)
         return Annotations(
@@ -91,11 +94,11 @@ class Annotator:
             indptr=found.indptr,
             starts=found.places[:, 0].copy(),
             ends=found.places[:, 1].copy(),
-            terms=terms[:count].astype(np.int32),
+            terms=terms[:count],
             rules=found.rules,
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
-            candidates=None if others is None else (others[0], terms[count:].astype(np.int32)),
+            candidates=None if others is None else (others[0], terms[count:]),
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -112,7 +115,7 @@ class Annotator:
             tokens = corrected
         indptr, places = kernels.mentions_of(
             tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
-            table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
+            table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
@@ -167,30 +170,16 @@ class Annotator:
 
     def _nearest_candidates(self, of_text: Int64, bounds: Int64, candidates: Int32) -> Int32:
         """For each mention the candidate with the fewest hops in sum to the text's other concepts, then the best."""
-        concepts = self._concepts(candidates)
         best: Int32 = candidates[bounds[:-1]]
-        ambiguous = np.flatnonzero(np.diff(bounds) > 1)
-        starts = np.searchsorted(of_text, np.arange(of_text[-1] + 2)) if len(of_text) else np.zeros(1, dtype=np.int64)
-        clear = np.diff(bounds) == 1
-        pairs: list[npt.NDArray[np.int64]] = []
-        sizes: list[int] = []
-        for mention in ambiguous.tolist():
-            rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
-            own = concepts[bounds[mention] : bounds[mention + 1]]
-            some = rows[clear[rows]]
-            context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
-            pairs.append(np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel())
-            sizes.append(len(context))
-        if not pairs:
-            return best
-        hops = self._hops(np.concatenate(pairs).astype(np.int32), _FAR)
-        hops = np.where(hops < 0, _FAR + 1, hops)
-        at = 0
-        for mention, size in zip(ambiguous.tolist(), sizes, strict=True):
-            count = int(bounds[mention + 1] - bounds[mention])
-            sums = hops[at : at + count * size].reshape(count, size).sum(axis=1)
-            best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
-            at += count * size
+        for batch in _batches(_ambiguous_pairs(of_text, bounds, self._concepts(candidates))):
+            hops = self._hops(np.concatenate([pairs for _, _, pairs in batch]), _FAR)
+            hops = np.where(hops < 0, _FAR + 1, hops)
+            at = 0
+            for mention, count, pairs in batch:
+                end = at + len(pairs) // 2
+                sums = hops[at:end].reshape(count, -1).sum(axis=1)
+                best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
+                at = end
         return best
 
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
@@ -237,6 +226,7 @@ class Annotator:
         return found
 
     def _corrected_form(self, word: str) -> str:
+        check_interruption()
         form = form_of(word)
         if len(word) < _SHORTEST_CORRECTED:
             return form
@@ -325,6 +315,34 @@ def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
     found = definitions(text, bounds)
     starts = bounds[found.texts]
     return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
+
+
+def _ambiguous_pairs(of_text: Int64, bounds: Int64, concepts: Int64) -> Iterator[tuple[int, int, Int32]]:
+    """Each ambiguous mention, the number of its candidates, and the pairs of each of them with the text's concepts."""
+    starts = np.searchsorted(of_text, np.arange(of_text[-1] + 2)) if len(of_text) else np.zeros(1, dtype=np.int64)
+    clear = np.diff(bounds) == 1
+    for mention in np.flatnonzero(np.diff(bounds) > 1).tolist():
+        rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
+        own = concepts[bounds[mention] : bounds[mention + 1]]
+        some = rows[clear[rows]]
+        context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
+        pairs = np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel()
+        yield mention, len(own), pairs.astype(np.int32)
+
+
+def _batches(mentions: Iterator[tuple[int, int, Int32]]) -> Iterator[list[tuple[int, int, Int32]]]:
+    """Mentions with their pairs, some of them together, so that a long text takes bounded memory."""
+    batch: list[tuple[int, int, Int32]] = []
+    filled = 0
+    for mention in mentions:
+        check_interruption()
+        batch.append(mention)
+        filled += len(mention[2])
+        if filled > _PAIRS_AT_A_TIME:
+            yield batch
+            batch, filled = [], 0
+    if batch:
+        yield batch
 
 
 def _distinct_places(of_text: Int64, places: Int32) -> Int64:

@@ -2188,6 +2188,7 @@ class Limits(_message.Message):
     TEXTS_FIELD_NUMBER: _builtins.int
     TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
     CHARACTERS_FIELD_NUMBER: _builtins.int
+    MENTIONS_FIELD_NUMBER: _builtins.int
     pairs: _builtins.int
     """Pairs in one batch."""
     concepts: _builtins.int
@@ -2208,6 +2209,8 @@ class Limits(_message.Message):
     """Characters of one text to annotate."""
     characters: _builtins.int
     """Characters of all texts in one Annotate request."""
+    mentions: _builtins.int
+    """Mentions in one Annotate response, their candidates included."""
     def __init__(
         self,
         *,
@@ -2221,10 +2224,11 @@ class Limits(_message.Message):
         texts: _builtins.int = ...,
         text_characters: _builtins.int = ...,
         characters: _builtins.int = ...,
+        mentions: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["characters", b"characters", "concepts", b"concepts", "hits", b"hits", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets", "text_characters", b"text_characters", "texts", b"texts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["characters", b"characters", "concepts", b"concepts", "hits", b"hits", "mentions", b"mentions", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets", "text_characters", b"text_characters", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

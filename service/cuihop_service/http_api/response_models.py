@@ -103,6 +103,7 @@ def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[
                 "texts",
                 "text_characters",
                 "characters",
+                "mentions",
             )
         },
         "service_version": cuihop.__version__,
