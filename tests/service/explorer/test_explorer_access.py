@@ -38,6 +38,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     graph = explorer_graph(tmp_path_factory.mktemp("release"))
+    graph.annotate("head")  # compiles what the browser would wait for
     with running_service(graph, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 

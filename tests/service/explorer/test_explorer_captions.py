@@ -41,6 +41,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> SnapshotGraph:
 @pytest.fixture(scope="module")
 def service(graph: SnapshotGraph) -> Iterator[RunningService]:
     limits = Limits(text_characters=2_000)
+    graph.annotate("head")  # compiles what the browser would wait for
     with running_service(graph, limits=limits, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 

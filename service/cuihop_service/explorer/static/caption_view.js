@@ -161,7 +161,7 @@ export async function captionView(app, place, query, signal) {
       SIDES.map((side, i) => el("div", {}, el("h2", {}, `Mentions in ${side.toUpperCase()}`),
         mentions[side].length ? tables[i].root : el("p", { class: "hint" }, "None"))));
     const texts_ = SIDES.map((side, i) => el("section", {}, el("h2", {}, `Caption ${side.toUpperCase()}`),
-      el("div", { class: "text", id: `text-${side}`, dir: "auto", tabindex: "0", role: "region", "aria-label": `Caption ${side.toUpperCase()} with its mentions` },
+      el("div", { class: "text", id: `text-${side}`, tabindex: "0", role: "region", "aria-label": `Caption ${side.toUpperCase()} with its mentions` },
         markedText(texts[i], mentions[side]))));
     SIDES.forEach((side, i) => mentions[side].forEach((mention) => mention.marks.forEach((mark) => mark.addEventListener("click", (event) => {
       event.stopPropagation(); // a mark within a mark

@@ -65,17 +65,19 @@ function outerFirst(one, other) {
 function nested(text, spans, begin, end) {
   const nodes = [];
   let at = begin;
-  let rest = spans;
-  while (rest.length) {
-    const [outer, ...others] = rest;
-    const beyond = others.findIndex((span) => span.start >= outer.end);
-    const within = beyond < 0 ? others : others.slice(0, beyond);
-    const crossing = within.filter((span) => span.end > outer.end).map((span) => ({ ...span, start: outer.end }));
+  let [rest, first] = [spans, 0];
+  while (first < rest.length) {
+    const outer = rest[first];
+    let next = first + 1;
+    while (next < rest.length && rest[next].start < outer.end) next += 1;
+    const within = rest.slice(first + 1, next);
     const mark = el("mark", {}, nested(text, within.map((span) => ({ ...span, end: Math.min(span.end, outer.end) })), outer.start, outer.end));
     outer.mention.marks.push(mark);
     nodes.push(text.slice(at, outer.start), mark);
     at = outer.end;
-    rest = beyond < 0 ? crossing : crossing.length ? [...crossing, ...others.slice(beyond)].sort(outerFirst) : others.slice(beyond);
+    const beyond = within.filter((span) => span.end > outer.end).map((span) => ({ ...span, start: outer.end }));
+    if (beyond.length) [rest, first] = [[...beyond, ...rest.slice(next)].sort(outerFirst), 0];
+    else first = next;
   }
   return [...nodes, text.slice(at, end)];
 }
