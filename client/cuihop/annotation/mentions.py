@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, overload
 
@@ -226,6 +226,10 @@ class Annotations(Sequence[Annotation]):
         if isinstance(index, slice):
             return [self._annotation(i) for i in range(len(self))[index]]
         return self._annotation(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Annotation]:
+        terms = Vocabulary(list(self.vocabulary))  # each is read once, and used by many mentions
+        return map(replace(self, vocabulary=terms).__getitem__, range(len(self)))
 
     def _annotation(self, i: int) -> Annotation:
         text = self.texts[i]
