@@ -23,6 +23,7 @@ from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
@@ -67,7 +68,9 @@ class Annotator:
         self._cuis = cuis
         self._hops = hops
         self._nearest = nearest
-        self._indptr: Int32 = sections["name_indptr"]
+        self._indptr: Int32 = read_only(sections["name_indptr"])
+        self._offsets: Int64 = read_only(sections["name_offsets"])
+        self._blob: UInt8 = read_only(sections["name_blob"])
         self._tokeniser = Tokeniser(form_of)
         self._correcting = Tokeniser(self._corrected_form)
         self._lock = threading.Lock()
@@ -138,7 +141,7 @@ class Annotator:
         """The candidate of each mention, its rule, and all candidates if requested."""
         from cuihop._kernels import mentions as kernels
 
-        table, sections = self._table, self._sections
+        table = self._table
         others = None
         if options.candidates or options.disambiguate == "context":
             others = kernels.candidates_of(
@@ -153,7 +156,7 @@ class Annotator:
         while unknown:
             unknown = kernels.names_of(
                 places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
-                table.rows, table.rules, usable, self._indptr, sections["name_offsets"], sections["name_blob"],
+                table.rows, table.rules, usable, self._indptr, self._offsets, self._blob,
                 chosen, rules,
             )  # fmt: skip
             characters.classify(np.array([unknown], dtype=np.uint32))
