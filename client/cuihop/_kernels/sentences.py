@@ -30,13 +30,13 @@ def is_word_part(code: np.uint32, classes: UInt8) -> bool:
 @compiled
 def is_letter(code: np.uint32, classes: UInt8) -> bool:
     """True for a letter."""
-    return is_word_part(code, classes) and not classes[code] & NO_LETTER
+    return is_word_part(code, classes) and classes[code] & NO_LETTER == 0
 
 
 @compiled
 def is_blank(code: np.uint32, classes: UInt8) -> bool:
     """True for a blank, a tab, the end of a line and the like."""
-    return classes[code] & SPACE != 0
+    return bool(classes[code] & SPACE)
 
 
 @compiled

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +109,8 @@ def contexts(
     from cuihop._kernels.context import mark_contexts
 
     flags = np.zeros(len(texts), dtype=np.uint8)
-    mark_contexts(codes, offsets, characters.classes, characters.folds, tuple(_table()), texts, starts, ends, flags)
+    triggers: Any = tuple(_table())
+    mark_contexts(codes, offsets, characters.classes, characters.folds, triggers, texts, starts, ends, flags)
     return flags
 
 
