@@ -76,14 +76,16 @@ class Annotator:
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
+        from cuihop._kernels import mentions as kernels
+
         texts = _checked_texts(texts)
         with self._lock:
             usable = self._masks(options.semantic_types, options.sabs, options.stop)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
-        used, terms = np.unique(
-            found.chosen if others is None else np.concatenate([found.chosen, others[1]]), return_inverse=True
+        used, terms = kernels.distinct_numbers(
+            found.chosen if others is None else np.concatenate([found.chosen, others[1]])
         )
         count = len(found.chosen)
         return Annotations(
@@ -91,11 +93,11 @@ class Annotator:
             indptr=found.indptr,
             starts=found.places[:, 0].copy(),
             ends=found.places[:, 1].copy(),
-            terms=terms[:count].astype(np.int32),
+            terms=terms[:count],
             rules=found.rules,
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
-            candidates=None if others is None else (others[0], terms[count:].astype(np.int32)),
+            candidates=None if others is None else (others[0], terms[count:]),
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -112,7 +114,7 @@ class Annotator:
             tokens = corrected
         indptr, places = kernels.mentions_of(
             tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
-            table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
+            table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
