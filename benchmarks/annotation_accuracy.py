@@ -1,8 +1,8 @@
 """Accuracy of annotation on the NCBI disease corpus, and the part of each rule in it: an open dictionary, no training.
 
-Gold identifiers are MeSH's and OMIM's; the dictionary gives the UMLS concepts of each. A concept of a text is right if it
-is among those of one of the text's identifiers; an identifier is found if one of its concepts is. Identifiers without any
-concept in the dictionary are left out, or count as missed.
+Gold identifiers are those of MeSH and OMIM; the dictionary gives the UMLS concepts of each. A concept of a text is
+right if it is among those of one of the text's identifiers; an identifier is found if one of its concepts is.
+Identifiers without any concept in the dictionary are left out, or count as missed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ class Score(NamedTuple):
 
 
 def score(
-    predicted: Sequence[Sequence[str]], corpus: Sequence[Abstract], dictionary: OpenDictionary, *, unmapped: bool = False
+    predicted: Sequence[Sequence[str]],
+    corpus: Sequence[Abstract],
+    dictionary: OpenDictionary,
+    *,
+    unmapped: bool = False,
 ) -> Score:
     """Score the concepts of each text.
 
@@ -80,8 +84,8 @@ def _without_sequences(graph: SnapshotGraph, rule: int) -> SnapshotGraph:
     """The graph with the names of this rule among the too general ones."""
     sections = graph.sections
     arrays: dict[str, Any] = {name: sections[name] for name in sections}
-    made = arrays["term_rules"]
-    arrays["term_rules"] = made | np.where(made & terms.RULE == rule, terms.GENERAL, 0).astype(np.uint8)
+    rules = arrays["term_rules"]
+    arrays["term_rules"] = rules | np.where(rules & terms.RULE == rule, terms.GENERAL, 0).astype(np.uint8)
     return SnapshotGraph(Sections(sections.meta, arrays))
 
 
@@ -102,20 +106,21 @@ def measure_accuracy(data: Path, results: Measurement, *, texts: int | None = No
     Args:
         data: the folder of shared data.
         results: takes the figures.
-        texts: only so many texts of each part.
+        texts: number of texts of each part; all without.
     """
     corpora = {part: abstracts(data / CORPUS / f"{part}.pubtator.txt.gz")[:texts] for part in PARTS}
     dictionary = OpenDictionary.of(data)
     with tempfile.TemporaryDirectory() as folder:
         graph = SnapshotGraph(load([write_release(data, dictionary, Path(folder) / "release")]).sections)
         small = load([write_release(data, dictionary, Path(folder) / "small", capitals=False)]).sections
-    print(f"NCBI disease corpus, documents; {len(graph.sections['name_offsets']) - 1:,} names of {graph.release.concepts:,} "
-          f"concepts: DOID, MONDO, MeSH, UBERON. P, R, F1 on {', '.join(PARTS)}")  # fmt: skip
+    names = len(graph.sections["name_offsets"]) - 1
+    print(f"NCBI disease corpus, documents; {names:,} names of {graph.release.concepts:,} concepts")
     for part, corpus in corpora.items():
         identifiers = [identifier for abstract in corpus for identifier in abstract.diseases]
         without = sum(not dictionary.identifiers.get(identifier) for identifier in identifiers)
         print(f"{part}: {len(corpus)} texts, {len(identifiers):,} identifiers, {without} without a concept")
         results.add(f"identifiers without a concept, {part}", "dictionary", without / len(identifiers), "share")
+    print(f"{'precision, recall and F1 on':45}{''.join(f'{part:23}' for part in corpora)}")
 
     def row(label: str, of: SnapshotGraph, *, unmapped: bool = False, **options: Any) -> None:
         chosen = AnnotationOptions(**({"sabs": DISEASES} | options))

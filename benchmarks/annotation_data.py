@@ -78,25 +78,25 @@ class OpenDictionary:
     @classmethod
     def of(cls, data: Path) -> OpenDictionary:
         """The dictionary of a folder of shared data."""
-        made, concepts = cls(), defaultdict(set)
+        dictionary, concepts = cls(), defaultdict(set)
         with gzip.open(data / _CONSO, "rt", encoding="utf-8") as rows:
             for row in rows:
                 columns = row.split("|")
                 cui, sab, code = columns[0], columns[11], columns[13]
                 if sab == "MSH":
-                    made.identifiers[f"MESH:{code}"].add(cui)
+                    dictionary.identifiers[f"MESH:{code}"].add(cui)
                 else:
                     concepts[code].add(cui)
         for term, names, others in _doid_terms(data / _DOID):
             own = {found[1] for other in others if (found := _UMLS.match(other))} | concepts[term]
-            made._add("DOID", term, names, own)
+            dictionary._add("DOID", term, names, own)
             for other in others:
                 if other.startswith(("MESH:", "OMIM:")):
-                    made.identifiers[other] |= own
+                    dictionary.identifiers[other] |= own
         for term, record in ontology_terms("MONDO").items():
             if not record.get("deprecated"):
-                made._add("MONDO", term, [record["label"], *record.get("synonyms", ())], concepts[term])
-        return made
+                dictionary._add("MONDO", term, [record["label"], *record.get("synonyms", ())], concepts[term])
+        return dictionary
 
     def _add(self, sab: str, term: str, names: Sequence[str], concepts: set[str]) -> None:
         self.synonyms += [(cui, sab, term, name) for cui in sorted(concepts) for name in dict.fromkeys(names) if name]
@@ -156,7 +156,8 @@ def names_at_scale(most: int | None = None) -> list[str]:
     for ontology in _AT_SCALE:
         for record in ontology_terms(ontology).values():
             for name in (record["label"], *record.get("synonyms", ())):
-                names[name.lower()] = None
+                names[" ".join(name.lower().split())] = None
         if most is not None and len(names) >= most:
             break
+    names.pop("", None)
     return list(names)[:most]
