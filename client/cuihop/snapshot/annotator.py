@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
@@ -115,7 +116,7 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
             table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
@@ -124,7 +125,9 @@ class Annotator:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
         starts = bounds[of_text]
-        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        flags = contexts(
+            text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+        )
         if options.leave_out:
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
             wanted = flags & np.uint8(unwanted) == 0
@@ -333,9 +336,9 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield begin, len(texts)
 
 
-def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    found = definitions(text, bounds)
+    found = definitions(text, bounds, characters)
     starts = bounds[found.texts]
     return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
 
