@@ -20,6 +20,7 @@ from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.layout import NAME_SOURCES
 from cuihop.snapshot.name_index import name_index_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
+from cuihop.snapshot.term_table import term_table_sections
 
 __all__ = [
     "RETIRED_RELATIONS",
@@ -273,6 +274,7 @@ def sections_of(
         meta["name_sab_sets"] = [list(sabs) for sabs in tables.name_sab_set_members]
     if len(tables.names):
         arrays |= name_index_sections(arrays)
+        arrays |= term_table_sections(arrays)
     return Sections(meta, arrays)
 
 
