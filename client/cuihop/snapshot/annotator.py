@@ -11,10 +11,13 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
-from cuihop.annotation.options import AnnotationOptions
+from cuihop.annotation.options import CONTEXTS, AnnotationOptions
 from cuihop.annotation.semantic_groups import selected_types
-from cuihop.annotation.tokens import Tokeniser, Tokens, text_codes
+from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
@@ -72,14 +75,16 @@ class Annotator:
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
+        from cuihop._kernels import mentions as kernels
+
         texts = _checked_texts(texts)
         with self._lock:
             usable = self._masks(options.semantic_types, options.sabs, options.stop)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
-        used, terms = np.unique(
-            found.chosen if others is None else np.concatenate([found.chosen, others[1]]), return_inverse=True
+        used, terms = kernels.distinct_numbers(
+            found.chosen if others is None else np.concatenate([found.chosen, others[1]])
         )
         count = len(found.chosen)
         return Annotations(
@@ -87,11 +92,11 @@ class Annotator:
             indptr=found.indptr,
             starts=found.places[:, 0].copy(),
             ends=found.places[:, 1].copy(),
-            terms=terms[:count].astype(np.int32),
+            terms=terms[:count],
             rules=found.rules,
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
-            candidates=None if others is None else (others[0], terms[count:].astype(np.int32)),
+            candidates=None if others is None else (others[0], terms[count:]),
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -99,7 +104,7 @@ class Annotator:
 
         check_interruption()
         table = self._table
-        bounds, text = text_codes(texts)
+        text, bounds = coded(texts)
         tokens = self._tokeniser.tokens(bounds, text)
         misspelt = np.empty(0, dtype=np.int64)
         if options.correct_spelling:
@@ -107,20 +112,25 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, np.empty((0, 5), dtype=np.int64),
-            table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
+            table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
         if not options.longest:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
-        contexts = np.zeros(len(places), dtype=np.uint8)
+        starts = bounds[of_text]
+        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        if options.leave_out:
+            unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
+            wanted = flags & np.uint8(unwanted) == 0
+            of_text, places, flags = of_text[wanted], places[wanted], flags[wanted]
         chosen, rules, others = self._names(places, of_text, bounds, text, usable, options)
         rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
         indptr = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
-        return _Found(indptr, places, chosen, rules, contexts, others)
+        return _Found(indptr, places, chosen, rules, flags, others)
 
     def _names(
         self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
@@ -318,6 +328,13 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
             begin, filled = number + 1, 0
     if begin < len(texts) or not texts:
         yield begin, len(texts)
+
+
+def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+    """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
+    found = definitions(text, bounds)
+    starts = bounds[found.texts]
+    return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
 
 
 def _distinct_places(of_text: Int64, places: Int32) -> Int64:

@@ -172,7 +172,7 @@ NAME_INDEX = (
 )  # fmt: skip
 """Sections of the name index: see `cuihop.snapshot.name_index` and `cuihop.snapshot.spelling`."""
 
-TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_prefixes")
+TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_filter")
 """Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
 
 NAME_SOURCES = ("name_grades", "name_sab_sets")
@@ -366,7 +366,7 @@ SNAPSHOT = Layout(
     term_firsts        | i4       | slots      | below candidates
     term_rows          | i4       | candidates | below names
     term_rules         | u1       | candidates |
-    term_prefixes      | u8       | filter     |
+    term_filter        | u8       | filter     |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,

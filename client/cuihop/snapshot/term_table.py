@@ -11,7 +11,7 @@ Sections:
 ``term_firsts``    int32, shape (slots,): the first candidate of the sequence
 ``term_rows``      int32, shape (candidates,): the name, best first
 ``term_rules``     uint8, shape (candidates,): see `cuihop._kernels.terms`
-``term_prefixes``  uint64, shape (words,): a Bloom filter of the beginnings of sequences
+``term_filter``    uint64, shape (words,): a Bloom filter of the sequences and of their beginnings
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.tokens import Tokeniser, text_codes, word_hashes
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
@@ -75,7 +76,7 @@ would yes yet you your
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
-_BITS_A_PREFIX = 16
+_FILTER_BITS = 16  # of each sequence, and of each beginning of one
 _LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
 _FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
 _FEWEST_NAMES = 1000  # of several words in a release in which a word may be too general
@@ -121,7 +122,7 @@ def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         "term_firsts": firsts,
         "term_rows": rows,
         "term_rules": rules,
-        "term_prefixes": found.prefixes,
+        "term_filter": found.words,
     }
 
 
@@ -132,16 +133,16 @@ class _Sequences:
     Attributes:
         hashes, rows, rules: of each sequence, ascending by hash: see `cuihop._kernels.terms.sequences_of_names`.
         places: int32: the concept.
-        prefixes: the filter of the beginnings.
-        words: uint64, shape (names, 2): the last of several words of each name, and an only word.
+        words: the filter.
+        last_words: uint64, shape (names, 2): the last of several words of each name, and an only word.
     """
 
     hashes: UInt64
     rows: Int32
     rules: UInt8
     places: Int32
-    prefixes: UInt64
     words: UInt64
+    last_words: UInt64
 
 
 def _sequences(arrays: Arrays) -> _Sequences:
@@ -163,16 +164,17 @@ def _sequences(arrays: Arrays) -> _Sequences:
 
     blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
     hashes, rows, rules = (np.concatenate([part[column] for part in blocks]) for column in range(3))
-    size = _BITS_A_PREFIX * sum(len(part[3]) for part in blocks) // 64
-    prefixes = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
+    size = _FILTER_BITS * (len(hashes) + sum(len(part[3]) for part in blocks)) // 64
+    words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
     for part in blocks:
-        kernels.add_prefixes(part[3], prefixes)
-    words = np.concatenate([part[4] for part in blocks])
+        kernels.add_to_filter(part[3], True, words)
+    last_words = np.concatenate([part[4] for part in blocks])
     del blocks
     places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
     order = np.argsort(hashes, kind="stable")
     order = order[~_left_out(arrays, hashes[order], rows[order], rules[order], places[order])]
-    return _Sequences(hashes[order], rows[order], rules[order], places[order], prefixes, words)
+    kernels.add_to_filter(hashes[order], False, words)
+    return _Sequences(hashes[order], rows[order], rules[order], places[order], words, last_words)
 
 
 def _caseless(arrays: Arrays) -> UInt8:
@@ -214,11 +216,11 @@ def _named_by_general_words(found: _Sequences, starts: Int64, concepts: int) -> 
 
     general = np.zeros(concepts, dtype=np.bool_)
     as_written = (found.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
-    last = found.words[found.rows[starts[as_written]], 0]
+    last = found.last_words[found.rows[starts[as_written]], 0]
     words, counts = np.unique(last[last != 0], return_counts=True)
     total = int(counts.sum())
     if total >= _FEWEST_NAMES:
-        some = np.isin(found.words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
+        some = np.isin(found.last_words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
         way = found.rules & np.uint8(kernels.RULE)
         general[found.places[some & ((way == kernels.PLAIN) | (way == kernels.TAIL))]] = True
     return general
@@ -302,13 +304,13 @@ class TermTable:
         self.firsts: Int32 = sections["term_firsts"]
         self.rows: Int32 = sections["term_rows"]
         self.rules: UInt8 = sections["term_rules"]
-        self.prefixes: UInt64 = sections["term_prefixes"]
+        self.words: UInt64 = sections["term_filter"]
 
     def names_of(self, texts: Sequence[str]) -> Int32:
         """All names with the sequence of one of these texts, int32."""
         from cuihop._kernels import terms as kernels
 
-        bounds, text = text_codes(texts)
+        text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
         hashes, _, rules, _, _ = kernels.sequences_of_names(
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
@@ -347,7 +349,7 @@ def _check(table: TermTable, origin: str) -> None:
     """Check what compiled code relies on: sizes that are powers of two, an empty slot, and an end of the candidates."""
     from cuihop._kernels import terms as kernels
 
-    for name, array in (("term_hashes", table.hashes), ("term_prefixes", table.prefixes)):
+    for name, array in (("term_hashes", table.hashes), ("term_filter", table.words)):
         if len(array) & (len(array) - 1) or not len(array):
             raise SnapshotError(f"{origin}: section {name!r} has {len(array):,} values, not a power of two")
     if not (table.hashes == 0).any() or (len(table.rules) and not table.rules[-1] & kernels.LAST):
