@@ -161,7 +161,7 @@ def test_a_name_has_the_vocabularies_of_all_its_rows(tmp_path: Path) -> None:
     assert sabs_of_names(everything) == {heart: {"A", "B", "D"}, cor: {"B"}, vein: {"A", "C"}}
     best = load([folder], LoadOptions(synonyms=False))
     assert sabs_of_names(best) == {heart: {"A"}, vein: {"C"}}
-    assert load([folder / "MRREL.RRF"]).sections.meta.get("name_sab_sets") is None
+    assert load([folder / "MRREL.RRF"]).sections.meta.get("name_sabs") is None
 
 
 def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
