@@ -226,22 +226,18 @@ class Annotator:
 
     def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
         """1 for each name of one of these vocabularies, uint8, shape (names,)."""
-        sections = self._sections
-        if "name_sab_sets" not in sections:
+        held = self._records.all_name_sabs
+        if held is None:
             raise InputError(
                 "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
                 expected="a release loaded by this version of cuihop from MRCONSO or OBO",
             )  # fmt: skip
-        sets = sections.meta["name_sab_sets"]
-        held = sorted({sab for sabs in sets for sab in sabs})
         if unknown := [sab for sab in requested if sab not in held]:
             raise InputError(
                 "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
                 expected=f"one of {first_few(held)}",
             )  # fmt: skip
-        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
-        found: UInt8 = wanted[sections["name_sab_sets"]]
-        return found
+        return self._records.names_of_sabs(requested).astype(np.uint8)
 
     def _corrected_form(self, word: str) -> str:
         form = form_of(word)

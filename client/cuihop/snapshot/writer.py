@@ -270,8 +270,12 @@ def sections_of(
         "report": dict(report or {}),
     }
     if tables.name_grades is not None and tables.name_sab_sets is not None:
-        arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets), strict=True))
-        meta["name_sab_sets"] = [list(sabs) for sabs in tables.name_sab_set_members]
+        of_sets = tables.name_sab_set_members
+        meta["name_sabs"] = name_sabs = sorted({sab for sabs in of_sets for sab in sabs})
+        places = {sab: place for place, sab in enumerate(name_sabs)}
+        indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
+        in_sets = np.array([places[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
+        arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
         descendants = counted_descendants(arrays)
         arrays |= name_index_sections(arrays, descendants)
