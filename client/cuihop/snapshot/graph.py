@@ -264,8 +264,8 @@ class SnapshotGraph(ConceptGraph):
             self.pack(some, hops=NEAR + 1, direction=direction)
         if (index := self._names()) is not None:
             index.warm_up()
-        if TERM_TABLE[0] in self._sections:
-            self.annotate("lung (L) without pneumonia")
+        if all(name in self._sections for name in TERM_TABLE):
+            self.annotate_many([""], AnnotationOptions(candidates=True, disambiguate="context"))
 
     # Identifiers
 
