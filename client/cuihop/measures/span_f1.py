@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Collection, Hashable, Sequence
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 from cuihop.measures.bipartite_matching import best_matching
 from cuihop.measures.family import Family, Option
@@ -15,12 +15,13 @@ __all__ = ["FAMILY", "SpanMatch", "span_counts"]
 SpanMatch: TypeAlias = Literal["strict", "overlap"]
 """Spans that match: equal ones, or those that share a character."""
 
-TrueSpan: TypeAlias = tuple[int, int, frozenset[str]]
-PredictedSpan: TypeAlias = tuple[int, int, str]
+C = TypeVar("C", bound=Hashable)
 
 
 def span_counts(
-    true: Collection[TrueSpan], predicted: Collection[PredictedSpan], match: SpanMatch = "strict"
+    true: Collection[tuple[int, int, Collection[C]]],
+    predicted: Collection[tuple[int, int, C]],
+    match: SpanMatch = "strict",
 ) -> MatchCounts:
     """The counts of a largest one-to-one matching of predicted mentions with true ones.
 
@@ -33,7 +34,7 @@ def span_counts(
     >>> span_counts(true, predicted).right, span_counts(true, predicted, "overlap").right
     (0, 1)
     """
-    by_concept = defaultdict(list)
+    by_concept: defaultdict[C, list[tuple[int, int, int]]] = defaultdict(list)
     for column, (start, end, concepts) in enumerate(true):
         for concept in concepts:
             by_concept[concept].append((column, start, end))
@@ -49,7 +50,8 @@ def span_counts(
 
 def _largest_matching(pairs: Sequence[tuple[int, int]]) -> int:
     """The size of a largest matching; pairs that compete with no other are matched at once."""
-    rows, columns = defaultdict(list), defaultdict(list)
+    rows: defaultdict[int, list[int]] = defaultdict(list)
+    columns: defaultdict[int, list[int]] = defaultdict(list)
     for row, column in pairs:
         rows[row].append(column)
         columns[column].append(row)
