@@ -12,7 +12,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault
 from cuihop.measures.resolution import ResolvedConcepts, check_some_known, resolved_concepts
 
-__all__ = ["ConceptNumbers", "numbered_concepts"]
+__all__ = ["ConceptNumbers", "numbered_concepts", "occurrences"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def numbered_concepts(
         InvalidCui: an identifier is malformed, and the map does not have it.
         InputError: the graph holds none of the true identifiers, or none of the predicted ones.
     """
-    gold_counts, predicted_counts = _occurrences(gold), _occurrences(predicted)
+    gold_counts, predicted_counts = occurrences(gold), occurrences(predicted)
     mapped = {identifier: () if identifiers is None else identifiers.find(identifier) for identifier in gold_counts}
     as_written = {identifier: found or (identifier,) for identifier, found in mapped.items()}
     spelling = _common_spelling({*predicted_counts, *(c for found in as_written.values() for c in found)}, graph)
@@ -92,7 +92,8 @@ def numbered_concepts(
     )
 
 
-def _occurrences(texts: Iterable[AnnotatedDocument]) -> Counter[str]:
+def occurrences(texts: Iterable[AnnotatedDocument]) -> Counter[str]:
+    """The number of mentions of each identifier."""
     return Counter(identifier for text in texts for mention in text.mentions for identifier in mention.cuis)
 
 

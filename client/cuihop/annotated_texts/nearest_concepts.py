@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.graph import ConceptGraph, Direction
-from cuihop.snapshot.string_table import bounds_of
 
 __all__ = ["BEYOND", "FARTHEST", "NumberedText", "ScoredConcepts", "nearest_concepts"]
 
@@ -22,6 +22,7 @@ FARTHEST = 5
 BEYOND = 1 << 30
 """In place of hops: farther than the bound, without a path, or outside the graph."""
 
+_NONE = np.uint64(2**64 - 1)
 _PAIRS_A_BLOCK = 1 << 20  # bounds the memory: 40 MB of numbers
 
 
@@ -80,7 +81,6 @@ def nearest_concepts(
         direction: direction of the hops from a true concept to a predicted one.
         bound: the most hops.
     """
-    true, predicted = _Columns(), _Columns()
 
     def distances(pairs: Int64) -> Int32:
         """Hops of distinct pairs, each the number of the true concept times the concepts, plus the predicted one."""
@@ -93,70 +93,66 @@ def nearest_concepts(
             hops[searched] = np.where(found.reached, found.hops, BEYOND)
         return hops
 
-    for first, last in _blocks(texts):
-        _add_block(first, texts[first:last], len(names), distances, true, predicted)
-    return true.concepts(), predicted.concepts()
+    blocks = [_nearest_of_block(texts[a:b], a, len(names), distances) for a, b in _blocks(texts)]
+    true, predicted = (np.hstack([block[side] for block in blocks]) for side in (0, 1))
+    return ScoredConcepts(*true), ScoredConcepts(*predicted)
 
 
-class _Columns:
-    """Columns of `ScoredConcepts` in the making."""
-
-    def __init__(self) -> None:
-        self._parts: list[Int32] = []
-
-    def add(self, text: int, concepts: npt.ArrayLike, hops: npt.ArrayLike, nearest: npt.ArrayLike) -> None:
-        columns = np.array([concepts, hops, nearest], dtype=np.int32)
-        self._parts.append(np.vstack([np.full((1, columns.shape[1]), text, dtype=np.int32), columns]))
-
-    def concepts(self) -> ScoredConcepts:
-        whole = np.hstack(self._parts) if self._parts else np.empty((4, 0), dtype=np.int32)
-        return ScoredConcepts(*whole)
-
-
-def _blocks(texts: Sequence[NumberedText]) -> Iterable[tuple[int, int]]:
-    """Texts, first and one past the last, whose pairs of concepts fit a block."""
+def _blocks(texts: Sequence[NumberedText]) -> Iterator[tuple[int, int]]:
+    """Texts, first and one past the last, whose pairs of concepts fit a block; at least one block."""
     first, pairs = 0, 0
     for place, text in enumerate(texts):
         pairs += sum(map(len, text.true)) * len(text.predicted)
         if pairs >= _PAIRS_A_BLOCK:
             yield first, place + 1
             first, pairs = place + 1, 0
-    if first < len(texts):
-        yield first, len(texts)
+    yield first, len(texts)
 
 
-def _add_block(
-    first: int, texts: Sequence[NumberedText], concepts: int, distances: Callable[[Int64], Int32], true: _Columns,
-    predicted: _Columns,
-) -> None:  # fmt: skip
-    flat = [np.array([concept for group in text.true for concept in group], dtype=np.int64) for text in texts]
-    other = [np.array(text.predicted, dtype=np.int64) for text in texts]
-    pairs = [np.add.outer(ours * concepts, theirs).ravel() for ours, theirs in zip(flat, other, strict=True)]
-    distinct, places = np.unique(np.concatenate(pairs), return_inverse=True)
+def _nearest_of_block(
+    texts: Sequence[NumberedText], first_text: int, concepts: int, distances: Callable[[Int64], Int32]
+) -> tuple[Int32, Int32]:
+    """The columns of `ScoredConcepts`, shape (4, concepts of the side), of the true and of the predicted concepts."""
+    groups = [group for text in texts for group in text.true]
+    true = _numbers(chain.from_iterable(groups))
+    predicted = _numbers(chain.from_iterable(text.predicted for text in texts))
+    group_text, text_of_predicted = (
+        np.repeat(np.arange(len(texts)), _numbers(map(len, side)))
+        for side in ([text.true for text in texts], [text.predicted for text in texts])
+    )
+    group_of = np.repeat(np.arange(len(groups)), _numbers(map(len, groups)))
+    bounds = np.searchsorted(text_of_predicted, np.arange(len(texts) + 1))
+    begins, ends = (bounds[side][group_text[group_of]] for side in (slice(0, -1), slice(1, None)))
+    ours = np.repeat(np.arange(len(true)), ends - begins)  # a pair for each predicted concept of the same text
+    theirs = np.arange(len(ours)) + np.repeat(ends - np.cumsum(ends - begins), ends - begins)
+    distinct, places = np.unique(true[ours] * concepts + predicted[theirs], return_inverse=True)
     hops = distances(distinct)[places]
-    bounds = _bounds(pairs)
-    for place, (text, ours, theirs) in enumerate(zip(texts, flat, other, strict=True)):
-        table = hops[bounds[place] : bounds[place + 1]].reshape(len(ours), len(theirs))
-        groups = _bounds(text.true)[:-1]
-        if not table.size:
-            for side, numbers in ((true, ours[groups]), (predicted, theirs)):
-                side.add(first + place, numbers, np.full(len(numbers), BEYOND), np.full(len(numbers), -1))
-            continue
-        by_predicted, nearest = table.min(axis=0), ours[table.argmin(axis=0)]
-        predicted.add(first + place, theirs, by_predicted, np.where(by_predicted < BEYOND, nearest, -1))
-        best = _first_smallest(table.min(axis=1), groups)
-        by_true, nearest = table.min(axis=1)[best], theirs[table.argmin(axis=1)[best]]
-        true.add(first + place, ours[best], by_true, np.where(by_true < BEYOND, nearest, -1))
+    first_of_group = np.searchsorted(group_of, np.arange(len(groups)))
+    pair_of_true = _nearest_pairs(hops, group_of[ours], len(groups))
+    pair_of_predicted = _nearest_pairs(hops, theirs, len(predicted))
+
+    def columns(pair: Int64, text: Int64, own: Int64, own_of: Int64, other_of: Int64) -> Int32:
+        paired = pair >= 0
+        found = np.full((4, len(pair)), -1, dtype=np.int32)
+        found[0], found[1], found[2] = text + first_text, own, BEYOND
+        found[1, paired], found[2, paired] = own_of[pair[paired]], hops[pair[paired]]
+        near = found[2] < BEYOND
+        found[3, near] = other_of[pair[near]]
+        return found
+
+    return (
+        columns(pair_of_true, group_text, true[first_of_group], true[ours], predicted[theirs]),
+        columns(pair_of_predicted, text_of_predicted, predicted, predicted[theirs], true[ours]),
+    )
 
 
-def _bounds(rows: Sequence[Sized]) -> Int64:
-    return bounds_of(np.array([len(row) for row in rows], dtype=np.int64))
+def _numbers(values: Iterable[int]) -> Int64:
+    return np.fromiter(values, dtype=np.int64)
 
 
-def _first_smallest(values: Int32, groups: Int64) -> Int64:
-    """The place of the smallest value of each group, of equal ones the first."""
-    smallest = np.minimum.reduceat(values, groups)
-    lengths = np.diff(groups, append=len(values))
-    reached = np.flatnonzero(values == np.repeat(smallest, lengths))
-    owner = np.repeat(np.arange(len(groups)), lengths)[reached]
-    return reached[np.searchsorted(owner, np.arange(len(groups)))]
+def _nearest_pairs(hops: Int32, owner: Int64, owners: int) -> Int64:
+    """The place of the pair of fewest hops of each owner, of equal ones the first; -1 for an owner without pairs."""
+    keys = hops.astype(np.int64) << 32 | np.arange(len(hops))
+    smallest = np.full(owners, _NONE)
+    np.minimum.at(smallest, owner, keys.astype(np.uint64))
+    return np.where(smallest == _NONE, -1, (smallest & np.uint64(2**32 - 1)).astype(np.int64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +81,7 @@ def scores_of(
         InputError: a parameter is out of its range.
     """
     checked_resampling(resamples, confidence, seed)
-    width = len(dataclasses.fields(MatchCounts))
+    width = len(MatchCounts._fields)
     columns = np.hstack([*(scores.matches[measure] for measure in scores.measures), scores.values])
     drawn = resampled_sums(np.ascontiguousarray(columns, dtype=np.float64), resamples, seed, threads)
     tails = [(1.0 - confidence) / 2, (1.0 + confidence) / 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -117,9 +116,8 @@ class AnnotationScores(MeasuredQueries):
         return [*super().account(), *account_of_annotations(self.counts, self.parameters, self.release)]
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
-        names = [each.name for each in dataclasses.fields(MatchCounts)]
         shown = NEAR if NEAR in self.matches else CONCEPTS
-        for place, name in enumerate(names):
+        for place, name in enumerate(MatchCounts._fields):
             if shown == NEAR or not name.startswith("near"):
                 yield name, self.matches[shown][:, place]
 
@@ -266,7 +264,7 @@ def _span_matches(
     true: Sequence[list[_TrueSpan]], predicted: Sequence[list[_PredictedSpan]], match: SpanMatch
 ) -> Int64:
     counts = (span_counts(ours, theirs, match) for ours, theirs in zip(true, predicted, strict=True))
-    return np.array([dataclasses.astuple(count) for count in counts], dtype=np.int64)
+    return np.array(list(counts), dtype=np.int64)
 
 
 def _concept_matches(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cuihop.annotated_texts.concept_numbers import ConceptNumbers
+from cuihop.annotated_texts.concept_numbers import ConceptNumbers, occurrences
 from cuihop.annotated_texts.documents import AnnotatedDocument
 from cuihop.errors import first_few
 from cuihop.evaluation.counts import IdentifierCount
@@ -61,10 +60,7 @@ def identifier_counts(
     gold: Sequence[AnnotatedDocument], predicted: Sequence[AnnotatedDocument], numbers: ConceptNumbers
 ) -> dict[str, Any]:
     """The counts of `AnnotationCounts` that are about mentions and identifiers."""
-    times = Counter[str]()
-    for text in (*gold, *predicted):
-        for mention in text.mentions:
-            times.update(mention.cuis)
+    times = occurrences(gold) + occurrences(predicted)
     resolved = numbers.resolved
     kinds = {
         "unmapped": numbers.unmapped, "without_prefix": numbers.bare, "unknown": resolved.unknown,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["MatchCounts"]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchCounts:
+class MatchCounts(NamedTuple):
     """Counts of true and predicted items, and their precision, recall and F1.
 
     Sums of counts are counts: those of all texts give the micro averages.
