@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -72,6 +72,7 @@ class DocumentRows:
         fault: makes the error about the identifier (column 0) or the text (column 1) of a row.
         unit: of the numbers.
         repeated: documents left out so far because an equal one stands before; published files have such.
+        progress: bytes read so far and of all; ``None`` where the size is unknown.
     """
 
     source: str
@@ -80,6 +81,7 @@ class DocumentRows:
     fault: _Fault
     unit: str = "line"
     repeated: int = 0
+    progress: Callable[[], tuple[int, int] | None] = lambda: None
 
     def blocks(self) -> Iterator[list[AnnotatedDocument]]:
         """The documents in blocks of bounded size, checked.

@@ -120,7 +120,9 @@ def _rows(
         "pubtator": lambda: pubtator_rows(file, text[1]),
         "bioc": lambda: bioc_rows(file, text[1]),
     }
-    return readers[kind]()
+    found = readers[kind]()
+    found.progress = lambda: file.progress
+    return found
 
 
 def _recognised(path: Path, first: str, head: str, is_table: Callable[[str], bool]) -> Format:
