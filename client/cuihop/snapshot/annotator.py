@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
 from cuihop.annotation.options import AnnotationOptions
+from cuihop.annotation.semantic_groups import selected_types
 from cuihop.annotation.tokens import Tokeniser, Tokens, text_codes
-from cuihop.errors import InputError
+from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
@@ -186,14 +187,45 @@ class Annotator:
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
         """1 for each name that may match, uint8, shape (names,)."""
         usable = np.ones(int(self._indptr[-1]), dtype=np.uint8)
+        if semantic_types:
+            usable &= np.repeat(self._concepts_of_types(semantic_types), np.diff(self._indptr))
+        if sabs:
+            usable &= self._names_of_vocabularies(sabs)
         if stop:
             places = self._cuis.positions(stop)
             for place in places[places >= 0].tolist():
                 usable[self._indptr[place] : self._indptr[place + 1]] = 0
             usable[self._table.names_of([text for text, place in zip(stop, places, strict=True) if place < 0])] = 0
-        if semantic_types or sabs:
-            raise NotImplementedError
         return usable
+
+    def _concepts_of_types(self, requested: tuple[str, ...]) -> UInt8:
+        """1 for each concept with one of these semantic types, uint8, shape (concepts,)."""
+        sections = self._sections
+        selected = selected_types(requested, [(code, name) for code, name in sections.meta["semantic_types"]])
+        of_type = np.isin(sections["type_indices"], np.array(sorted(selected), dtype=np.int32))
+        concepts = np.repeat(np.arange(len(self._cuis)), np.diff(sections["type_indptr"]))
+        found = np.zeros(len(self._cuis), dtype=np.uint8)
+        found[concepts[of_type]] = 1
+        return found
+
+    def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
+        """1 for each name of one of these vocabularies, uint8, shape (names,)."""
+        sections = self._sections
+        if "name_sab_sets" not in sections:
+            raise InputError(
+                "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
+                expected="a release loaded by this version of cuihop from MRCONSO or OBO",
+            )  # fmt: skip
+        sets = sections.meta["name_sab_sets"]
+        held = sorted({sab for sabs in sets for sab in sabs})
+        if unknown := [sab for sab in requested if sab not in held]:
+            raise InputError(
+                "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
+                expected=f"one of {first_few(held)}",
+            )  # fmt: skip
+        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
+        found: UInt8 = wanted[sections["name_sab_sets"]]
+        return found
 
     def _corrected_form(self, word: str) -> str:
         form = form_of(word)

@@ -30,7 +30,7 @@ from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import TERM_TABLE
 from cuihop.snapshot.word_forms import form_of
 
-__all__ = ["GENERAL_SHARE", "TermTable", "term_table", "term_table_sections", "with_term_table"]
+__all__ = ["FUNCTION_WORDS", "GENERAL_SHARE", "TermTable", "term_table", "term_table_sections", "with_term_table"]
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 Int32 = npt.NDArray[np.int32]
@@ -42,7 +42,8 @@ GENERAL_SHARE = 0.1
 """Share of a graph's linked concepts that lie below a concept that is too general."""
 
 _TAILS = ("nos", "nec")
-_FUNCTION_WORDS = """
+FUNCTION_WORDS = tuple(
+    """
 a about above after again all also although am among an and another any are as at away back be because been before
 being below between both but by can cannot could did do does doing done down due during each either else even ever
 every few first following for from further had has have having he hence her here hers him his how however i if in into
@@ -52,14 +53,16 @@ rather really same see seen seem several shall she should show shown since so so
 them then there therefore these they this those through thus to together too toward two three under until up upon us
 use used using very via was we well were what when where whether which while who whose why will with within without
 would yes yet you your
-"""
+""".split()
+)
+"""English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
 _BITS_A_PREFIX = 16
 _SUPPRESSED = 1 << 29  # of a name's grade
 _FEWEST_LINKED = 100  # concepts of a graph in which a concept may be too general
 
 
-def _word_set(words: list[str]) -> UInt64:
+def _word_set(words: Sequence[str]) -> UInt64:
     """An open table of the forms of words."""
     from cuihop._kernels import terms as kernels
 
@@ -108,7 +111,7 @@ def _sequences(arrays: Arrays) -> tuple[UInt64, Int32, UInt8, UInt64]:
 
     offsets, blob = arrays["name_offsets"], arrays["name_blob"]
     tokeniser = Tokeniser(form_of)
-    tails, function_words = _word_set(list(_TAILS)), _word_set(_FUNCTION_WORDS.split())
+    tails, function_words = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
 
     def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
         first = number * _NAMES_A_BLOCK
@@ -216,7 +219,7 @@ class TermTable:
         """All names with the sequence of one of these texts, int32."""
         from cuihop._kernels import terms as kernels
 
-        tables = _word_set(list(_TAILS)), _word_set(_FUNCTION_WORDS.split())
+        tables = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
         bounds, text = text_codes(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
         hashes, _, rules, _ = kernels.sequences_of_names(
