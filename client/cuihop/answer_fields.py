@@ -13,6 +13,7 @@ from functools import cache, partial
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from cuihop.annotation.mentions import Annotation
 from cuihop.graph import (
     CommonAncestor,
     Direction,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cuihop.measures.nn_iou import ConceptOverlap
 
 __all__ = [
+    "annotation_fields",
     "common_ancestors_fields",
     "distance_fields",
     "distances_fields",
@@ -42,7 +44,7 @@ __all__ = [
 T = TypeVar("T")
 
 _PAIRS = {"semantic_types": ("tui", "name"), "candidates": ("relation", "cui")}
-"""Attributes that hold pairs, and the fields of a pair."""
+"""Attributes that hold pairs, and the fields of a pair. Candidates of a mention are values with fields of their own."""
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -74,10 +76,10 @@ def value_of(kind: Callable[..., T], document: Any) -> T:
 
 
 def _written(name: str, value: Any) -> Any:
-    if name in _PAIRS:
-        return [dict(zip(_PAIRS[name], pair, strict=True)) for pair in value]
     if type(value) is tuple and value and is_dataclass(value[0]):
         return [fields_of(item) for item in value]
+    if name in _PAIRS:
+        return [dict(zip(_PAIRS[name], pair, strict=True)) for pair in value]
     return value
 
 
@@ -184,6 +186,11 @@ def common_ancestors_fields(
 def search_fields(hits: Sequence[SearchHit]) -> dict[str, Any]:
     """Concepts found by name, best first."""
     return {"hits": [fields_of(hit) for hit in hits]}
+
+
+def annotation_fields(annotation: Annotation) -> dict[str, Any]:
+    """The mentions of one text, by position. The text itself is left out; each mention has its own part of it."""
+    return {"mentions": [fields_of(mention) for mention in annotation]}
 
 
 def relevance_fields(overlap: ConceptOverlap) -> dict[str, Any]:

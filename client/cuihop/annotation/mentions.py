@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.annotation.options import CONTEXTS, Context
 
-__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term"]
+__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary"]
 
 Rule: TypeAlias = Literal["exact", "form", "spacing", "inverted", "tail", "acronym", "abbreviation", "spelling"]
 """Rule by which a text matches a name: see `RULES`."""
@@ -45,6 +45,32 @@ class Term:
     name: str | None
     matched: str
     sabs: tuple[str, ...] = ()
+
+
+class Vocabulary(Sequence[Term]):
+    """The terms of a batch of annotations.
+
+    Args:
+        terms: distinct.
+    """
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self._terms = terms
+
+    @property
+    def cuis(self) -> list[str]:
+        """The concept of each term."""
+        return [term.cui for term in self]
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    @overload
+    def __getitem__(self, index: int) -> Term: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Term]: ...
+    def __getitem__(self, index: int | slice) -> Term | Sequence[Term]:
+        return self._terms[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +141,7 @@ class Annotations(Sequence[Annotation]):
         vocabulary: the terms.
         candidates: None unless requested; otherwise bounds, int64, shape (mentions + 1,), and the candidates of all
             mentions, best first, int32, as places in `vocabulary`.
+        left_out: number of mentions left out by their context; ``None`` where the graph does not count them.
     """
 
     texts: Sequence[str]
@@ -124,8 +151,9 @@ class Annotations(Sequence[Annotation]):
     terms: npt.NDArray[np.int32]
     rules: npt.NDArray[np.uint8]
     contexts: npt.NDArray[np.uint8]
-    vocabulary: Sequence[Term]
+    vocabulary: Vocabulary
     candidates: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
+    left_out: int | None = None
 
     @classmethod
     def of(cls, annotations: Sequence[Annotation]) -> Annotations:
@@ -147,14 +175,14 @@ class Annotations(Sequence[Annotation]):
             terms=np.array(terms, dtype=np.int32),
             rules=np.array([_RULES.index(mention.rule) for mention in mentions], dtype=np.uint8),
             contexts=np.array([sum(1 << _CONTEXTS.index(c) for c in m.context) for m in mentions], dtype=np.uint8),
-            vocabulary=list(places),
+            vocabulary=Vocabulary(list(places)),
             candidates=(bounds, np.array(candidates, dtype=np.int32)) if candidates else None,
         )
 
     def concept_lists(self) -> list[list[str]]:
         """The concepts of each text, each once, ascending."""
-        names = [term.cui for term in self.vocabulary]
-        cuis = [names[place] for place in self.terms.tolist()]
+        cui_of = self.vocabulary.cuis
+        cuis = [cui_of[place] for place in self.terms.tolist()]
         bounds = self.indptr.tolist()
         return [sorted(set(cuis[begin:end])) for begin, end in pairwise(bounds)]
 

@@ -27,6 +27,7 @@ _OWN = {
     "common-ancestors": "paths:common_ancestors",
     "search": "concepts:search",
     "concept": "concepts:concept",
+    "annotate": "annotate:annotate",
     "nn-iou": "nn_iou:nn_iou",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate_ranking",
@@ -46,7 +47,8 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "distance", "path", "neighbours", "ancestors", "descendants", "common-ancestors",
+            "search", "concept", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
+            "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "measures", "concept-detection", "irma-error",

@@ -2,54 +2,355 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.mentions import Annotation, Annotations, Mention
+from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
 from cuihop.annotation.options import AnnotationOptions
+from cuihop.annotation.semantic_groups import selected_types
+from cuihop.annotation.tokens import Tokeniser, Tokens, text_codes
+from cuihop.errors import InputError, first_few
+from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
+from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.string_table import folded
+from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
 __all__ = ["Annotator"]
 
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+
+_CHARACTERS_AT_A_TIME = 1 << 20
+_MASKS = 8  # distinct, for as many choices of names
+_FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
+_SHORTEST_CORRECTED = 6  # letters of a word that may be misspelt
+
 
 class Annotator:
-    """Longest matches of names."""
+    """Annotation with the names of a snapshot. Threads may share it.
 
-    def __init__(self, records: ConceptRecords, cuis: IdentifierTable, indptr: npt.NDArray[np.int32]) -> None:
-        self._records, self._cuis = records, cuis
-        self._rows: dict[tuple[str, ...], tuple[int, int]] = {}
-        for place in range(len(cuis)):
-            for row in range(indptr[place], indptr[place + 1]):
-                words = tuple(map(form_of, folded(records.strings[row]).split()))
-                self._rows.setdefault(words, (place, row))
-        self._longest = max(map(len, self._rows), default=0)
+    Args:
+        sections: of the snapshot.
+        table: of its names.
+        records: of its concepts.
+        cuis: its identifiers.
+        hops: distances of pairs of concepts, given as places one after the other, up to a bound; -1 for longer ones.
+        nearest: the nearest word that names have; the word itself where they have it, or none is near.
+    """
+
+    def __init__(
+        self,
+        sections: Sections,
+        table: TermTable,
+        records: ConceptRecords,
+        cuis: IdentifierTable,
+        *,
+        hops: Callable[[Int32, int], Int32],
+        nearest: Callable[[str], str],
+    ) -> None:
+        self._sections = sections
+        self._table = table
+        self._records = records
+        self._cuis = cuis
+        self._hops = hops
+        self._nearest = nearest
+        self._indptr: Int32 = sections["name_indptr"]
+        self._tokeniser = Tokeniser(form_of)
+        self._correcting = Tokeniser(self._corrected_form)
+        self._lock = threading.Lock()
+        self._masks = lru_cache(maxsize=_MASKS)(self._usable)
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
-        return Annotations.of([self._annotation(text) for text in texts])
+        texts = _checked_texts(texts)
+        with self._lock:
+            usable = self._masks(options.semantic_types, options.sabs, options.stop)
+        parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
+        found = _Found.joined(parts)
+        others = found.candidates
+        used, terms = np.unique(
+            found.chosen if others is None else np.concatenate([found.chosen, others[1]]), return_inverse=True
+        )
+        count = len(found.chosen)
+        return Annotations(
+            texts=texts,
+            indptr=found.indptr,
+            starts=found.places[:, 0].copy(),
+            ends=found.places[:, 1].copy(),
+            terms=terms[:count].astype(np.int32),
+            rules=found.rules,
+            contexts=found.contexts,
+            vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
+            candidates=None if others is None else (others[0], terms[count:].astype(np.int32)),
+        )
 
-    def _annotation(self, text: str) -> Annotation:
-        spans = [(m.start(), m.end(), folded(m[0])) for m in re.finditer(r"[^\W_]+", text)]
-        words = [form_of(unicodedata.normalize("NFC", word)) for _, _, word in spans]
-        mentions, i = [], 0
-        while i < len(words):
-            for end in range(min(len(words), i + self._longest), i, -1):
-                if (found := self._rows.get(tuple(words[i:end]))) is not None:
-                    place, row = found
-                    first, last = spans[i][0], spans[end - 1][1]
-                    name, matched = self._records.name(place), self._records.strings[row]
-                    mentions.append(
-                        Mention(first, last, text[first:last], self._cuis[place], name, matched, (), "form")
-                    )
-                    i = end
-                    break
-            else:
-                i += 1
-        return Annotation(text, tuple(mentions))
+    def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
+        from cuihop._kernels import mentions as kernels
+
+        check_interruption()
+        table = self._table
+        bounds, text = text_codes(texts)
+        tokens = self._tokeniser.tokens(bounds, text)
+        misspelt = np.empty(0, dtype=np.int64)
+        if options.correct_spelling:
+            corrected = self._correcting.tokens(bounds, text)
+            misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
+            tokens = corrected
+        indptr, places = kernels.mentions_of(
+            tokens.bounds, tokens.places, tokens.keys, np.empty((0, 5), dtype=np.int64),
+            table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
+            usable, options.general, options.longest,
+        )  # fmt: skip
+        of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
+        if not options.longest:
+            distinct = _distinct_places(of_text, places)
+            of_text, places = of_text[distinct], places[distinct]
+        contexts = np.zeros(len(places), dtype=np.uint8)
+        chosen, rules, others = self._names(places, of_text, bounds, text, usable, options)
+        rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
+        indptr = np.zeros(len(texts) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
+        return _Found(indptr, places, chosen, rules, contexts, others)
+
+    def _names(
+        self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
+    ) -> tuple[Int32, UInt8, tuple[Int64, Int32] | None]:
+        """The candidate of each mention, its rule, and all candidates if requested."""
+        from cuihop._kernels import mentions as kernels
+
+        table, sections = self._table, self._sections
+        others = None
+        if options.candidates or options.disambiguate == "context":
+            others = kernels.candidates_of(
+                places[:, 2].copy(), table.rows, table.rules, usable, options.general, self._indptr
+            )
+        if others is not None and options.disambiguate == "context":
+            places[:, 2] = self._nearest_candidates(of_text, *others)
+        chosen = np.empty(len(places), dtype=np.int32)
+        rules = np.empty(len(places), dtype=np.uint8)
+        characters = self._tokeniser.characters
+        unknown = np.uint32(1)
+        while unknown:
+            unknown = kernels.names_of(
+                places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
+                table.rows, table.rules, usable, self._indptr, sections["name_offsets"], sections["name_blob"],
+                chosen, rules,
+            )  # fmt: skip
+            characters.classify(np.array([unknown], dtype=np.uint32))
+        if others is None or not options.candidates:
+            return chosen, rules, None
+        return chosen, rules, _chosen_first(chosen, *others, self._concepts)
+
+    def _concepts(self, candidates: Int32) -> Int64:
+        """The concept of each candidate."""
+        places: Int64 = np.searchsorted(self._indptr, self._table.rows[candidates], side="right") - 1
+        return places
+
+    def _nearest_candidates(self, of_text: Int64, bounds: Int64, candidates: Int32) -> Int32:
+        """For each mention the candidate with the fewest hops in sum to the text's other concepts, then the best."""
+        concepts = self._concepts(candidates)
+        best: Int32 = candidates[bounds[:-1]]
+        ambiguous = np.flatnonzero(np.diff(bounds) > 1)
+        starts = np.searchsorted(of_text, np.arange(of_text[-1] + 2)) if len(of_text) else np.zeros(1, dtype=np.int64)
+        clear = np.diff(bounds) == 1
+        pairs: list[npt.NDArray[np.int64]] = []
+        sizes: list[int] = []
+        for mention in ambiguous.tolist():
+            rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
+            own = concepts[bounds[mention] : bounds[mention + 1]]
+            some = rows[clear[rows]]
+            context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
+            pairs.append(np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel())
+            sizes.append(len(context))
+        if not pairs:
+            return best
+        hops = self._hops(np.concatenate(pairs).astype(np.int32), _FAR)
+        hops = np.where(hops < 0, _FAR + 1, hops)
+        at = 0
+        for mention, size in zip(ambiguous.tolist(), sizes, strict=True):
+            count = int(bounds[mention + 1] - bounds[mention])
+            sums = hops[at : at + count * size].reshape(count, size).sum(axis=1)
+            best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
+            at += count * size
+        return best
+
+    def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
+        """1 for each name that may match, uint8, shape (names,)."""
+        usable = np.ones(int(self._indptr[-1]), dtype=np.uint8)
+        if semantic_types:
+            usable &= np.repeat(self._concepts_of_types(semantic_types), np.diff(self._indptr))
+        if sabs:
+            usable &= self._names_of_vocabularies(sabs)
+        if stop:
+            places = self._cuis.positions(stop)
+            for place in places[places >= 0].tolist():
+                usable[self._indptr[place] : self._indptr[place + 1]] = 0
+            usable[self._table.names_of([text for text, place in zip(stop, places, strict=True) if place < 0])] = 0
+        return usable
+
+    def _concepts_of_types(self, requested: tuple[str, ...]) -> UInt8:
+        """1 for each concept with one of these semantic types, uint8, shape (concepts,)."""
+        sections = self._sections
+        selected = selected_types(requested, [(code, name) for code, name in sections.meta["semantic_types"]])
+        of_type = np.isin(sections["type_indices"], np.array(sorted(selected), dtype=np.int32))
+        concepts = np.repeat(np.arange(len(self._cuis)), np.diff(sections["type_indptr"]))
+        found = np.zeros(len(self._cuis), dtype=np.uint8)
+        found[concepts[of_type]] = 1
+        return found
+
+    def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
+        """1 for each name of one of these vocabularies, uint8, shape (names,)."""
+        sections = self._sections
+        if "name_sab_sets" not in sections:
+            raise InputError(
+                "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
+                expected="a release loaded by this version of cuihop from MRCONSO or OBO",
+            )  # fmt: skip
+        sets = sections.meta["name_sab_sets"]
+        held = sorted({sab for sabs in sets for sab in sabs})
+        if unknown := [sab for sab in requested if sab not in held]:
+            raise InputError(
+                "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
+                expected=f"one of {first_few(held)}",
+            )  # fmt: skip
+        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
+        found: UInt8 = wanted[sections["name_sab_sets"]]
+        return found
+
+    def _corrected_form(self, word: str) -> str:
+        form = form_of(word)
+        if len(word) < _SHORTEST_CORRECTED:
+            return form
+        nearest = self._nearest(word)
+        return form_of(nearest) if nearest[0] == word[0] else form
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Mentions of some texts: see `Annotations`.
+
+    Attributes:
+        indptr, rules, contexts: as there.
+        places: int32, shape (mentions, 4): first character, the one after the last; the others are of no use.
+        chosen: int32, shape (mentions,): the candidate.
+        candidates: bounds and candidates.
+    """
+
+    indptr: Int64
+    places: Int32
+    chosen: Int32
+    rules: UInt8
+    contexts: UInt8
+    candidates: tuple[Int64, Int32] | None
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Found]) -> _Found:
+        if len(parts) == 1:
+            return parts[0]
+        others = [part.candidates for part in parts if part.candidates is not None]
+        return cls(
+            _joined_bounds([part.indptr for part in parts]),
+            np.concatenate([part.places for part in parts]),
+            np.concatenate([part.chosen for part in parts]),
+            np.concatenate([part.rules for part in parts]),
+            np.concatenate([part.contexts for part in parts]),
+            (_joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
+            if others
+            else None,
+        )
+
+
+class _SnapshotVocabulary(Vocabulary):
+    """Terms of a snapshot, read from its records when they are wanted."""
+
+    def __init__(self, rows: Int32, indptr: Int32, records: ConceptRecords, cuis: IdentifierTable) -> None:
+        self._rows = rows
+        self._places = np.searchsorted(indptr, rows, side="right") - 1
+        self._records = records
+        self._cuis = cuis
+
+    @property
+    def cuis(self) -> list[str]:
+        """The concept of each term."""
+        return self._cuis.at(self._places)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Term: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Term]: ...
+    def __getitem__(self, index: int | slice) -> Term | Sequence[Term]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        place, row = int(self._places[index]), int(self._rows[index])
+        return Term(self._cuis[place], self._records.name(place), self._records.strings[row])
+
+
+def _checked_texts(texts: Sequence[str]) -> Sequence[str]:
+    if isinstance(texts, str):
+        raise InputError("one text, not a list of texts", column="texts", found="a text", expected="[text, …]")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError("not a text", column=f"texts[{number}]", found=type(text).__name__, expected="a string")
+    return texts
+
+
+def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Bounds of blocks of texts, of some length in characters; one block at least."""
+    begin, filled = 0, 0
+    for number, text in enumerate(texts):
+        filled += len(text)
+        if filled > _CHARACTERS_AT_A_TIME:
+            yield begin, number + 1
+            begin, filled = number + 1, 0
+    if begin < len(texts) or not texts:
+        yield begin, len(texts)
+
+
+def _distinct_places(of_text: Int64, places: Int32) -> Int64:
+    """Order of mentions by text, start and length, without those of the same characters but for the first."""
+    order = np.lexsort((np.arange(len(places)), places[:, 1], places[:, 0], of_text))
+    columns = np.stack([of_text[order], places[order, 0], places[order, 1]], axis=1)
+    distinct: Int64 = order[np.r_[True, (columns[1:] != columns[:-1]).any(axis=1)][: len(order)]]
+    return distinct
+
+
+def _with_any(tokens_at: Int64, tokens: Tokens, of_text: Int64, places: Int32) -> npt.NDArray[np.bool_]:
+    """True for each mention with one of these tokens."""
+    if not len(tokens_at):
+        return np.zeros(len(places), dtype=np.bool_)
+    wide = np.int64(1) << 32
+    rows = np.searchsorted(tokens.bounds, tokens_at, side="right") - 1
+    at = rows * wide + tokens.places[tokens_at, 0]
+    low, high = (np.searchsorted(at, of_text * wide + places[:, column]) for column in (0, 1))
+    return low < high
+
+
+def _chosen_first(
+    chosen: Int32, bounds: Int64, candidates: Int32, concepts: Callable[[Int32], Int64]
+) -> tuple[Int64, Int32]:
+    """Candidates with the chosen one of each mention first, in place of that of its concept."""
+    mention = np.repeat(np.arange(len(chosen)), np.diff(bounds))
+    own = concepts(candidates) == concepts(chosen)[mention]
+    candidates = np.where(own, chosen[mention], candidates).astype(np.int32)
+    order = np.lexsort((np.arange(len(candidates)), ~own, mention))
+    return bounds, candidates[order]
+
+
+def _joined_bounds(parts: Sequence[Int64]) -> Int64:
+    lengths = np.concatenate([np.diff(bounds) for bounds in parts])
+    joined = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=joined[1:])
+    return joined

@@ -50,6 +50,7 @@ from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import folded_query
+from cuihop.snapshot.term_table import term_table
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
 
 __all__ = ["SnapshotGraph"]
@@ -454,5 +455,17 @@ class SnapshotGraph(ConceptGraph):
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""
         if self._annotator is None:
-            self._annotator = Annotator(self._records, self._cuis, self._sections["name_indptr"])
+            if (table := term_table(self._sections)) is None:
+                raise InputError(
+                    "the graph has no names", found=self._release.name, expected="a release loaded with its names"
+                )
+            self._annotator = Annotator(
+                self._sections, table, self._records, self._cuis,
+                hops=lambda places, most: self._engines.many(places, "any", most), nearest=self._nearest_word,
+            )  # fmt: skip
         return self._annotator.annotate(texts, options or AnnotationOptions())
+
+    def _nearest_word(self, word: str) -> str:
+        """The nearest word that names have; the word itself where they have it, or none is near."""
+        index = self._names()
+        return word if index is None else index.nearest_word(word)

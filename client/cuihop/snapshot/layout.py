@@ -25,7 +25,8 @@ from cuihop.errors import SnapshotError, SnapshotTooNew
 from cuihop.identifiers import EXPECTED
 
 __all__ = [
-    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "SNAPSHOT", "UNFINISHED_INDEX",
+    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "SNAPSHOT", "TERM_TABLE",
+    "UNFINISHED_INDEX",
     "Layout", "StoredSection", "fits", "packed_head", "read_header",
 ]  # fmt: skip
 
@@ -171,6 +172,9 @@ NAME_INDEX = (
 )  # fmt: skip
 """Sections of the name index: see `cuihop.snapshot.name_index` and `cuihop.snapshot.spelling`."""
 
+TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_prefixes")
+"""Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
+
 _AT_A_TIME = 1 << 22  # values compared together, to bound memory
 
 
@@ -184,7 +188,7 @@ class Layout:
         meta: the form of the JSON part: see `fits`.
         lengths: those given in the JSON part.
         optional: groups of sections that may be missing together.
-        spare: sections that no answer needs: their faults are reported when they are used, not at opening.
+        spare: groups of sections that no answer needs: their faults are reported when they are used, not at opening.
     """
 
     def __init__(
@@ -195,7 +199,7 @@ class Layout:
         lengths: Callable[[Mapping[str, Any]], Mapping[str, int]],
         *,
         optional: tuple[tuple[str, ...], ...] = (),
-        spare: tuple[str, ...] = (),
+        spare: tuple[tuple[str, ...], ...] = (),
     ) -> None:
         self.kind = kind
         lines = ([part.strip() for part in line.split("|")] for line in table.splitlines() if line.strip())
@@ -203,7 +207,7 @@ class Layout:
         self._meta = meta
         self._lengths = lengths
         self._optional = optional
-        self._spare = frozenset(spare)
+        self._spare = {name: group for group in spare for name in group}
 
     def lengths(self, meta: Mapping[str, Any], arrays: Mapping[str, Array], origin: str) -> dict[str, int]:
         """The named lengths of a file, with which all types and shapes agree, except perhaps those of spare sections.
@@ -220,7 +224,7 @@ class Layout:
         except ValueError as error:
             raise SnapshotError(f"{origin}: {error}") from None
         groups = [group for group in self._optional if not any(name in arrays for name in group)]
-        missing = self._spare.union(*groups)
+        missing = set(self._spare).union(*groups)
         self._check_shapes([name for name in self._rows if name not in missing], arrays, lengths, origin)
         return lengths
 
@@ -258,7 +262,7 @@ class Layout:
         if name not in self._rows:
             return
         if name in self._spare:
-            self._check_shapes(sorted(self._spare), arrays, lengths, origin)
+            self._check_shapes(self._spare[name], arrays, lengths, origin)
         array, (rule, _, of) = arrays[name], self._rows[name][2].partition(" ")
         right = True
         if rule == "ascending":
@@ -346,11 +350,16 @@ SNAPSHOT = Layout(
     spelling_sets      | u8       | spellings  |
     spelling_offsets   | i8       | spellings+1 | rows of spelling
     spelling_blob      | u1       | spelling   |
+    term_hashes        | u8       | slots      |
+    term_firsts        | i4       | slots      | below candidates
+    term_rows          | i4       | candidates | below names
+    term_rules         | u1       | candidates |
+    term_prefixes      | u8       | filter     |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,
     optional=(_DEFINITIONS,),
-    spare=NAME_INDEX,
+    spare=(NAME_INDEX, TERM_TABLE),
 )
 
 DISTANCE_INDEX = Layout(

@@ -129,6 +129,12 @@ class NameIndex:
             if (words := [self._words[place] for place in places]) != [form]:
                 yield form, words
 
+    def nearest_word(self, word: str) -> str:
+        """The nearest of the names' words; the word itself where a name has a word of its form, or none is near."""
+        if len(self._of_form(form_of(word))):
+            return word
+        return next(iter(self._spelling.nearest(word, 1)), word)
+
     def warm_up(self) -> None:
         """Compile the intersection of word lists."""
         from cuihop._kernels import name_index as kernels

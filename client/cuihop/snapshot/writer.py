@@ -19,6 +19,7 @@ from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.name_index import name_index_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
+from cuihop.snapshot.term_table import term_table_sections
 
 __all__ = [
     "RETIRED_RELATIONS",
@@ -255,6 +256,7 @@ def sections_of(
         }
     if len(tables.names):
         arrays |= name_index_sections(arrays)
+        arrays |= term_table_sections(arrays)
     meta = {
         "release": dataclasses.asdict(release),
         "sab_sets": [list(sabs) for sabs in members],

@@ -1,0 +1,248 @@
+"""Mentions of names in a batch of texts, and the name and rule of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop._kernels.terms import GENERAL, INVERTED, LAST, LONGEST_NAME, PLAIN, RULE, SPACING, TAIL, expanded, matches
+from cuihop._kernels.tokens import END, KIND, LETTER, SEVERAL, START, UNKNOWN
+
+__all__ = ["candidates_of", "mentions_of", "names_of"]
+
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+# Columns of a mention: first character, the one after the last, candidate, flags.
+MENTION_COLUMNS = 4
+
+# Rules of mentions, as in cuihop.annotation.mentions.RULES.
+_EXACT, _FORM, _SPACING, _INVERTED, _TAIL, _ACRONYM, _ABBREVIATION, _SPELLING = range(8)
+
+
+@compiled
+def _tokens_at(first: int, stop: int, places: Int32, begin: int, end: int) -> tuple[int, int]:
+    """Tokens that lie in the characters ``begin`` up to ``end``."""
+    low = first
+    while low < stop and places[low, START] < begin:
+        low += 1
+    high = low
+    while high < stop and places[high, END] <= end:
+        high += 1
+    return low, high
+
+
+@compiled
+def mentions_of(
+    token_bounds: Int64, places: Int32, keys: UInt64, abbreviations: Int64, table: UInt64, firsts: Int32, rows: Int32,
+    rules: UInt8, prefixes: UInt64, usable: UInt8, general: bool, longest: bool,
+) -> tuple[Int64, Int32]:  # fmt: skip
+    """Matches of names in every text.
+
+    Args:
+        token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
+        abbreviations: int64, shape (abbreviations, 5), ascending by text: its text, the characters of the short form,
+            and those of the long form, both counted in the text.
+        table, firsts, rows, rules, prefixes, usable, general, longest: see `cuihop._kernels.terms.matches`.
+
+    Returns:
+        bounds of each text's mentions, int64, shape (texts + 1,); mentions, int32, shape (mentions, 4): first character
+        and the one after the last, candidate, flags.
+    """
+    texts = token_bounds.size - 1
+    indptr = np.zeros(texts + 1, dtype=np.int64)
+    found = np.empty((places.shape[0] // 4 + 64, MENTION_COLUMNS), dtype=np.int32)
+    count = 0
+    at = 0
+    for row in range(texts):
+        first, stop = token_bounds[row], token_bounds[row + 1]
+        begin = at
+        while at < abbreviations.shape[0] and abbreviations[at, 0] == row:
+            at += 1
+        some_places, some_keys = places, keys
+        if at > begin:
+            shorts = np.empty((at - begin, 2), dtype=np.int64)
+            longs = np.empty((at - begin, 2), dtype=np.int64)
+            usable_pairs = 0
+            for i in range(begin, at):
+                short = _tokens_at(first, stop, places, abbreviations[i, 1], abbreviations[i, 2])
+                long = _tokens_at(first, stop, places, abbreviations[i, 3], abbreviations[i, 4])
+                if short[1] > short[0] and long[1] > long[0]:
+                    shorts[usable_pairs, 0], shorts[usable_pairs, 1] = short
+                    longs[usable_pairs, 0], longs[usable_pairs, 1] = long
+                    usable_pairs += 1
+            if usable_pairs:
+                some_places, some_keys = expanded(
+                    first, stop, places, keys, shorts[:usable_pairs], longs[:usable_pairs]
+                )
+                first, stop = 0, some_places.shape[0]
+        room = (stop - first) * (1 if longest else 2 * LONGEST_NAME)
+        if count + room > found.shape[0]:
+            more = np.empty((2 * found.shape[0] + room, MENTION_COLUMNS), dtype=np.int32)
+            more[:count] = found[:count]
+            found = more
+        count = matches(
+            first, stop, some_places, some_keys, table, firsts, rows, rules, prefixes, usable, general, longest,
+            found, count,
+        )  # fmt: skip
+        indptr[row + 1] = count
+    return indptr, found[:count].copy()
+
+
+@compiled
+def names_of(
+    found: Int32, mention_texts: Int64, bounds: Int64, text: UInt32, classes: UInt8, folds: UInt32, several: UInt32,
+    rows: Int32, rules: UInt8, usable: UInt8, name_indptr: Int32, name_offsets: Int64, name_blob: UInt8,
+    chosen: Int32, mention_rules: UInt8,
+) -> np.uint32:  # fmt: skip
+    """The name of each mention, and its rule: among the names of the best concept, the one that is written alike.
+
+    Args:
+        found: see `mentions_of`.
+        mention_texts: int64, shape (mentions,): the text of each.
+        bounds, text, classes, folds, several: see `cuihop._kernels.tokens.tokens_of`.
+        rows, rules: candidates of the table.
+        usable: uint8, shape (names,).
+        name_indptr, name_offsets, name_blob: names of the snapshot.
+        chosen: out, int32, shape (mentions,): a candidate.
+        mention_rules: out, uint8, shape (mentions,).
+
+    Returns:
+        a code point without a class, where there is one: the result is then of no use; otherwise 0.
+    """
+    for m in range(found.shape[0]):
+        at = np.int64(found[m, 2])
+        flags = found[m, 3]
+        rule = rules[at] & RULE
+        chosen[m] = at
+        if flags & 2:
+            mention_rules[m] = _ABBREVIATION
+        elif flags & 1 or rule == SPACING:
+            mention_rules[m] = _SPACING
+        elif rule == INVERTED:
+            mention_rules[m] = _INVERTED
+        elif rule == TAIL:
+            mention_rules[m] = _TAIL
+        elif rule != PLAIN:
+            mention_rules[m] = _ACRONYM
+        else:
+            mention_rules[m] = _FORM
+            concept = np.searchsorted(name_indptr, rows[at], side="right") - 1
+            begin = bounds[mention_texts[m]]
+            k = at
+            while True:
+                row = rows[k]
+                if not name_indptr[concept] <= row < name_indptr[concept + 1] or rules[k] & RULE != PLAIN:
+                    break
+                if usable[row]:
+                    same, unknown = _same_letters(
+                        text, begin + found[m, 0], begin + found[m, 1], classes, folds, several,
+                        name_blob, name_offsets[row], name_offsets[row + 1],
+                    )  # fmt: skip
+                    if unknown:
+                        return unknown
+                    if same:
+                        chosen[m] = k
+                        mention_rules[m] = _EXACT
+                        break
+                if rules[k] & LAST:
+                    break
+                k += 1
+    return np.uint32(0)
+
+
+@compiled
+def _same_letters(
+    text: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32, several: UInt32,
+    blob: UInt8, first: int, stop: int,
+) -> tuple[bool, np.uint32]:  # fmt: skip
+    """Compare the folded letters of a text with those of a name; and a code point of the name without a class, or 0."""
+    i, k = begin, first
+    more_i, more_k = 0, 0  # letters left of a character with several
+    at_i, at_k = 0, 0
+    while True:
+        letter_i, letter_k = np.uint32(0), np.uint32(0)
+        if more_i:
+            letter_i = several[at_i]
+            at_i += 1
+            more_i -= 1
+        while letter_i == 0 and i < end:
+            code = text[i]
+            i += 1
+            if classes[code] & KIND == LETTER:
+                letter_i = folds[code]
+            elif classes[code] & KIND == SEVERAL:
+                at_i = int(folds[code]) + 2
+                more_i = int(several[at_i - 2]) - 1
+                letter_i = several[at_i - 1]
+        if more_k:
+            letter_k = several[at_k]
+            at_k += 1
+            more_k -= 1
+        while letter_k == 0 and k < stop:
+            code = np.uint32(blob[k])
+            k += 1
+            if code >= 0x80:
+                more = 1 if code < 0xE0 else 2 if code < 0xF0 else 3
+                code &= np.uint32(0x3F >> more)
+                for _ in range(more):
+                    code = (code << np.uint32(6)) | np.uint32(blob[k] & 0x3F)
+                    k += 1
+            if classes[code] & KIND == UNKNOWN:
+                return False, code
+            if classes[code] & KIND == LETTER:
+                letter_k = folds[code]
+            elif classes[code] & KIND == SEVERAL:
+                at_k = int(folds[code]) + 2
+                more_k = int(several[at_k - 2]) - 1
+                letter_k = several[at_k - 1]
+        if letter_i != letter_k:
+            return False, np.uint32(0)
+        if letter_i == 0:
+            return True, np.uint32(0)
+
+
+@compiled
+def candidates_of(
+    starts: Int32, rows: Int32, rules: UInt8, usable: UInt8, general: bool, name_indptr: Int32
+) -> tuple[Int64, Int32]:
+    """All concepts of each mention, best first: one candidate each.
+
+    Args:
+        starts: int32, shape (mentions,): the first usable candidate of the sequence.
+        rows, rules: candidates of the table.
+        usable, general: see `cuihop._kernels.terms.matches`.
+        name_indptr: bounds of each concept's names.
+
+    Returns:
+        bounds, int64, shape (mentions + 1,); candidates, int32.
+    """
+    bounds = np.zeros(starts.size + 1, dtype=np.int64)
+    found = np.empty(2 * starts.size + 64, dtype=np.int32)
+    count = 0
+    for m in range(starts.size):
+        begin = count
+        k = np.int64(starts[m])
+        while True:
+            if usable[rows[k]] and (general or not rules[k] & GENERAL):
+                concept = np.searchsorted(name_indptr, rows[k], side="right") - 1
+                new = True
+                for other in range(begin, count):
+                    held = rows[found[other]]
+                    new &= not name_indptr[concept] <= held < name_indptr[concept + 1]
+                if new:
+                    if count == found.size:
+                        more = np.empty(2 * count, dtype=np.int32)
+                        more[:count] = found
+                        found = more
+                    found[count] = k
+                    count += 1
+            if rules[k] & LAST:
+                break
+            k += 1
+        bounds[m + 1] = count
+    return bounds, found[:count].copy()

@@ -1,0 +1,438 @@
+"""Hashes of sequences of tokens: those of names, their table, and the sequences of a text that it holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+from cuihop._kernels.tokens import (
+    BREAK,
+    CAPITALS,
+    CASED,
+    CLOSE,
+    COMMA,
+    END,
+    GAP,
+    HYPHEN,
+    IN_TEXT,
+    JOINED,
+    LETTERS,
+    OPEN,
+    START,
+    WORD,
+)  # fmt: skip
+
+__all__ = [
+    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "PLAIN", "RULE", "SPACING", "TAIL",
+    "add_prefixes", "contains", "expanded", "filled_table", "matches", "names_of_sequences", "sequences_of_names",
+]  # fmt: skip
+
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+# How a sequence is made from its name: the low bits of its rule.
+PLAIN, TAIL, INVERTED, SPACING, ACRONYM = range(5)
+RULE = 7
+GENERAL, LAST = 0x40, 0x80
+
+LONGEST_NAME = 64
+"""Most tokens of a name that matches."""
+
+_LONGEST_ACRONYM = 6  # characters
+_MOST_HYPHENS = 3  # of a name, each of which may be left out
+_JOINS = 8  # tokens ahead, up to which a hyphen of the text may be left out
+
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_ACRONYM_SEED = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@compiled
+def _step(state: np.uint64, key: np.uint64) -> np.uint64:
+    state = (state ^ key) * np.uint64(0xD6E8FEB86659FD93)
+    return state ^ (state >> np.uint64(32))
+
+
+@compiled
+def _end(state: np.uint64) -> np.uint64:
+    """Hash of a sequence; never 0."""
+    state *= np.uint64(0xFF51AFD7ED558CCD)
+    state ^= state >> np.uint64(29)
+    return state if state != 0 else np.uint64(1)
+
+
+@compiled
+def contains(table: UInt64, key: np.uint64) -> bool:
+    """True where an open table without places holds the key."""
+    mask = np.uint64(table.size - 1)
+    slot = key & mask
+    while table[slot] != 0:
+        if table[slot] == key:
+            return True
+        slot = (slot + np.uint64(1)) & mask
+    return False
+
+
+@compiled
+def sequences_of_names(
+    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, function_words: UInt64
+) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    """Sequences of each name.
+
+    Args:
+        token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
+        brackets: uint8, shape (names,): bit 1 where a name begins with a bracket, bit 2 where it ends with one.
+        tails: table of the words that may be left out at the end.
+        function_words: table of words that are no name by themselves.
+
+    Returns:
+        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated.
+    """
+    names = token_bounds.size - 1
+    most = 2 * names + token_bounds[-1] // 2 + 64
+    hashes = np.empty(most, dtype=np.uint64)
+    rows = np.empty(most, dtype=np.int32)
+    rules = np.empty(most, dtype=np.uint8)
+    prefixes = np.empty(2 * token_bounds[-1] + 64, dtype=np.uint64)
+    count, begun = 0, 0
+    order = np.empty(LONGEST_NAME, dtype=np.int64)
+    for name in range(names):
+        first, stop = token_bounds[name], token_bounds[name + 1]
+        if first == stop or stop - first > LONGEST_NAME:
+            continue
+        room = (stop - first) * (3 + _MOST_HYPHENS)
+        if count + 8 > hashes.size or begun + room > prefixes.size:
+            hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, room)
+        begin, end = first, stop
+        if brackets[name] & 1:
+            for k in range(first + 1, stop):
+                if places[k, GAP] & CLOSE:
+                    begin = k
+                    break
+        closed = brackets[name] & 2 != 0
+        while True:
+            if closed:
+                k = end - 1
+                while k > begin and not places[k, GAP] & OPEN:
+                    k -= 1
+                if k == begin:
+                    break
+                closed = places[k, GAP] & CLOSE != 0
+                end = k
+            elif end - begin > 1 and contains(tails, keys[end - 1, WORD]):
+                closed = places[end - 1, GAP] & CLOSE != 0
+                end -= 1
+            else:
+                break
+        rule = PLAIN
+        if begin != first or end != stop:
+            count, begun = _add_name(
+                first, stop, name, PLAIN, places, keys, function_words, order,
+                hashes, rows, rules, prefixes, count, begun,
+            )  # fmt: skip
+            rule = TAIL
+        count, begun = _add_name(
+            begin, end, name, rule, places, keys, function_words, order,
+            hashes, rows, rules, prefixes, count, begun,
+        )  # fmt: skip
+    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy()
+
+
+@compiled
+def _longer(
+    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int, room: int
+) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    more_hashes = np.empty(2 * hashes.size, dtype=np.uint64)
+    more_hashes[:count] = hashes[:count]
+    more_rows = np.empty(2 * rows.size, dtype=np.int32)
+    more_rows[:count] = rows[:count]
+    more_rules = np.empty(2 * rules.size, dtype=np.uint8)
+    more_rules[:count] = rules[:count]
+    more_prefixes = np.empty(2 * prefixes.size + room, dtype=np.uint64)
+    more_prefixes[:begun] = prefixes[:begun]
+    return more_hashes, more_rows, more_rules, more_prefixes
+
+
+@compiled
+def _add_name(
+    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, function_words: UInt64, order: Int64,
+    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Add the sequences of the tokens ``begin`` up to ``end`` of a name."""
+    capitals, written, general, commas, hyphens = 0, 0, True, 0, 0
+    for k in range(begin, end):
+        capitals += places[k, CAPITALS]
+        size = places[k, END] - places[k, START]
+        written += size
+        if size > 1 and places[k, LETTERS] and not contains(function_words, keys[k, WORD]):
+            general = False
+        if k > begin:
+            commas += places[k, GAP] & COMMA != 0
+            hyphens += places[k, GAP] & HYPHEN != 0
+    flag = GENERAL if general else 0
+    characters = places[end - 1, END] - places[begin, START]
+    if (characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2:
+        state = _ACRONYM_SEED
+        for k in range(begin, end):
+            state = _step(state, keys[k, CASED])
+        hashes[count], rows[count], rules[count] = _end(state), name, ACRONYM | flag
+        return count + 1, begun
+    state = _SEED
+    for k in range(begin, end):
+        state = _step(state, keys[k, WORD])
+        if k + 1 < end:
+            prefixes[begun] = _end(state)
+            begun += 1
+    hashes[count], rows[count], rules[count] = _end(state), name, rule | flag
+    count += 1
+    if commas == 1 or commas == 2:
+        filled = 0
+        after = end
+        for k in range(end - 1, begin - 1, -1):
+            if k == begin or places[k, GAP] & COMMA:
+                for t in range(k, after):
+                    order[filled] = t
+                    filled += 1
+                after = k
+        state = _SEED
+        for at in range(filled):
+            state = _step(state, keys[order[at], WORD])
+            if at + 1 < filled:
+                prefixes[begun] = _end(state)
+                begun += 1
+        hashes[count], rows[count], rules[count] = _end(state), name, INVERTED | flag
+        count += 1
+    if 1 <= hyphens <= _MOST_HYPHENS:
+        for at in range(begin + 1, end):
+            if not places[at, GAP] & HYPHEN:
+                continue
+            state = _SEED
+            k = begin
+            while k < end:
+                joins = k + 1 == at
+                state = _step(state, keys[at, JOINED] if joins else keys[k, WORD])
+                k += 2 if joins else 1
+                if k < end:
+                    prefixes[begun] = _end(state)
+                    begun += 1
+            hashes[count], rows[count], rules[count] = _end(state), name, SPACING | flag
+            count += 1
+    return count, begun
+
+
+@compiled
+def add_prefixes(prefixes: UInt64, filter_words: UInt64) -> None:
+    """Set two bits for each beginning in a filter of 64-bit words, a power of two of them."""
+    mask = np.uint64(filter_words.size - 1)
+    for key in prefixes:
+        word = (key >> np.uint64(12)) & mask
+        filter_words[word] |= (np.uint64(1) << (key & np.uint64(63))) | (
+            np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63))
+        )
+
+
+@compiled
+def _may_begin(filter_words: UInt64, key: np.uint64) -> bool:
+    bits = (np.uint64(1) << (key & np.uint64(63))) | (np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63)))
+    return bool(filter_words[(key >> np.uint64(12)) & np.uint64(filter_words.size - 1)] & bits == bits)
+
+
+@compiled
+def filled_table(hashes: UInt64, firsts: Int32, table: UInt64, table_firsts: Int32) -> None:
+    """Fill an open table: distinct hashes, and the first candidate of each. Its size is a power of two; 0 is empty."""
+    mask = np.uint64(table.size - 1)
+    for i in range(hashes.size):
+        slot = hashes[i] & mask
+        while table[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot] = hashes[i]
+        table_firsts[slot] = firsts[i]
+
+
+@compiled
+def _candidate(
+    key: np.uint64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8, usable: UInt8, general: bool
+) -> int:
+    """The first candidate of a sequence that may be used, or -1."""
+    mask = np.uint64(table.size - 1)
+    slot = key & mask
+    while table[slot] != key:
+        if table[slot] == 0:
+            return -1
+        slot = (slot + np.uint64(1)) & mask
+    at = int(firsts[slot])
+    while True:
+        if usable[rows[at]] and (general or not rules[at] & GENERAL):
+            return at
+        if rules[at] & LAST:
+            return -1
+        at += 1
+
+
+@compiled
+def names_of_sequences(keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8) -> Int32:
+    """The names of all candidates of these sequences, int32."""
+    found = np.empty(64, dtype=np.int32)
+    count = 0
+    mask = np.uint64(table.size - 1)
+    for key in keys:
+        slot = key & mask
+        while table[slot] != key and table[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        if table[slot] == 0:
+            continue
+        at = np.int64(firsts[slot])
+        while True:
+            if count == found.size:
+                more = np.empty(2 * count, dtype=np.int32)
+                more[:count] = found
+                found = more
+            found[count] = rows[at]
+            count += 1
+            if rules[at] & LAST:
+                break
+            at += 1
+    return found[:count].copy()
+
+
+@compiled
+def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, longs: Int64) -> tuple[Int32, UInt64]:
+    """Tokens of a text with each abbreviation replaced by the tokens of its long form.
+
+    Args:
+        first, stop: the tokens of the text.
+        places, keys: see `cuihop._kernels.tokens.tokens_of`.
+        shorts, longs: int64, shape (abbreviations, 2): tokens of the short form and of the long form.
+
+    Returns:
+        places and keys of the tokens; those that stand for a short form have its characters, and in the column
+        `IN_TEXT` 2 for the first, 3 for those between, 4 for the last, 5 for an only one.
+    """
+    most = stop - first
+    for s in range(shorts.shape[0]):
+        most += (stop - first) * (longs[s, 1] - longs[s, 0])
+    new_places = np.empty((most, places.shape[1]), dtype=np.int32)
+    new_keys = np.empty((most, keys.shape[1]), dtype=np.uint64)
+    count = 0
+    token = first
+    while token < stop:
+        chosen, length = -1, 0
+        for s in range(shorts.shape[0]):
+            size = shorts[s, 1] - shorts[s, 0]
+            if size <= length or token + size > stop:
+                continue
+            same = True
+            for k in range(size):
+                same &= keys[token + k, CASED] == keys[shorts[s, 0] + k, CASED]
+            if same:
+                chosen, length = s, size
+        if chosen < 0:
+            new_places[count] = places[token]
+            new_keys[count] = keys[token]
+            # A bracket closed after an abbreviation does not separate.
+            if count and token > first and new_places[count - 1, IN_TEXT] >= 4:
+                new_places[count, GAP] &= ~np.int32(CLOSE)
+            count += 1
+            token += 1
+            continue
+        begin, end = longs[chosen, 0], longs[chosen, 1]
+        for k in range(begin, end):
+            new_places[count] = places[k]
+            new_keys[count] = keys[k]
+            new_keys[count, CASED] = np.uint64(0)
+            new_places[count, START] = places[token, START]
+            new_places[count, END] = places[token + length - 1, END]
+            if k == begin:
+                new_places[count, GAP] = places[token, GAP] & ~np.int32(HYPHEN)
+            new_places[count, IN_TEXT] = 5 if end - begin == 1 else 2 if k == begin else 4 if k == end - 1 else 3
+            count += 1
+        token += length
+    return new_places[:count].copy(), new_keys[:count].copy()
+
+
+@compiled
+def matches(
+    first: int, stop: int, places: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
+    prefixes: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
+) -> int:  # fmt: skip
+    """Add the matches in the tokens ``first`` up to ``stop``; return how many there are then.
+
+    Args:
+        first, stop, places, keys: tokens of one text.
+        table, firsts, rows, rules, prefixes: the table of names.
+        usable: uint8, shape (names,): 0 for a name that must not match.
+        general: match general names too.
+        longest: the longest match from the left only; otherwise all.
+        found: int32, shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
+            abbreviation was replaced. It has room for one match a token, or for `LONGEST_NAME` of them if all.
+        count: matches in it so far.
+    """
+    separating = OPEN | CLOSE | BREAK
+    token = first
+    while token < stop:
+        best_end, best, best_flags = token, -1, 0
+        if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
+            token += 1
+            continue
+        last_join = min(stop, token + _JOINS)
+        for join in range(token, last_join):
+            # With join == token, no hyphen is left out; otherwise that before token ``join``.
+            if join > token and (keys[join, JOINED] == 0 or places[join, IN_TEXT] != 1):
+                continue
+            state = _SEED
+            k = token
+            flags = 0 if join == token else 1
+            while k < stop and k - token < LONGEST_NAME:
+                joins = join > token and k + 1 == join
+                if k > token and places[k, GAP] & separating:
+                    break
+                state = _step(state, keys[join, JOINED] if joins else keys[k, WORD])
+                flags |= 2 if places[k, IN_TEXT] > 1 else 0
+                k += 2 if joins else 1
+                key = _end(state)
+                may_end = places[k - 1, IN_TEXT] != 2 and places[k - 1, IN_TEXT] != 3
+                if may_end and (join == token or k > join):
+                    at = _candidate(key, table, firsts, rows, rules, usable, general)
+                    if at >= 0:
+                        if not longest:
+                            count = _add(token, k, at, flags, places, found, count)
+                        elif k > best_end:
+                            best_end, best, best_flags = k, at, flags
+                if not _may_begin(prefixes, key):
+                    break
+        # Acronyms, in their own capitals.
+        state = _ACRONYM_SEED
+        capitals, written = 0, 0
+        k = token
+        while k < stop and keys[k, CASED] != 0 and (k == token or not places[k, GAP] & separating):
+            if places[k, END] - places[token, START] > _LONGEST_ACRONYM + 1:
+                break
+            capitals += places[k, CAPITALS]
+            written += places[k, END] - places[k, START]
+            state = _step(state, keys[k, CASED])
+            k += 1
+            if capitals >= 2 or written <= 2:
+                at = _candidate(_end(state), table, firsts, rows, rules, usable, general)
+                if at >= 0:
+                    if not longest:
+                        count = _add(token, k, at, 0, places, found, count)
+                    elif k >= best_end:
+                        best_end, best, best_flags = k, at, 0
+        if best >= 0:
+            count = _add(token, best_end, best, best_flags, places, found, count)
+            token = best_end
+        else:
+            token += 1
+    return count
+
+
+@compiled
+def _add(token: int, end: int, at: int, flags: int, places: Int32, found: Int32, count: int) -> int:
+    found[count, 0] = places[token, START]
+    found[count, 1] = places[end - 1, END]
+    found[count, 2] = at
+    found[count, 3] = flags
+    return count + 1

@@ -1,0 +1,287 @@
+"""Tokens of texts: hashes of their letters, their places, and what stands between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop._kernels.jit import compiled
+
+__all__ = [
+    "BREAK", "CLOSE", "COMMA", "HYPHEN", "OPEN", "TOKEN_COLUMNS",
+    "code_points", "form_keys", "hashes_of", "insert_words", "tokens_of",
+]  # fmt: skip
+
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+UInt64 = npt.NDArray[np.uint64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+# Kinds of characters: the low bits of their class.
+UNKNOWN, LETTER, SEPARATOR, IGNORED, APOSTROPHE, DASH, SEVERAL = range(7)
+KIND = 7
+CAPITAL, NO_LETTER, SPACE = 8, 16, 32
+
+# Marks between tokens: bits.
+HYPHEN, COMMA, OPEN, CLOSE, BREAK = 1, 2, 4, 8, 16
+
+# Columns of a token's places.
+START, END, CAPITALS, LETTERS, GAP, IN_TEXT = range(6)
+TOKEN_COLUMNS = 6
+
+# Columns of a token's keys.
+WORD, JOINED, CASED = range(3)
+
+_BASIS = np.uint64(14695981039346656037)
+_PRIME = np.uint64(1099511628211)
+_SHORTEST, _LONGEST = 4, 64  # letters of a word that has other forms: see cuihop.snapshot.word_forms
+
+
+@compiled
+def _mixed(state: np.uint64, plain: bool) -> np.uint64:
+    """Hash of the letters so far; its last bit is set where the word is its own form."""
+    state ^= state >> np.uint64(33)
+    state *= np.uint64(0xFF51AFD7ED558CCD)
+    state ^= state >> np.uint64(33)
+    state *= np.uint64(0xC4CEB9FE1A85EC53)
+    state ^= state >> np.uint64(33)
+    return (state & ~np.uint64(1)) | np.uint64(plain)
+
+
+@compiled
+def hash_of(letters: UInt32, plain: bool) -> np.uint64:
+    """Hash of a word given as code points."""
+    state = _BASIS
+    for letter in letters:
+        state = (state ^ np.uint64(letter)) * _PRIME
+    return _mixed(state, plain)
+
+
+@compiled
+def code_points(offsets: Int64, blob: UInt8, first: int, last: int) -> tuple[Int64, UInt32]:
+    """Decode the UTF-8 strings ``first`` up to ``last``: bounds in code points, and the code points."""
+    bounds = np.zeros(last - first + 1, dtype=np.int64)
+    found = np.empty(offsets[last] - offsets[first], dtype=np.uint32)
+    filled = 0
+    for row in range(first, last):
+        i = offsets[row]
+        while i < offsets[row + 1]:
+            byte = np.uint32(blob[i])
+            more = 0 if byte < 0x80 else 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            code = byte if more == 0 else byte & np.uint32(0x3F >> more)
+            for k in range(i + 1, min(i + 1 + more, offsets[row + 1])):
+                code = (code << np.uint32(6)) | np.uint32(blob[k] & 0x3F)
+            found[filled] = code
+            filled += 1
+            i += 1 + more
+        bounds[row - first + 1] = filled
+    return bounds, found[:filled].copy()
+
+
+@compiled
+def tokens_of(
+    bounds: Int64, text: UInt32, classes: UInt8, folds: UInt32, several: UInt32, unknown: UInt8
+) -> tuple[Int64, Int32, UInt64]:
+    """Tokens of texts.
+
+    Args:
+        bounds: int64, shape (texts + 1,): of each text in the next array.
+        text: code points of all texts.
+        classes: of each code point.
+        folds: its folded letter, or the place of its letters in the next array.
+        several: number of letters, and the letters.
+        unknown: one value, raised to 1 where a class is unknown; the result is then of no use.
+
+    Returns:
+        bounds of each text's tokens, int64, shape (texts + 1,); places, int32, shape (tokens, 6): first character in
+        the text and the one after the last, capitals, letters, marks before the token, 1; keys, uint64, shape
+        (tokens, 3): of its word, of its word joined to the one before (0 without a hyphen between), of its own letters.
+    """
+    token_bounds = np.zeros(bounds.size, dtype=np.int64)
+    places = np.empty((text.size // 4 + 64, TOKEN_COLUMNS), dtype=np.int32)
+    keys = np.empty((text.size // 4 + 64, 3), dtype=np.uint64)
+    count = 0
+    for row in range(bounds.size - 1):
+        begin, stop = bounds[row], bounds[row + 1]
+        first = count
+        marks = 0
+        last_state, last_plain, last_letters = _BASIS, False, 0
+        i = begin
+        dashes, others = 0, 0  # between the last token and here
+        after_apostrophe = False  # directly, and the apostrophe directly after a token
+        ended = -1  # end of the last token
+        while i < stop:
+            code = text[i]
+            cls = classes[code]
+            kind = cls & KIND
+            if kind == UNKNOWN:
+                unknown[0] = 1
+                i += 1
+                continue
+            if kind == SEPARATOR or kind == DASH or kind == APOSTROPHE or kind == IGNORED:
+                if kind == DASH:
+                    dashes += 1
+                elif kind != IGNORED:
+                    others += 1
+                    if code == 44:
+                        if i + 1 < stop and classes[text[i + 1]] & SPACE:
+                            marks |= COMMA
+                    elif code == 40 or code == 91 or code == 123:
+                        marks |= OPEN
+                    elif code == 41 or code == 93 or code == 125:
+                        marks |= CLOSE
+                    elif code == 59 or code == 58:
+                        marks |= BREAK
+                    elif code == 46 or code == 33 or code == 63:
+                        if i + 1 == stop or classes[text[i + 1]] & SPACE:
+                            marks |= BREAK
+                    elif code == 10:
+                        k = i + 1
+                        while k < stop and classes[text[k]] & SPACE and text[k] != 10:
+                            k += 1
+                        if k < stop and text[k] == 10:
+                            marks |= BREAK
+                after_apostrophe = kind == APOSTROPHE and i == ended
+                i += 1
+                continue
+            # A token.
+            if count == places.shape[0]:
+                more_places = np.empty((2 * count, TOKEN_COLUMNS), dtype=np.int32)
+                more_places[:count] = places
+                places = more_places
+                more_keys = np.empty((2 * count, 3), dtype=np.uint64)
+                more_keys[:count] = keys
+                keys = more_keys
+            hyphen = count > first and dashes == 1 and others == 0
+            state, joined, cased = _BASIS, last_state, _BASIS
+            letters, alphabetic, capitals = 0, 0, 0
+            plain = False
+            start = i
+            end = i
+            before_last = np.uint64(0)
+            broken = False
+            while i < stop and not broken:
+                code = text[i]
+                cls = classes[code]
+                kind = cls & KIND
+                if kind == IGNORED:
+                    i += 1
+                    continue
+                if kind == LETTER:
+                    letter = np.uint64(folds[code])
+                    state = (state ^ letter) * _PRIME
+                    joined = (joined ^ letter) * _PRIME
+                    letters += 1
+                elif kind == SEVERAL:
+                    at = folds[code]
+                    for k in range(at + 1, at + 1 + several[at]):
+                        letter = np.uint64(several[k])
+                        state = (state ^ letter) * _PRIME
+                        joined = (joined ^ letter) * _PRIME
+                        letters += 1
+                else:
+                    break
+                if cls & CAPITAL:
+                    capitals += 1
+                if cls & NO_LETTER:
+                    plain = True
+                else:
+                    alphabetic += 1
+                before_last = cased
+                cased = (cased ^ np.uint64(code)) * _PRIME
+                i += 1
+                end = i
+            if after_apostrophe and letters == 1 and (text[start] == 115 or text[start] == 83):
+                after_apostrophe = False  # a possessive
+                ended = end
+                dashes, others = 0, 1
+                continue
+            after_apostrophe = False
+            if capitals >= 2 and end - start > 2 and text[end - 1] == 115 and classes[text[end - 2]] & CAPITAL:
+                cased = before_last  # the plural of an acronym
+            of_form = not plain and _SHORTEST <= letters <= _LONGEST
+            keys[count, WORD] = _mixed(state, not of_form)
+            keys[count, JOINED] = np.uint64(0)
+            if hyphen:
+                total = letters + last_letters
+                either = plain or last_plain
+                keys[count, JOINED] = _mixed(joined, either or not _SHORTEST <= total <= _LONGEST)
+            keys[count, CASED] = _mixed(cased, True)
+            places[count, START] = start - begin
+            places[count, END] = end - begin
+            places[count, CAPITALS] = capitals
+            places[count, LETTERS] = alphabetic
+            places[count, GAP] = marks | (HYPHEN if hyphen else 0)
+            places[count, IN_TEXT] = 1
+            count += 1
+            ended = end
+            last_state, last_plain, last_letters = state, plain, letters
+            marks = 0
+            dashes, others = 0, 0
+        token_bounds[row + 1] = count
+    return token_bounds, places[:count].copy(), keys[:count].copy()
+
+
+@compiled
+def form_keys(keys: UInt64, words: UInt64, forms: UInt64) -> Int64:
+    """Replace the hash of each word by that of its form.
+
+    Args:
+        keys: uint64, shape (tokens, 3), changed in place.
+        words, forms: table of words and of their forms, open addressing; 0 is empty.
+
+    Returns:
+        the tokens of words that the table does not hold, twice each where the joined word is meant: 2 * token, or
+        2 * token + 1. These keys are unchanged.
+    """
+    missing = np.empty(64, dtype=np.int64)
+    count = 0
+    mask = np.uint64(words.size - 1)
+    for token in range(keys.shape[0]):
+        for column in range(2):
+            key = keys[token, column]
+            if key == 0 or key & np.uint64(1):
+                continue
+            slot = (key >> np.uint64(8)) & mask
+            form = np.uint64(0)
+            while words[slot] != 0:
+                if words[slot] == key:
+                    form = forms[slot]
+                    break
+                slot = (slot + np.uint64(1)) & mask
+            if form != 0:
+                keys[token, column] = form
+                continue
+            if count == missing.size:
+                more = np.empty(2 * count, dtype=np.int64)
+                more[:count] = missing
+                missing = more
+            missing[count] = 2 * token + column
+            count += 1
+    return missing[:count].copy()
+
+
+@compiled
+def insert_words(words: UInt64, forms: UInt64, keys: UInt64, values: UInt64) -> int:
+    """Add words and their forms to a table; return how many are new. The form is written first: others may read."""
+    mask = np.uint64(words.size - 1)
+    new = 0
+    for i in range(keys.size):
+        slot = (keys[i] >> np.uint64(8)) & mask
+        while words[slot] != 0 and words[slot] != keys[i]:
+            slot = (slot + np.uint64(1)) & mask
+        if words[slot] == 0:
+            forms[slot] = values[i]
+            words[slot] = keys[i]
+            new += 1
+    return new
+
+
+@compiled
+def hashes_of(offsets: Int64, letters: UInt32, plain: bool) -> UInt64:
+    """Hashes of words given as code points: word i is ``letters[offsets[i]:offsets[i + 1]]``."""
+    found = np.empty(offsets.size - 1, dtype=np.uint64)
+    for i in range(found.size):
+        found[i] = hash_of(letters[offsets[i] : offsets[i + 1]], plain)
+    return found

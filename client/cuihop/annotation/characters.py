@@ -1,0 +1,93 @@
+"""Characters of texts and names: their folded letters, and what separates tokens.
+
+A token is a run of letters and digits. Letters are folded: lower case, without diacritics, ligatures and wide letters
+apart (Unicode NFKD), a Greek letter as its English name. Combining marks and soft hyphens are passed over.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CharacterClasses", "folded_letters"]
+
+_UNKNOWN, _LETTER, _SEPARATOR, _IGNORED, _APOSTROPHE, _DASH, _SEVERAL = range(7)  # as in cuihop._kernels.tokens
+_CAPITAL, _NO_LETTER, _SPACE = 8, 16, 32
+
+_APOSTROPHES = frozenset("'`´ʹʼˈ‘’′＇")
+_DASHES = frozenset("-‐‑‒–−﹣－")
+_GREEK = "GREEK SMALL LETTER "
+_CODE_POINTS = 0x110000
+
+
+@lru_cache(maxsize=1 << 12)
+def folded_letters(character: str) -> str | None:
+    """Folded letters of a character, perhaps none; ``None`` where it is no letter or digit.
+
+    >>> folded_letters("É"), folded_letters("β"), folded_letters("ﬁ"), folded_letters("-")
+    ('e', 'beta', 'fi', None)
+    """
+    if unicodedata.category(character) == "Cf" or unicodedata.combining(character):
+        return ""
+    once = unicodedata.normalize("NFKD", character.casefold())
+    decomposed = unicodedata.normalize("NFKD", once.casefold())
+    letters = "".join(_latin(letter) for letter in decomposed if not unicodedata.combining(letter))
+    return letters if letters.isalnum() else None
+
+
+def _latin(letter: str) -> str:
+    name = unicodedata.name(letter, "")
+    return name.removeprefix(_GREEK).lower() if name.startswith(_GREEK) and " " not in name[len(_GREEK) :] else letter
+
+
+class CharacterClasses:
+    """Classes of code points for compiled code, filled as texts need them.
+
+    Attributes:
+        classes: uint8, shape (1114112,): see `cuihop._kernels.tokens`; 0 is not classified yet.
+        folds: uint32, shape (1114112,): the folded letter, or the place of several in the next array.
+        several: uint32: their number, and the letters.
+    """
+
+    def __init__(self) -> None:
+        self.classes: npt.NDArray[np.uint8] = np.zeros(_CODE_POINTS, dtype=np.uint8)
+        self.folds: npt.NDArray[np.uint32] = np.zeros(_CODE_POINTS, dtype=np.uint32)
+        self.several: npt.NDArray[np.uint32] = np.zeros(1, dtype=np.uint32)
+        self._lock = threading.Lock()
+        self.classify(np.arange(256, dtype=np.uint32))
+
+    def classify(self, codes: npt.NDArray[np.uint32]) -> None:
+        """Fill in the classes of these code points."""
+        with self._lock:
+            for code in np.unique(codes[self.classes[codes] == _UNKNOWN]).tolist():
+                self._classify(code)
+
+    def _classify(self, code: int) -> None:
+        character = chr(code)
+        letters = folded_letters(character)
+        if character in _APOSTROPHES:
+            kind = _APOSTROPHE
+        elif character in _DASHES:
+            kind = _DASH
+        elif letters is None:
+            kind = _SEPARATOR
+        elif not letters:
+            kind = _IGNORED
+        elif len(letters) == 1:
+            kind = _LETTER
+            self.folds[code] = ord(letters)
+        else:
+            kind = _SEVERAL
+            self.folds[code] = len(self.several)
+            self.several = np.append(self.several, np.array([len(letters), *map(ord, letters)], dtype=np.uint32))
+        if character.isupper():
+            kind |= _CAPITAL
+        if letters and not letters.isalpha():
+            kind |= _NO_LETTER
+        if character.isspace():
+            kind |= _SPACE
+        self.classes[code] = kind

@@ -1,0 +1,271 @@
+"""The table of names by which texts are annotated: hashes of token sequences, mapped with the snapshot.
+
+A name gives one sequence or several: as it is written; without brackets and NOS or NEC at its end; in its natural
+order, where commas invert it; with one hyphen left out. A short name with capitals gives one, in its own capitals. Two
+sequences with one hash of 64 bits would be taken for one another: among ten million names and ten thousand million
+sequences of texts, that happens once in a hundred runs.
+
+Sections:
+
+``term_hashes``    uint64, shape (slots,): open addressing by the low bits, 0 is empty
+``term_firsts``    int32, shape (slots,): the first candidate of the sequence
+``term_rows``      int32, shape (candidates,): the name, best first
+``term_rules``     uint8, shape (candidates,): see `cuihop._kernels.terms`
+``term_prefixes``  uint64, shape (words,): a Bloom filter of the beginnings of sequences
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.annotation.tokens import Tokeniser, text_codes, word_hashes
+from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
+from cuihop.resources.cores import in_order
+from cuihop.snapshot.file import Sections
+from cuihop.snapshot.layout import TERM_TABLE
+from cuihop.snapshot.word_forms import form_of
+
+__all__ = ["FUNCTION_WORDS", "GENERAL_SHARE", "TermTable", "term_table", "term_table_sections", "with_term_table"]
+
+Arrays = Mapping[str, npt.NDArray[Any]] | Sections
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+UInt64 = npt.NDArray[np.uint64]
+
+GENERAL_SHARE = 0.1
+"""Share of a graph's linked concepts that lie below a concept that is too general."""
+
+_TAILS = ("nos", "nec")
+FUNCTION_WORDS = tuple(
+    """
+a about above after again all also although am among an and another any are as at away back be because been before
+being below between both but by can cannot could did do does doing done down due during each either else even ever
+every few first following for from further had has have having he hence her here hers him his how however i if in into
+is it its itself last least less like made make many may me might mine more most much must my near neither never next
+no none nor not nothing now of off often on once one only onto or other others our out over own per perhaps quite
+rather really same see seen seem several shall she should show shown since so some still such take than that the their
+them then there therefore these they this those through thus to together too toward two three under until up upon us
+use used using very via was we well were what when where whether which while who whose why will with within without
+would yes yet you your
+""".split()
+)
+"""English words that are no name by themselves."""
+_NAMES_A_BLOCK = 1 << 17
+_BITS_A_PREFIX = 16
+_SUPPRESSED = 1 << 29  # of a name's grade
+_FEWEST_LINKED = 100  # concepts of a graph in which a concept may be too general
+
+
+def _word_set(words: Sequence[str]) -> UInt64:
+    """An open table of the forms of words."""
+    from cuihop._kernels import terms as kernels
+
+    hashes = np.unique(word_hashes([form_of(word) for word in words]))
+    table = np.zeros(1 << (2 * len(hashes)).bit_length(), dtype=np.uint64)
+    kernels.filled_table(hashes, np.zeros(len(hashes), dtype=np.int32), table, np.zeros(len(table), dtype=np.int32))
+    return table
+
+
+def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Build the sections of the table.
+
+    Args:
+        arrays: the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot.
+    """
+    from cuihop._kernels import terms as kernels
+
+    hashes, rows, rules, prefixes = _sequences(arrays)
+    if "name_grades" in arrays:
+        used = (arrays["name_grades"][rows] & np.uint32(_SUPPRESSED)) == 0
+        hashes, rows, rules = hashes[used], rows[used], rules[used]
+    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
+    rules |= np.where(_too_general(arrays)[places], np.uint8(kernels.GENERAL), np.uint8(0))
+    order = np.argsort(hashes, kind="stable")
+    hashes, rows, rules, places = hashes[order], rows[order], rules[order], places[order]
+    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else np.empty(0, dtype=np.int64)
+    order = _best_first(arrays, starts, rows, rules, places)
+    rows, rules = rows[order], rules[order]
+    rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
+    table = np.zeros(max(4, 1 << int(len(starts) * 3 // 2).bit_length()), dtype=np.uint64)
+    firsts = np.zeros(len(table), dtype=np.int32)
+    kernels.filled_table(hashes[starts], starts.astype(np.int32), table, firsts)
+    return {
+        "term_hashes": table,
+        "term_firsts": firsts,
+        "term_rows": rows,
+        "term_rules": rules,
+        "term_prefixes": prefixes,
+    }
+
+
+def _sequences(arrays: Arrays) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    """Hashes of all sequences, their names and rules, and the filter of their beginnings."""
+    from cuihop._kernels import terms as kernels
+    from cuihop._kernels import tokens as token_kernels
+
+    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
+    tokeniser = Tokeniser(form_of)
+    tails, function_words = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
+
+    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
+        first = number * _NAMES_A_BLOCK
+        bounds, text = token_kernels.code_points(offsets, blob, first, min(first + _NAMES_A_BLOCK, len(offsets) - 1))
+        tokens = tokeniser.tokens(bounds, text)
+        hashes, rows, rules, prefixes = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), tails, function_words
+        )
+        return hashes, rows + np.int32(first), rules, np.unique(prefixes)
+
+    blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
+    words = _BITS_A_PREFIX * sum(len(prefixes) for _, _, _, prefixes in blocks) // 64
+    prefix_filter = np.zeros(1 << max(1, words).bit_length(), dtype=np.uint64)
+    for _, _, _, prefixes in blocks:
+        kernels.add_prefixes(prefixes, prefix_filter)
+    return (
+        np.concatenate([hashes for hashes, _, _, _ in blocks]),
+        np.concatenate([rows for _, rows, _, _ in blocks]),
+        np.concatenate([rules for _, _, rules, _ in blocks]),
+        prefix_filter,
+    )
+
+
+def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
+    """For each name, 1 where it begins with a bracket, and 2 where it ends with one."""
+    found = np.zeros(len(bounds) - 1, dtype=np.uint8)
+    some = np.flatnonzero(np.diff(bounds))
+    found[some] |= np.isin(text[bounds[some]], [ord("["), ord("(")]).astype(np.uint8)
+    found[some] |= np.isin(text[bounds[some + 1] - 1], [ord("]"), ord(")")]).astype(np.uint8) << np.uint8(1)
+    return found
+
+
+def _too_general(arrays: Arrays) -> npt.NDArray[np.bool_]:
+    """Concepts above more than a tenth of the concepts that have an edge."""
+    from cuihop._kernels.descendants import descendant_counts
+
+    up, down = arrays["up_indptr"], arrays["down_indptr"]
+    linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
+    if linked < _FEWEST_LINKED:
+        return np.zeros(len(up) - 1, dtype=np.bool_)
+    above: npt.NDArray[np.bool_] = descendant_counts(up, arrays["up_indices"], linked) > GENERAL_SHARE * linked
+    return above
+
+
+def _best_first(arrays: Arrays, starts: Int64, rows: Int32, rules: UInt8, places: Int32) -> Int64:
+    """Order of the candidates of each sequence.
+
+    By the way in which the sequence is made from the name, by the name's grade, by the number of concepts that have the
+    name, then by identifier.
+    """
+    from cuihop._kernels import terms as kernels
+
+    order = np.arange(len(rows))
+    sizes = np.diff(np.r_[starts, len(rows)])
+    several = np.repeat(sizes > 1, sizes)
+    some = np.flatnonzero(several)
+    if not len(some):
+        return order
+    group = np.repeat(np.arange(len(starts)), sizes)[some]
+    ways = np.zeros(8, dtype=np.uint8)
+    ways[[kernels.SPACING, kernels.INVERTED, kernels.TAIL]] = 1, 2, 3
+    way = ways[rules[some] & np.uint8(kernels.RULE)]
+    grades = arrays["name_grades"] if "name_grades" in arrays else _positions(arrays["name_indptr"])
+    senses = _senses(arrays, rows[some], places[some], group)
+    by = np.lexsort((rows[some], places[some], senses, grades[rows[some]], way, group))
+    order[some] = some[by]
+    return order
+
+
+def _positions(indptr: Int32) -> Int32:
+    """0 for the preferred name of each concept, 1 for the others."""
+    found = np.ones(int(indptr[-1]), dtype=np.int32)
+    found[indptr[:-1][np.diff(indptr) > 0]] = 0
+    return found
+
+
+def _senses(arrays: Arrays, rows: Int32, places: Int32, group: Int64) -> Int64:
+    """Number of concepts with the very name of each row, among those of its sequence."""
+    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
+    texts = np.array([hash(blob[offsets[row] : offsets[row + 1]].tobytes()) for row in rows.tolist()], dtype=np.int64)
+    order = np.lexsort((places, texts, group))
+    new_text = np.r_[True, (np.diff(texts[order]) != 0) | (np.diff(group[order]) != 0)]
+    new_concept = new_text | np.r_[True, np.diff(places[order]) != 0]
+    number = np.cumsum(new_text) - 1
+    found = np.empty(len(rows), dtype=np.int64)
+    found[order] = np.bincount(number, weights=new_concept)[number]
+    return found
+
+
+class TermTable:
+    """The table of a snapshot, opened.
+
+    Args:
+        sections: of a snapshot that holds the table.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self.hashes: UInt64 = sections["term_hashes"]
+        self.firsts: Int32 = sections["term_firsts"]
+        self.rows: Int32 = sections["term_rows"]
+        self.rules: UInt8 = sections["term_rules"]
+        self.prefixes: UInt64 = sections["term_prefixes"]
+
+    def names_of(self, texts: Sequence[str]) -> Int32:
+        """All names with the sequence of one of these texts, int32."""
+        from cuihop._kernels import terms as kernels
+
+        tables = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
+        bounds, text = text_codes(texts)
+        tokens = Tokeniser(form_of).tokens(bounds, text)
+        hashes, _, rules, _ = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *tables
+        )
+        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM))
+        return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
+
+
+def term_table(sections: Sections) -> TermTable | None:
+    """The table of a snapshot; ``None`` where it has no names.
+
+    A snapshot of an earlier cuihop has none: it is built in memory, with a warning. So is that of a damaged one.
+    """
+    if len(sections["name_offsets"]) == 1:
+        return None
+    if not any(name in sections for name in TERM_TABLE):
+        if sections.origin != "memory":
+            warnings.warn(
+                f"{sections.origin}: the table of names for annotation is missing, and is built in memory; "
+                f"store it with: cuihop index --names {sections.origin}",
+                OlderSnapshot,
+                stacklevel=2,
+            )
+        return TermTable(with_term_table(sections))
+    try:
+        table = TermTable(sections)
+        _check(table, sections.origin)
+    except SnapshotError as error:
+        warnings.warn(f"{error}. The table of names is built anew in memory", DamageWarning, stacklevel=2)
+        return TermTable(with_term_table(sections))
+    return table
+
+
+def _check(table: TermTable, origin: str) -> None:
+    """Check what compiled code relies on: sizes that are powers of two, an empty slot, and an end of the candidates."""
+    from cuihop._kernels import terms as kernels
+
+    for name, array in (("term_hashes", table.hashes), ("term_prefixes", table.prefixes)):
+        if len(array) & (len(array) - 1) or not len(array):
+            raise SnapshotError(f"{origin}: section {name!r} has {len(array):,} values, not a power of two")
+    if not (table.hashes == 0).any() or (len(table.rules) and not table.rules[-1] & kernels.LAST):
+        raise SnapshotError(f"{origin}: section 'term_hashes' or 'term_rules' holds values that it must not")
+
+
+def with_term_table(sections: Sections) -> Sections:
+    """The sections with the table that belongs to them, built in memory."""
+    arrays = {name: sections[name] for name in sections if name not in TERM_TABLE}
+    return Sections(sections.meta, arrays | term_table_sections(arrays))

@@ -1,0 +1,70 @@
+"""Annotation with a snapshot, compared with a matcher in plain Python and with sentences by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal_annotator import LiteralAnnotator, Match
+
+from cuihop import AnnotationOptions, SnapshotGraph
+from cuihop.annotation.mentions import Annotation
+from cuihop.errors import InputError
+
+WORDS = (
+    "lung", "lungs", "cancer", "hip", "fracture", "fractures", "of", "the", "in", "tumour", "tumor", "x", "ray", "xray",
+    "T2", "MRI", "AIDS", "aids", "Crohn's", "Crohn", "disease", "α", "TNF", "TNFα", "alpha", "β2", "naïve", "naive",
+    "NOS", "nec", "disorder", "12", "a", "HIV", "Ca", "ca", "cell", "non", "small", "ﬁbre", "fibre", "e\u0301toile", "𝔸",
+    "oe\u00addema", "edema", "ʼs", "s",
+)  # fmt: skip
+BETWEEN = (" ", " ", " ", " ", "-", "-", "–", ", ", ",", ". ", ".", " (", ") ", "; ", "\n", "\n\n", "'", "’", "  ", "/", "[")
+
+
+def made_text(chance: random.Random, words: int) -> str:
+    text = ""
+    for _ in range(words):
+        word = chance.choice(WORDS)
+        word = chance.choice((word, word, word, word.upper(), word.capitalize()))
+        text += word + chance.choice(BETWEEN)
+    return text
+
+
+def made_names(chance: random.Random, concepts: int) -> dict[str, list[str]]:
+    def name() -> str:
+        text = made_text(chance, chance.randint(1, 4)).strip()
+        return chance.choice((text, text, text, f"{text} (disorder)", f"{text}, NOS", f"[X] {text}"))
+
+    return {f"C{i:07}": [name() for _ in range(chance.randint(1, 4))] for i in range(concepts)}
+
+
+def matches(annotation: Annotation) -> list[Match]:
+    return [Match(m.start, m.end, m.cui, m.matched, m.rule) for m in annotation]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_matches_are_those_of_plain_python(seed: int) -> None:
+    chance = random.Random(seed)
+    names = made_names(chance, 400)
+    literal = LiteralAnnotator(names)
+    texts = [made_text(chance, chance.randint(0, 12)) for _ in range(20_000)]
+    found = SnapshotGraph.of([], names=names).annotate_many(texts)
+    count = 0
+    for text, annotation in zip(texts, found, strict=True):
+        expected = literal.annotate(text)
+        count += len(expected)
+        assert matches(annotation) == expected, text
+    assert count > 20_000
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.lists(st.text(min_size=1, max_size=12), max_size=3), max_size=8), st.lists(st.text(max_size=40), max_size=4))
+def test_any_names_and_any_texts(names: list[list[str]], texts: list[str]) -> None:
+    named = {f"C{i:07}": [name for name in some if name.strip()] for i, some in enumerate(names)}
+    if not any(named.values()):
+        named = {"C0000001": ["lung"]}
+    texts = [*texts, *(f"{text} {name}. " for text in texts[:2] for some in named.values() for name in some)]
+    literal = LiteralAnnotator(named)
+    for text, annotation in zip(texts, SnapshotGraph.of([], names=named).annotate_many(texts), strict=True):
+        assert matches(annotation) == literal.annotate(text)
