@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -15,7 +15,7 @@ from cuihop.annotated_texts.reading import Format, open_texts
 from cuihop.annotated_texts.text_tables import Header
 from cuihop.annotated_texts.writing import SpansFormat, spans_form_of
 from cuihop.annotation.mentions import Annotation
-from cuihop.annotation.options import AnnotationOptions, Context, Disambiguation
+from cuihop.annotation.options import CONTEXTS, AnnotationOptions, Context, Disambiguation
 from cuihop.answer_fields import annotation_fields, with_release
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import FILES_PANEL
@@ -138,10 +138,10 @@ def annotate(
         ),
     ] = False,
     leave_out: Annotated[
-        list[Context] | None,
+        list[str] | None,
         typer.Option(
-            "--leave-out", help="Context whose mentions are left out. Repeatable.", show_default="none",
-            rich_help_panel=MENTIONS_PANEL,
+            "--leave-out", show_default="none", rich_help_panel=MENTIONS_PANEL,
+            help=f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.",
         ),
     ] = None,
     threads: Annotated[
@@ -161,8 +161,8 @@ def annotate(
         raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
     options = AnnotationOptions(
         longest=longest, candidates=candidates, disambiguate=disambiguate, semantic_types=tuple(semantic_type or ()),
-        sabs=tuple(sab or ()), leave_out=tuple(leave_out or ()), stop=_stopped(stop), general=general,
-        correct_spelling=correct_spelling,
+        sabs=tuple(sab or ()), leave_out=cast(tuple[Context, ...], tuple(leave_out or ())), stop=_stopped(stop),
+        general=general, correct_spelling=correct_spelling,
     )  # fmt: skip
     with opened_graph(graph) as opened:
         if text is not None:
