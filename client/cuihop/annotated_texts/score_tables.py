@@ -150,17 +150,17 @@ class NearMiss:
     texts: int
 
 
-def near_misses(scores: AnnotationScores, graph: ConceptGraph, most: int | None = None) -> list[NearMiss]:
+def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]:
     """False positives within n hops of a true concept, with the nearest: fewest hops first, then by number of texts.
 
     Args:
-        scores: the result of a scoring. graph: gives the names. most: of the list; all by default.
+        scores: the result of a scoring. graph: gives the names.
     """
     side = scores.predicted
     which = (side.hops > 0) & (side.hops <= scores.nearness.n)
     columns = (column[which].tolist() for column in (side.hops, side.concepts, side.nearest))
     times = Counter(zip(*columns, strict=True))
-    ranked = sorted(times.items(), key=lambda item: (item[0][0], -item[1], item[0][1:]))[:most]
+    ranked = sorted(times.items(), key=lambda item: (item[0][0], -item[1], item[0][1:]))
     shown = sorted({concept for (_, *both), _ in ranked for concept in both})
     names = dict(zip(shown, graph.names([scores.concepts[c] for c in shown]), strict=True))
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,7 +117,7 @@ def score_annotated_texts(
                 leave_out_unmapped=leave_out_unmapped,
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-            results[name] = _Result.of(found, scores, opened, rows)
+            results[name] = _Result.of(found, scores, opened)
     new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
     comparison = None
     if len(results) > 1:
@@ -126,14 +126,14 @@ def score_annotated_texts(
         (comparison or next(iter(results.values())).found).to_csv(per_document)
     if cards is not None:
         write_cards(cards, new_cards)
-    tables = list(_tables(results, comparison, confidence))
+    tables = list(_tables(results, comparison, confidence, rows))
     if report is not None:
         write_tables(report, tables)
     if json:
-        print_json(_fields(results, comparison, per_document))
+        print_json(_fields(results, comparison, per_document, rows))
         return
-    for table in tables:
-        print_table(table, table.caption if table is not tables[0] else None)
+    for place, table in enumerate(tables):
+        print_table(table, table.caption if place and comparison is None else None)
     _print_account(results, comparison)
     for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
         if written is not None:
@@ -151,19 +151,19 @@ class _Result:
     types: Sequence[TypeScore] = ()
 
     @classmethod
-    def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None, rows: int) -> _Result:
+    def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        misses, types = near_misses(found, graph, rows), type_scores(found, graph)[:rows]
-        return cls(found, scores, misses, false_positives_by_hops(found), types)
+        by_hops = false_positives_by_hops(found)
+        return cls(found, scores, near_misses(found, graph), by_hops, type_scores(found, graph))
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self, rows: int) -> dict[str, Any]:
         """Everything but the values of each text, ready for JSON."""
         return {
             "scores": [asdict(score) for score in self.scores],
-            "near_misses": [asdict(miss) for miss in self.misses],
+            "near_misses": [asdict(miss) for miss in self.misses[:rows]],
             "false_positives_by_hops": None if self.by_hops is None else dict(self.by_hops),
-            "semantic_types": [asdict(row) for row in self.types],
+            "semantic_types": [asdict(row) for row in self.types[:rows]],
             **self.found.summary(),
         }
 
@@ -189,25 +189,34 @@ def _advised_on_map(mapping: IdentifierMap | None) -> Iterator[None]:
         raise
 
 
-def _tables(results: Mapping[str, _Result], comparison: Comparison | None, confidence: float) -> Iterator[Table]:
+def _tables(
+    results: Mapping[str, _Result], comparison: Comparison | None, confidence: float, rows: int
+) -> Iterator[Table]:
     """The scores; then the differences of several predictions, or the near misses of one."""
     yield score_table({name: result.scores for name, result in results.items()}, confidence)
     if comparison is not None:
         yield comparison.table()
         return
     (result,) = results.values()
-    if result.misses:
-        yield miss_table(result.misses)
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    if result.types:
-        yield type_table(result.types)
+    parts = (
+        (miss_table(result.misses[:rows]), len(result.misses)),
+        (type_table(result.types[:rows]), len(result.types)),
+    )
+    for table, number in parts:
+        if number > len(table.rows) > 0:
+            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
+        elif table.rows:
+            yield table
 
 
-def _fields(results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None) -> dict[str, Any]:
+def _fields(
+    results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None, rows: int
+) -> dict[str, Any]:
     differences = None if comparison is None else comparison.summary()
     return {
-        "systems": [{"system": name, **result.fields()} for name, result in results.items()],
+        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
         "differences": [] if differences is None else differences["differences"],
         "holm": None if differences is None else differences["holm"],
         "per_document": None if per_document is None else str(per_document),
