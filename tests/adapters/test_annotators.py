@@ -8,11 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import medcat_model
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters import medcat_model
 from cuihop.adapters.annotators import from_medcat, from_quickumls, from_scispacy
 from cuihop.adapters.ctakes import from_ctakes_table, from_ctakes_xmi
 from cuihop.adapters.metamaplite import from_metamaplite

@@ -46,7 +46,7 @@ def test_one_prediction_with_its_near_misses(run: Run) -> None:
     assert any(line.startswith("nn-F1 0.8333 0.6250 0.7143 ") for line in lines)  # 2.5 of 3, and of 4
     assert f"1 1 {VESSELS} Blood vessels {ARTERIES} Arteries" in lines
     assert "1 text without a prediction: nothing is found there" in lines
-    rows = list(csv.DictReader(Path("values.csv").open()))
+    rows = list(csv.DictReader(Path("values.csv").read_text().splitlines()))
     assert [row["document-F1"] for row in rows] == ["1.0", "0.0", "0.0"]
     assert [row["nn-F1"] for row in rows] == ["1.0", "0.5", "0.0"]
 

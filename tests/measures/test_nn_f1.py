@@ -48,8 +48,8 @@ def test_empty_sets(graph: SnapshotGraph) -> None:
 
 
 def test_upwards_credits_only_what_is_more_general(graph: SnapshotGraph) -> None:
-    assert [nn_f1(VEINS, VESSELS, graph, direction=way) for way in ("any", "up", "down")] == [0.5, 0.5, 0.0]  # type: ignore[arg-type]
-    assert [nn_f1(VESSELS, VEINS, graph, direction=way) for way in ("any", "up", "down")] == [0.5, 0.0, 0.5]  # type: ignore[arg-type]
+    assert [nn_f1(VEINS, VESSELS, graph, direction=way) for way in ("any", "up", "down")] == [0.5, 0.5, 0.0]
+    assert [nn_f1(VESSELS, VEINS, graph, direction=way) for way in ("any", "up", "down")] == [0.5, 0.0, 0.5]
 
 
 def test_unknown_concepts_match_only_themselves_or_are_refused(graph: SnapshotGraph) -> None:
@@ -61,7 +61,7 @@ def test_unknown_concepts_match_only_themselves_or_are_refused(graph: SnapshotGr
 @pytest.mark.parametrize(("wrong", "name"), [({"n": -1}, "n"), ({"lam": 1.5}, "lam"), ({"direction": "left"}, "dir")])
 def test_parameters_out_of_range_are_refused(graph: SnapshotGraph, wrong: dict[str, object], name: str) -> None:
     with pytest.raises(InputError, match=name):
-        nn_f1(VEINS, VESSELS, graph, **wrong)  # type: ignore[arg-type]
+        nn_f1(VEINS, VESSELS, graph, **wrong)
 
 
 @small
@@ -126,7 +126,7 @@ def test_mentions_are_matched_as_networkx_matches_them(
     true: set[tuple[int, int, str]], predicted: set[tuple[int, int, str]], either: bool
 ) -> None:
     truth = [(start, end, frozenset("xy" if either else concept)) for start, end, concept in sorted(true)]
-    strict, overlap = (span_counts(truth, sorted(predicted), match) for match in ("strict", "overlap"))  # type: ignore[arg-type]
+    strict, overlap = (span_counts(truth, sorted(predicted), match) for match in ("strict", "overlap"))
     pairs = nx.Graph()
     for row, (start, end, concept) in enumerate(sorted(predicted)):
         for column, (first, last, concepts) in enumerate(truth):

@@ -17,7 +17,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 FARTHEST = 5
-"""Hops that are told apart beyond those of near concepts."""
+"""Largest number of hops that is counted by itself, beyond those of near concepts."""
 
 BEYOND = 1 << 30
 """In place of hops: farther than the bound, without a path, or outside the graph."""

@@ -161,8 +161,8 @@ def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]
     columns = (column[which].tolist() for column in (side.hops, side.concepts, side.nearest))
     times = Counter(zip(*columns, strict=True))
     ranked = sorted(times.items(), key=lambda item: (item[0][0], -item[1], item[0][1:]))
-    shown = sorted({concept for (_, *both), _ in ranked for concept in both})
-    names = dict(zip(shown, graph.names([scores.concepts[c] for c in shown]), strict=True))
+    cited = sorted({concept for (_, *both), _ in ranked for concept in both})
+    names = dict(zip(cited, graph.names([scores.concepts[c] for c in cited]), strict=True))
     return [
         NearMiss(scores.concepts[guess], names[guess], scores.concepts[true], names[true], hops, number)
         for (hops, guess, true), number in ranked

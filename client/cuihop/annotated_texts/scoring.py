@@ -116,10 +116,10 @@ class AnnotationScores(MeasuredQueries):
         return [*super().account(), *account_of_annotations(self.counts, self.parameters, self.release)]
 
     def _beside(self) -> Iterator[tuple[str, Any]]:
-        shown = NEAR if NEAR in self.matches else CONCEPTS
+        measure = NEAR if NEAR in self.matches else CONCEPTS
         for place, name in enumerate(MatchCounts._fields):
-            if shown == NEAR or not name.startswith("near"):
-                yield name, self.matches[shown][:, place]
+            if measure == NEAR or not name.startswith("near"):
+                yield name, self.matches[measure][:, place]
 
 
 def score_annotations(

@@ -113,8 +113,8 @@ def account_of_annotations(
     )
     for kind, meaning in kinds:
         if kind.distinct:
-            shown = first_few(list(kind.identifiers))
+            examples = first_few(list(kind.identifiers))
             yield (
                 f"{kind.distinct:,} of {counted(counts.identifiers, 'identifier')}, {kind.occurrences:,} of "
-                f"{counted(counts.occurrences, 'occurrence')}, {meaning} ({shown})"
+                f"{counted(counts.occurrences, 'occurrence')}, {meaning} ({examples})"
             )
