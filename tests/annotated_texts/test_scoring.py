@@ -184,6 +184,42 @@ def test_any_concept_of_a_mapped_identifier_is_right(graph: SnapshotGraph) -> No
     assert tuple(both.micro(both.measures[2])) == (2, 2, 1, 2, 0, 0)  # both are right
 
 
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.sets(st.frozensets(st.sampled_from(NODES), min_size=1, max_size=3), max_size=3), sets),
+             min_size=1, max_size=4),
+    st.integers(0, 3), st.sampled_from(DIRECTIONS),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::cuihop.errors.ManyUnknownConcepts")
+def test_alternatives_follow_the_definition_word_by_word(
+    pairs: list[tuple[set[frozenset[str]], frozenset[str]]], n: int, direction: Direction
+) -> None:
+    groups = {f"D{'-'.join(sorted(group))}": group for true, _ in pairs for group in true} | {"D0": frozenset([HEAD])}
+    mapping = IdentifierMap({name: tuple(sorted(group)) for name, group in groups.items()})
+    names = {group: name for name, group in groups.items()}
+    gold = [concepts(str(i), " ".join([names[g] for g in true] + ["D0"])) for i, (true, _) in enumerate(pairs)]
+    predicted = [concepts(str(i), " ".join([*guess, HEAD])) for i, (_, guess) in enumerate(pairs)]
+    found = score_annotations(
+        gold, predicted, example_graph(), nearness=Nearness(n, direction=direction, unknown="isolated"),
+        identifiers=mapping,
+    )  # fmt: skip
+    distance = networkx_distance(NODES, EDGES, direction)
+
+    def near(true: str, guess: str) -> bool:
+        hops = distance(true, guess)
+        return hops is not None and hops <= n
+
+    for (true, guess), counts in zip(pairs, found.each(found.measures[-1]), strict=True):
+        true, guess = true | {frozenset([HEAD])}, guess | {HEAD}
+        missed = [group for group in true if not group & guess]
+        wrong = [p for p in guess if not any(p in group for group in true)]
+        assert tuple(counts) == (
+            len(true), len(guess), len(true) - len(missed), len(guess) - len(wrong),
+            sum(any(near(t, p) for t in group for p in guess) for group in missed),
+            sum(any(near(t, p) for group in true for t in group) for p in wrong),
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize(("leave_out", "recall"), [(False, 0.5), (True, 1.0)])
 def test_identifiers_that_the_map_lacks_are_counted(graph: SnapshotGraph, leave_out: bool, recall: float) -> None:
     gold, predicted = [concepts("1", "D2 D777")], [concepts("1", HEAD)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -59,7 +60,7 @@ def test_unknown_concepts_match_only_themselves_or_are_refused(graph: SnapshotGr
 
 
 @pytest.mark.parametrize(("wrong", "name"), [({"n": -1}, "n"), ({"lam": 1.5}, "lam"), ({"direction": "left"}, "dir")])
-def test_parameters_out_of_range_are_refused(graph: SnapshotGraph, wrong: dict[str, object], name: str) -> None:
+def test_parameters_out_of_range_are_refused(graph: SnapshotGraph, wrong: dict[str, Any], name: str) -> None:
     with pytest.raises(InputError, match=name):
         nn_f1(VEINS, VESSELS, graph, **wrong)
 
