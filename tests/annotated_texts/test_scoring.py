@@ -156,8 +156,8 @@ def test_what_cannot_be_compared_is_refused(graph: SnapshotGraph) -> None:
         TextCollection.of([concepts("a", VEINS), concepts("a", HEAD)])
     with pytest.raises(InputError, match="no texts"):
         score_annotations([], [], graph)
-    with pytest.raises(InvalidCui, match="D003110"):
-        score_annotations([concepts("a", "D003110")], [concepts("a", VEINS)], graph)
+    with pytest.raises(InvalidCui, match=r"^memory, text b: not an identifier: 'D003110'"):
+        score_annotations([concepts("a", VEINS), concepts("b", "D003110")], [concepts("a", VEINS)], graph)
     with pytest.raises(InputError, match="no concept of the texts is in the graph"):
         score_annotations([concepts("a", UNKNOWN)], [concepts("a", VEINS)], graph)
 

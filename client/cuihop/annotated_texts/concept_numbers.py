@@ -38,8 +38,8 @@ class ConceptNumbers:
 
 
 def numbered_concepts(
-    gold: Iterable[AnnotatedDocument],
-    predicted: Iterable[AnnotatedDocument],
+    gold: Collection[AnnotatedDocument],
+    predicted: Collection[AnnotatedDocument],
     graph: ConceptGraph | None,
     identifiers: IdentifierMap | None,
     sources: tuple[str, str],
@@ -59,37 +59,60 @@ def numbered_concepts(
     mapped = {identifier: () if identifiers is None else identifiers.find(identifier) for identifier in gold_counts}
     as_written = {identifier: found or (identifier,) for identifier, found in mapped.items()}
     spelling = _common_spelling({*predicted_counts, *(c for found in as_written.values() for c in found)}, graph)
-    true = {identifier: [spelling[c] for c in found] for identifier, found in as_written.items()}
-    guessed = {identifier: [spelling[identifier]] for identifier in predicted_counts}
+    true = _Side(gold, gold_counts, {i: [spelling[c] for c in found] for i, found in as_written.items()}, sources[0])
+    guessed = _Side(predicted, predicted_counts, {i: [spelling[i]] for i in predicted_counts}, sources[1])
     unmapped = frozenset[str]()
     if identifiers is not None:
-        usable = {c for found in identifiers.concepts.values() for c in found}
-        rest = {true[identifier][0] for identifier, found in mapped.items() if not found}
-        usable |= _all_held(rest, graph)
-        unmapped = frozenset(i for i, found in mapped.items() if not found and true[i][0] not in usable)
-    looked_up = {c for i, found in true.items() if i not in unmapped for c in found}
-    resolved = resolved_concepts(looked_up.union(*guessed.values()), graph, "isolated")
-    for side, counts, source in ((true, gold_counts, sources[0]), (guessed, predicted_counts, sources[1])):
-        if graph is not None:
-            times = Counter[str]()
-            for identifier, number in counts.items():
-                if identifier not in unmapped:
-                    times.update(dict.fromkeys(side[identifier], number))
-            check_some_known(resolved, times, graph, source, "texts")
-    concept = {**{true[i][0]: true[i][0] for i in unmapped}, **resolved.concept}
+        rest = {identifier: true.concepts[identifier][0] for identifier, found in mapped.items() if not found}
+        usable = _all_held(rest.values(), graph).union(*identifiers.concepts.values())
+        unmapped = frozenset(identifier for identifier, concept in rest.items() if concept not in usable)
+    looked_up = {
+        c for side in (true, guessed) for i, found in side.concepts.items() for c in found if i not in unmapped
+    }
+    resolved = resolved_concepts(
+        looked_up, graph, "isolated", lambda identifier: true.place_of(identifier) or guessed.place_of(identifier)
+    )
+    if graph is not None:
+        for side in (true, guessed):
+            side.check_some_held(resolved, graph, unmapped)
+    concept = {**{true.concepts[i][0]: true.concepts[i][0] for i in unmapped}, **resolved.concept}
     outside = set(concept.values()).difference(resolved.concept.values()) | resolved.isolated
     names = sorted(set(concept.values()), key=lambda name: (name in outside, name))
     numbers = {name: number for number, name in enumerate(names)}
-
     return ConceptNumbers(
-        names,
-        0 if graph is None else len(names) - len(outside),
-        {i: tuple(dict.fromkeys(numbers[concept[c]] for c in found)) for i, found in true.items()},
-        {i: numbers[concept[c]] for i, (c,) in guessed.items()},
-        resolved,
-        unmapped,
-        frozenset(i for i, plain in spelling.items() if i != plain),
+        names=names,
+        held=0 if graph is None else len(names) - len(outside),
+        true={i: tuple(dict.fromkeys(numbers[concept[c]] for c in found)) for i, found in true.concepts.items()},
+        predicted={i: numbers[concept[c]] for i, (c,) in guessed.concepts.items()},
+        resolved=resolved,
+        unmapped=unmapped,
+        bare=frozenset(identifier for identifier, plain in spelling.items() if identifier != plain),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One annotation: its texts, its identifiers with their occurrences and concepts, and its file."""
+
+    texts: Collection[AnnotatedDocument]
+    occurrences: Counter[str]
+    concepts: Mapping[str, Sequence[str]]
+    source: str
+
+    def place_of(self, concept: str) -> str | None:
+        """The file and the text that first have a concept."""
+        for text in self.texts:
+            if any(concept in self.concepts[identifier] for mention in text.mentions for identifier in mention.cuis):
+                return f"{self.source}, text {text.identifier}"
+        return None
+
+    def check_some_held(self, resolved: ResolvedConcepts, graph: ConceptGraph, left_out: Collection[str]) -> None:
+        """See `cuihop.measures.resolution.check_some_known`."""
+        times = Counter[str]()
+        for identifier, number in self.occurrences.items():
+            if identifier not in left_out:
+                times.update(dict.fromkeys(self.concepts[identifier], number))
+        check_some_known(resolved, times, graph, self.source, "texts")
 
 
 def occurrences(texts: Iterable[AnnotatedDocument]) -> Counter[str]:

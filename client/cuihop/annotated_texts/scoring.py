@@ -167,11 +167,11 @@ def score_annotations(
     true, guessed = nearest_concepts(
         texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
     )
-    matches: dict[Measure, Int64] = {}
+    matches = {CONCEPTS: _concept_matches(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:
-        matches[SPANS] = _span_matches(true_spans, predicted_spans, "strict")
-        matches[OVERLAP] = _span_matches(true_spans, predicted_spans, "overlap")
-    matches[CONCEPTS] = _concept_matches(true, guessed, len(texts), 0)
+        spans = {SPANS: _span_matches(true_spans, predicted_spans, "strict"),
+                 OVERLAP: _span_matches(true_spans, predicted_spans, "overlap")}  # fmt: skip
+        matches = spans | matches
     if graph is not None:
         matches[NEAR] = _concept_matches(true, guessed, len(texts), nearness.n)
     counts = AnnotationCounts(
@@ -185,6 +185,18 @@ def score_annotations(
         predicted_concepts=len(guessed),
         **identifier_counts(list(gold.texts.values()), others, numbers),
     )
+    parameters = {
+        "measures": [str(measure) for measure in matches],
+        "gold": gold.source,
+        "predictions": predicted.source,
+        "map": None if identifiers is None else identifiers.source,
+        "leave_out_unmapped": leave_out_unmapped,
+        **(nearness.fields() if graph is not None else {}),
+        "digests": {
+            "gold": _digest(gold, leave_out_unmapped),
+            "map": None if identifiers is None else identifiers.digest,
+        },
+    }
     accounts = {"gold": gold.account, "predictions": predicted.account}
     if identifiers is not None:
         accounts["map"] = identifiers.account
@@ -194,22 +206,7 @@ def score_annotations(
         values=np.array([_f1_of_each(rows, _weight(m, nearness)) for m, rows in matches.items()]).T,
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy"),
-        details=Details(
-            counts,
-            {
-                "measures": [str(measure) for measure in matches],
-                "gold": gold.source,
-                "predictions": predicted.source,
-                "map": None if identifiers is None else identifiers.source,
-                "leave_out_unmapped": leave_out_unmapped,
-                **(nearness.fields() if graph is not None else {}),
-                "digests": {
-                    "gold": _digest(gold, leave_out_unmapped),
-                    "map": None if identifiers is None else identifiers.digest,
-                },
-            },
-            accounts,
-        ),
+        details=Details(counts, parameters, accounts),
         matches=matches,
         true=true,
         predicted=guessed,
