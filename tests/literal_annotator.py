@@ -1,12 +1,15 @@
-"""Annotation in plain Python: dictionaries of token sequences. The oracle of the compiled matcher, and no part of it."""
+"""Annotation in plain Python: dictionaries of token sequences. The oracle of the compiled matcher."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from cuihop.snapshot.term_table import FUNCTION_WORDS
+from cuihop.snapshot.term_table import FUNCTION_WORDS, GENERAL_WORD_SHARE, KINDS
 from cuihop.snapshot.word_forms import form_of
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d"
@@ -104,9 +107,7 @@ def hyphen(token: Token) -> bool:
 
 
 def comma(token: Token) -> bool:
-    return any(
-        mark == "," and (token.between + "x")[at + 1].isspace() for at, mark in enumerate(token.between)
-    )
+    return any(mark == "," and (token.between + "x")[at + 1].isspace() for at, mark in enumerate(token.between))
 
 
 def separates(between: str, *, at_end: bool = False) -> bool:
@@ -148,7 +149,7 @@ def without_tail(tokens: Sequence[Token], text: str) -> list[Token]:
     while True:
         if closed:
             at = max((i for i in range(1, len(core)) if any(m in "([{" for m in core[i].between)), default=0)
-            if not at:
+            if not at or (at < 2 and form(core[-1].letters) not in {form(word) for word in KINDS}):
                 return core
         elif len(core) > 1 and core[-1].letters in ("nos", "nec"):
             at = len(core) - 1
@@ -164,47 +165,79 @@ class LiteralAnnotator:
     def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
         self.words: dict[tuple[str, ...], list[tuple[int, str, int, str, str]]] = {}
         self.acronyms: dict[tuple[str, ...], list[tuple[int, str, int, str, str]]] = {}
+        self.last: dict[str, str] = {}
+        self.only: dict[tuple[str, str], str] = {}
+        self.twins: set[tuple[str, tuple[str, ...]]] = set()
+        long = [
+            name for some in names.values() for name in some if len(name.encode()) > 6 and re.search("[A-Za-z]", name)
+        ]
+        in_capitals = [name for name in long if not re.search("[a-z]", name)]
+        self.caseless = len(long) >= 10 and 2 * len(in_capitals) > len(long)
         for cui in sorted(names):
             for position, name in enumerate(names[cui]):
                 tokens = tokens_of(name)
                 if not tokens or len(tokens) > 64:
                     continue
                 core = without_tail(tokens, name)
+                self.last[name] = form(core[-1].letters) if len(core) > 1 else ""
+                self.only[cui, name] = (
+                    form(core[-1].letters) if len(core) == 1 and (self.caseless or not is_acronym(core, name)) else ""
+                )
                 if core != tokens:
                     self._add(tokens, "plain", cui, position, name)
                     self._add(core, "tail", cui, position, name)
                 else:
                     self._add(tokens, "plain", cui, position, name)
+        for cui, sequence in self.twins:
+            if sequence in self.words:
+                self.words[sequence] = [
+                    entry for entry in self.words[sequence] if entry[3] != cui or entry[4] != entry[4].lower()
+                ]
+                if not self.words[sequence]:
+                    del self.words[sequence]
         for held in (self.words, self.acronyms):
             for candidates in held.values():
                 senses = {c[4]: len({d[3] for d in candidates if d[4] == c[4]}) for c in candidates}
-                order = ["plain", "acronym", "spacing", "inverted", "tail"]
                 ways = {"plain": 0, "acronym": 0, "spacing": 1, "inverted": 2, "tail": 3}
-                assert set(ways) == set(order)
                 candidates.sort(key=lambda c: (ways[c[1]], min(c[2], 1), senses[c[4]], c[3], c[2]))
-        self.longest = max((len(key) for key in self.words), default=0)
+        self._leave_out_general()
 
     def _add(self, tokens: list[Token], rule: str, cui: str, position: int, name: str) -> None:
-        if is_general(tokens):
-            return
-        entry = (0, rule, position, cui, name)
-        if is_acronym(tokens, name):
-            self.acronyms.setdefault(tuple(token.raw for token in tokens), []).append((0, "acronym", position, cui, name))
+        entry = (int(is_general(tokens)), rule, position, cui, name)
+        if is_acronym(tokens, name) and not self.caseless:
+            self.twins.add((cui, tuple(form(token.letters) for token in tokens)))
+            entry = (entry[0], "acronym", position, cui, name)
+            self.acronyms.setdefault(tuple(token.raw for token in tokens), []).append(entry)
             return
         words = [form(token.letters) for token in tokens]
         self.words.setdefault(tuple(words), []).append(entry)
         places = [i for i in range(1, len(tokens)) if comma(tokens[i])]
         if len(places) in (1, 2):
             bounds = [0, *places, len(tokens)]
-            parts = [words[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+            parts = [words[a:b] for a, b in pairwise(bounds)]
             turned = tuple(word for part in reversed(parts) for word in part)
-            self.words.setdefault(turned, []).append((0, "inverted", position, cui, name))
+            self.words.setdefault(turned, []).append((entry[0], "inverted", position, cui, name))
         hyphens = [i for i in range(1, len(tokens)) if hyphen(tokens[i])]
         if 1 <= len(hyphens) <= 3:
             for i in hyphens:
                 joined = form(tokens[i - 1].letters + tokens[i].letters)
                 key = (*words[: i - 1], joined, *words[i + 1 :])
-                self.words.setdefault(key, []).append((0, "spacing", position, cui, name))
+                self.words.setdefault(key, []).append((entry[0], "spacing", position, cui, name))
+
+    def _leave_out_general(self) -> None:
+        """Drop general names, and concepts with a name of one word with which many names end."""
+        ends = [self.last[found[0][4]] for found in self.words.values() if found[0][1] == "plain"]
+        counts = Counter(word for word in ends if word)
+        total = counts.total()
+        many = (
+            {word for word, count in counts.items() if count >= GENERAL_WORD_SHARE * total} if total >= 1000 else set()
+        )
+        concepts = {cui for (cui, _), word in self.only.items() if word in many}
+        for held in (self.words, self.acronyms):
+            for key in list(held):
+                held[key] = [entry for entry in held[key] if not entry[0] and entry[3] not in concepts]
+                if not held[key]:
+                    del held[key]
 
     def annotate(self, text: str) -> list[Match]:
         tokens = tokens_of(text)

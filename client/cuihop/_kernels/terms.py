@@ -24,8 +24,9 @@ from cuihop._kernels.tokens import (
 )  # fmt: skip
 
 __all__ = [
-    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "PLAIN", "RULE", "SPACING", "TAIL",
-    "add_prefixes", "contains", "expanded", "filled_table", "matches", "names_of_sequences", "sequences_of_names",
+    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "PLAIN", "RULE", "SPACING", "TAIL", "TWIN",
+    "add_prefixes", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
+    "sequences_of_names",
 ]  # fmt: skip
 
 UInt8 = npt.NDArray[np.uint8]
@@ -35,9 +36,9 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 # How a sequence is made from its name: the low bits of its rule.
-PLAIN, TAIL, INVERTED, SPACING, ACRONYM = range(5)
+PLAIN, TAIL, INVERTED, SPACING, ACRONYM, TWIN = range(6)
 RULE = 7
-GENERAL, LAST = 0x40, 0x80
+LOWER, GENERAL, LAST = 0x08, 0x40, 0x80
 
 LONGEST_NAME = 64
 """Most tokens of a name that matches."""
@@ -77,22 +78,45 @@ def contains(table: UInt64, key: np.uint64) -> bool:
 
 
 @compiled
+def in_capitals(offsets: Int64, blob: UInt8) -> UInt8:
+    """For each name, 2 where it has capitals and no small letters of ASCII, 1 where it has small letters, else 0."""
+    found = np.zeros(offsets.size - 1, dtype=np.uint8)
+    for name in range(found.size):
+        for k in range(offsets[name], offsets[name + 1]):
+            if 97 <= blob[k] <= 122:
+                found[name] = 1
+                break
+            if 65 <= blob[k] <= 90:
+                found[name] = 2
+    return found
+
+
+@compiled
 def sequences_of_names(
-    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, function_words: UInt64
-) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
+    function_words: UInt64, caseless: UInt8,
+) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:  # fmt: skip
     """Sequences of each name.
+
+    A bracket is left out at the end where it says of what kind the concept is, or where two words or more are left.
 
     Args:
         token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
         brackets: uint8, shape (names,): bit 1 where a name begins with a bracket, bit 2 where it ends with one.
         tails: table of the words that may be left out at the end.
+        kinds: table of words that end a bracket which says of what kind a concept is.
         function_words: table of words that are no name by themselves.
+        caseless: uint8, shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
 
     Returns:
-        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated.
+        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated; and of
+        each name, uint64, shape (names, 2), the last of several words, and an only word; 0 for neither.
+
+        The rule `TWIN` marks the sequence that an acronym would have as any other name.
     """
     names = token_bounds.size - 1
-    most = 2 * names + token_bounds[-1] // 2 + 64
+    words = np.zeros((names, 2), dtype=np.uint64)
+    most = 3 * names + token_bounds[-1] // 2 + 64
     hashes = np.empty(most, dtype=np.uint64)
     rows = np.empty(most, dtype=np.int32)
     rules = np.empty(most, dtype=np.uint8)
@@ -104,7 +128,7 @@ def sequences_of_names(
         if first == stop or stop - first > LONGEST_NAME:
             continue
         room = (stop - first) * (3 + _MOST_HYPHENS)
-        if count + 8 > hashes.size or begun + room > prefixes.size:
+        if count + 12 > hashes.size or begun + room > prefixes.size:
             hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, room)
         begin, end = first, stop
         if brackets[name] & 1:
@@ -118,7 +142,7 @@ def sequences_of_names(
                 k = end - 1
                 while k > begin and not places[k, GAP] & OPEN:
                     k -= 1
-                if k == begin:
+                if k == begin or (k - begin < 2 and not contains(kinds, keys[end - 1, WORD])):
                     break
                 closed = places[k, GAP] & CLOSE != 0
                 end = k
@@ -130,15 +154,19 @@ def sequences_of_names(
         rule = PLAIN
         if begin != first or end != stop:
             count, begun = _add_name(
-                first, stop, name, PLAIN, places, keys, function_words, order,
+                first, stop, name, PLAIN, places, keys, caseless[name] != 0, function_words, order,
                 hashes, rows, rules, prefixes, count, begun,
             )  # fmt: skip
             rule = TAIL
         count, begun = _add_name(
-            begin, end, name, rule, places, keys, function_words, order,
+            begin, end, name, rule, places, keys, caseless[name] != 0, function_words, order,
             hashes, rows, rules, prefixes, count, begun,
         )  # fmt: skip
-    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy()
+        if end - begin > 1:
+            words[name, 0] = keys[end - 1, WORD]
+        elif rules[count - 1] & RULE != TWIN:
+            words[name, 1] = keys[begin, WORD]
+    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy(), words
 
 
 @compiled
@@ -158,8 +186,9 @@ def _longer(
 
 @compiled
 def _add_name(
-    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, function_words: UInt64, order: Int64,
-    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int,
+    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, caseless: bool,
+    function_words: UInt64, order: Int64, hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64,
+    count: int, begun: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the sequences of the tokens ``begin`` up to ``end`` of a name."""
     capitals, written, general, commas, hyphens = 0, 0, True, 0, 0
@@ -172,14 +201,18 @@ def _add_name(
         if k > begin:
             commas += places[k, GAP] & COMMA != 0
             hyphens += places[k, GAP] & HYPHEN != 0
-    flag = GENERAL if general else 0
+    flag = (GENERAL if general else 0) | (0 if capitals else LOWER)
     characters = places[end - 1, END] - places[begin, START]
-    if (characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2:
+    if not caseless and ((characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2):
         state = _ACRONYM_SEED
         for k in range(begin, end):
             state = _step(state, keys[k, CASED])
         hashes[count], rows[count], rules[count] = _end(state), name, ACRONYM | flag
-        return count + 1, begun
+        state = _SEED
+        for k in range(begin, end):
+            state = _step(state, keys[k, WORD])
+        hashes[count + 1], rows[count + 1], rules[count + 1] = _end(state), name, TWIN
+        return count + 2, begun
     state = _SEED
     for k in range(begin, end):
         state = _step(state, keys[k, WORD])

@@ -11,10 +11,13 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
+from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
-from cuihop.annotation.options import AnnotationOptions
+from cuihop.annotation.options import CONTEXTS, AnnotationOptions
 from cuihop.annotation.semantic_groups import selected_types
-from cuihop.annotation.tokens import Tokeniser, Tokens, text_codes
+from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
@@ -99,7 +102,7 @@ class Annotator:
 
         check_interruption()
         table = self._table
-        bounds, text = text_codes(texts)
+        text, bounds = coded(texts)
         tokens = self._tokeniser.tokens(bounds, text)
         misspelt = np.empty(0, dtype=np.int64)
         if options.correct_spelling:
@@ -107,7 +110,7 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, np.empty((0, 5), dtype=np.int64),
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
             table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
             usable, options.general, options.longest,
         )  # fmt: skip
@@ -115,12 +118,17 @@ class Annotator:
         if not options.longest:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
-        contexts = np.zeros(len(places), dtype=np.uint8)
+        starts = bounds[of_text]
+        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        if options.leave_out:
+            unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
+            wanted = flags & np.uint8(unwanted) == 0
+            of_text, places, flags = of_text[wanted], places[wanted], flags[wanted]
         chosen, rules, others = self._names(places, of_text, bounds, text, usable, options)
         rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
         indptr = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
-        return _Found(indptr, places, chosen, rules, contexts, others)
+        return _Found(indptr, places, chosen, rules, flags, others)
 
     def _names(
         self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
@@ -295,7 +303,8 @@ class _SnapshotVocabulary(Vocabulary):
         if isinstance(index, slice):
             return [self[i] for i in range(len(self))[index]]
         place, row = int(self._places[index]), int(self._rows[index])
-        return Term(self._cuis[place], self._records.name(place), self._records.strings[row])
+        records = self._records
+        return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
 
 
 def _checked_texts(texts: Sequence[str]) -> Sequence[str]:
@@ -317,6 +326,13 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
             begin, filled = number + 1, 0
     if begin < len(texts) or not texts:
         yield begin, len(texts)
+
+
+def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+    """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
+    found = definitions(text, bounds)
+    starts = bounds[found.texts]
+    return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
 
 
 def _distinct_places(of_text: Int64, places: Int32) -> Int64:

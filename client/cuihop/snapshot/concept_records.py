@@ -44,6 +44,19 @@ class ConceptRecords:
         row = int(indptr[place])
         return self.strings[row] if row < indptr[place + 1] else None
 
+    def name_sabs(self, row: int) -> tuple[str, ...]:
+        """The vocabularies of a name, sorted; empty where the snapshot does not record them."""
+        if "name_sab_sets" not in self._sections:
+            return ()
+        return tuple(self._sections.meta["name_sab_sets"][int(self._sections["name_sab_sets"][row])])
+
+    @property
+    def all_name_sabs(self) -> tuple[str, ...] | None:
+        """The vocabularies of all names, sorted; ``None`` where the snapshot does not record them."""
+        if "name_sab_sets" not in self._sections:
+            return None
+        return tuple(sorted({sab for sabs in self._sections.meta["name_sab_sets"] for sab in sabs}))
+
     def concept(self, place: int) -> Concept:
         """The whole record of a concept."""
         name_indptr = self._sections["name_indptr"]

@@ -208,6 +208,11 @@ class SnapshotGraph(ConceptGraph):
         report: Mapping[str, Any] = self._sections.meta["report"]
         return report
 
+    @property
+    def name_sabs(self) -> tuple[str, ...] | None:
+        """The vocabularies that give names, sorted; ``None`` where the snapshot does not record them."""
+        return self._records.all_name_sabs
+
     def verify(self) -> int:
         """Check every section against its checksum, and the edges against the digest; return the bytes checked.
 

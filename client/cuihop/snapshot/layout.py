@@ -25,8 +25,8 @@ from cuihop.errors import SnapshotError, SnapshotTooNew
 from cuihop.identifiers import EXPECTED
 
 __all__ = [
-    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "SNAPSHOT", "TERM_TABLE",
-    "UNFINISHED_INDEX",
+    "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "NAME_SOURCES", "SNAPSHOT",
+    "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX",
     "Layout", "StoredSection", "fits", "packed_head", "read_header",
 ]  # fmt: skip
 
@@ -175,6 +175,13 @@ NAME_INDEX = (
 TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_prefixes")
 """Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
 
+NAME_SOURCES = ("name_grades", "name_sab_sets")
+"""Sections of the grade of each name, and of its vocabularies; absent from snapshots of earlier versions, from exports
+of a database, and from graphs made in memory: see `cuihop.snapshot.writer.GraphTables`."""
+
+SUPPRESSED_NAME = 1 << 29
+"""Bit of the grade of a name that UMLS suppresses."""
+
 _AT_A_TIME = 1 << 22  # values compared together, to bound memory
 
 
@@ -307,9 +314,12 @@ def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     release = meta["release"]
     if set(release) != set(_RELEASE) or release["identifiers"] not in EXPECTED or len(release["digest"]) != 64:
         raise ValueError("the release is not described as this cuihop describes one")
+    name_sab_sets = meta.get("name_sab_sets", [])
+    if not fits(name_sab_sets, [[str]]):
+        raise ValueError("the vocabularies of the names are not lists of names")
     return {
         "concepts": release["concepts"], "edges": release["edges"], "sab_sets": len(meta["sab_sets"]),
-        "types": len(meta["semantic_types"]),
+        "types": len(meta["semantic_types"]), "name_sab_sets": len(name_sab_sets),
     }  # fmt: skip
 
 
@@ -327,6 +337,8 @@ SNAPSHOT = Layout(
     name_indptr        | i4       | concepts+1 | rows of names
     name_offsets       | i8       | names+1    | rows of letters
     name_blob          | u1       | letters    |
+    name_grades        | u4       | names      |
+    name_sab_sets      | u2 u4    | names      | below name_sab_sets
     folded_rows        | i4       | folded     | below names
     folded_offsets     | i8       | folded+1   | rows of folds
     folded_blob        | u1       | folds      |
@@ -358,7 +370,7 @@ SNAPSHOT = Layout(
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,
-    optional=(_DEFINITIONS,),
+    optional=(_DEFINITIONS, NAME_SOURCES),
     spare=(NAME_INDEX, TERM_TABLE),
 )
 

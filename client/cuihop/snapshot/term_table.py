@@ -17,20 +17,31 @@ Sections:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.tokens import Tokeniser, text_codes, word_hashes
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import TERM_TABLE
+from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
 from cuihop.snapshot.word_forms import form_of
 
-__all__ = ["FUNCTION_WORDS", "GENERAL_SHARE", "TermTable", "term_table", "term_table_sections", "with_term_table"]
+__all__ = [
+    "FUNCTION_WORDS",
+    "GENERAL_SHARE",
+    "GENERAL_WORD_SHARE",
+    "KINDS",
+    "TermTable",
+    "term_table",
+    "term_table_sections",
+    "with_term_table",
+]
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 Int32 = npt.NDArray[np.int32]
@@ -38,12 +49,20 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 UInt64 = npt.NDArray[np.uint64]
 
-GENERAL_SHARE = 0.1
+GENERAL_SHARE = 0.2
 """Share of a graph's linked concepts that lie below a concept that is too general."""
+GENERAL_WORD_SHARE = 0.03
+"""Share of the names of several words that end with the only word of a name that is too general."""
 
 _TAILS = ("nos", "nec")
-FUNCTION_WORDS = tuple(
-    """
+_KIND_WORDS = """
+abnormality attribute cell concept diagnosis disease disorder entity event finding form function object observation
+organism person phenomenon procedure product qualifier regime situation stage structure substance symptom syndrome
+therapy value
+"""
+KINDS = frozenset(_KIND_WORDS.split())
+"""Words that end a bracket which says of what kind a concept is."""
+_FUNCTION_WORDS = """
 a about above after again all also although am among an and another any are as at away back be because been before
 being below between both but by can cannot could did do does doing done down due during each either else even ever
 every few first following for from further had has have having he hence her here hers him his how however i if in into
@@ -53,16 +72,23 @@ rather really same see seen seem several shall she should show shown since so so
 them then there therefore these they this those through thus to together too toward two three under until up upon us
 use used using very via was we well were what when where whether which while who whose why will with within without
 would yes yet you your
-""".split()
-)
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
 _BITS_A_PREFIX = 16
-_SUPPRESSED = 1 << 29  # of a name's grade
+_LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
+_FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
+_FEWEST_NAMES = 1000  # of several words in a release in which a word may be too general
 _FEWEST_LINKED = 100  # concepts of a graph in which a concept may be too general
 
 
-def _word_set(words: Sequence[str]) -> UInt64:
+def _word_tables() -> tuple[UInt64, UInt64, UInt64]:
+    """Tables of the words left out at the end, of those that end a bracket left out, and of function words."""
+    return _word_set(_TAILS), _word_set(KINDS), _word_set(FUNCTION_WORDS)
+
+
+def _word_set(words: Collection[str]) -> UInt64:
     """An open table of the forms of words."""
     from cuihop._kernels import terms as kernels
 
@@ -80,15 +106,11 @@ def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
     """
     from cuihop._kernels import terms as kernels
 
-    hashes, rows, rules, prefixes = _sequences(arrays)
-    if "name_grades" in arrays:
-        used = (arrays["name_grades"][rows] & np.uint32(_SUPPRESSED)) == 0
-        hashes, rows, rules = hashes[used], rows[used], rules[used]
-    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
-    rules |= np.where(_too_general(arrays)[places], np.uint8(kernels.GENERAL), np.uint8(0))
-    order = np.argsort(hashes, kind="stable")
-    hashes, rows, rules, places = hashes[order], rows[order], rules[order], places[order]
-    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else np.empty(0, dtype=np.int64)
+    found = _sequences(arrays)
+    hashes, rows, rules, places = found.hashes, found.rows, found.rules, found.places
+    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
+    general = _too_general(arrays) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
+    rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
     order = _best_first(arrays, starts, rows, rules, places)
     rows, rules = rows[order], rules[order]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
@@ -100,39 +122,107 @@ def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         "term_firsts": firsts,
         "term_rows": rows,
         "term_rules": rules,
-        "term_prefixes": prefixes,
+        "term_prefixes": found.prefixes,
     }
 
 
-def _sequences(arrays: Arrays) -> tuple[UInt64, Int32, UInt8, UInt64]:
-    """Hashes of all sequences, their names and rules, and the filter of their beginnings."""
+@dataclass(frozen=True, eq=False)
+class _Sequences:
+    """Sequences of all names.
+
+    Attributes:
+        hashes, rows, rules: of each sequence, ascending by hash: see `cuihop._kernels.terms.sequences_of_names`.
+        places: int32: the concept.
+        prefixes: the filter of the beginnings.
+        words: uint64, shape (names, 2): the last of several words of each name, and an only word.
+    """
+
+    hashes: UInt64
+    rows: Int32
+    rules: UInt8
+    places: Int32
+    prefixes: UInt64
+    words: UInt64
+
+
+def _sequences(arrays: Arrays) -> _Sequences:
     from cuihop._kernels import terms as kernels
     from cuihop._kernels import tokens as token_kernels
 
     offsets, blob = arrays["name_offsets"], arrays["name_blob"]
-    tokeniser = Tokeniser(form_of)
-    tails, function_words = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
+    tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
 
-    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
         first = number * _NAMES_A_BLOCK
         bounds, text = token_kernels.code_points(offsets, blob, first, min(first + _NAMES_A_BLOCK, len(offsets) - 1))
         tokens = tokeniser.tokens(bounds, text)
-        hashes, rows, rules, prefixes = kernels.sequences_of_names(
-            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), tails, function_words
-        )
-        return hashes, rows + np.int32(first), rules, np.unique(prefixes)
+        hashes, rows, rules, prefixes, words = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), *tables,
+            caseless[first : first + len(bounds) - 1],
+        )  # fmt: skip
+        return hashes, rows + np.int32(first), rules, np.unique(prefixes), words
 
     blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
-    words = _BITS_A_PREFIX * sum(len(prefixes) for _, _, _, prefixes in blocks) // 64
-    prefix_filter = np.zeros(1 << max(1, words).bit_length(), dtype=np.uint64)
-    for _, _, _, prefixes in blocks:
-        kernels.add_prefixes(prefixes, prefix_filter)
-    return (
-        np.concatenate([hashes for hashes, _, _, _ in blocks]),
-        np.concatenate([rows for _, rows, _, _ in blocks]),
-        np.concatenate([rules for _, _, rules, _ in blocks]),
-        prefix_filter,
-    )
+    hashes, rows, rules = (np.concatenate([part[column] for part in blocks]) for column in range(3))
+    size = _BITS_A_PREFIX * sum(len(part[3]) for part in blocks) // 64
+    prefixes = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
+    for part in blocks:
+        kernels.add_prefixes(part[3], prefixes)
+    words = np.concatenate([part[4] for part in blocks])
+    del blocks
+    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
+    order = np.argsort(hashes, kind="stable")
+    order = order[~_left_out(arrays, hashes[order], rows[order], rules[order], places[order])]
+    return _Sequences(hashes[order], rows[order], rules[order], places[order], prefixes, words)
+
+
+def _caseless(arrays: Arrays) -> UInt8:
+    """1 for the names of vocabularies that write most longer names in capitals alone, uint8, shape (names,)."""
+    from cuihop._kernels import terms as kernels
+
+    offsets = arrays["name_offsets"]
+    case = kernels.in_capitals(offsets, arrays["name_blob"])
+    sets = arrays["name_sab_sets"] if "name_sab_sets" in arrays else np.zeros(len(case), dtype=np.uint16)
+    long = (np.diff(offsets) > _LONGEST_SHORT_NAME) & (case > 0)
+    count = int(sets.max(initial=0)) + 1
+    capitals = np.bincount(sets[long & (case == 2)], minlength=count)
+    total = np.bincount(sets[long], minlength=count)
+    caseless = (total >= _FEWEST_LONG_NAMES) & (2 * capitals > total)
+    found: UInt8 = caseless[sets].astype(np.uint8)
+    return found
+
+
+def _left_out(arrays: Arrays, hashes: UInt64, rows: Int32, rules: UInt8, places: Int32) -> npt.NDArray[np.bool_]:
+    """True for suppressed names, and small-letter names that an acronym of the concept has in capitals. By hash."""
+    from cuihop._kernels import terms as kernels
+
+    way = rules & np.uint8(kernels.RULE)
+    out: npt.NDArray[np.bool_] = way == kernels.TWIN
+    twins = np.flatnonzero(out)
+    low, high = (np.searchsorted(hashes, hashes[twins], side=side) for side in ("left", "right"))
+    for twin, begin, end in zip(twins.tolist(), low.tolist(), high.tolist(), strict=True):
+        if end - begin > 1:
+            lower = (rules[begin:end] & np.uint8(kernels.LOWER)) != 0
+            out[begin:end] |= lower & (places[begin:end] == places[twin])
+    if "name_grades" in arrays:
+        out |= (arrays["name_grades"][rows] & np.uint32(SUPPRESSED_NAME)) != 0
+    return out
+
+
+def _named_by_general_words(found: _Sequences, starts: Int64, concepts: int) -> npt.NDArray[np.bool_]:
+    """Concepts with a name of one word with which many names end."""
+    from cuihop._kernels import terms as kernels
+
+    general = np.zeros(concepts, dtype=np.bool_)
+    as_written = (found.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
+    last = found.words[found.rows[starts[as_written]], 0]
+    words, counts = np.unique(last[last != 0], return_counts=True)
+    total = int(counts.sum())
+    if total >= _FEWEST_NAMES:
+        some = np.isin(found.words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
+        way = found.rules & np.uint8(kernels.RULE)
+        general[found.places[some & ((way == kernels.PLAIN) | (way == kernels.TAIL))]] = True
+    return general
 
 
 def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
@@ -145,7 +235,7 @@ def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
 
 
 def _too_general(arrays: Arrays) -> npt.NDArray[np.bool_]:
-    """Concepts above more than a tenth of the concepts that have an edge."""
+    """Concepts above more than a fifth of the concepts that have an edge."""
     from cuihop._kernels.descendants import descendant_counts
 
     up, down = arrays["up_indptr"], arrays["down_indptr"]
@@ -219,12 +309,12 @@ class TermTable:
         """All names with the sequence of one of these texts, int32."""
         from cuihop._kernels import terms as kernels
 
-        tables = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
-        bounds, text = text_codes(texts)
+        text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
-        hashes, _, rules, _ = kernels.sequences_of_names(
-            tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *tables
-        )
+        hashes, _, rules, _, _ = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
+            np.zeros(len(texts), dtype=np.uint8),
+        )  # fmt: skip
         as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM))
         return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
 
