@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
@@ -24,6 +25,7 @@ from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
@@ -36,7 +38,7 @@ UInt32 = npt.NDArray[np.uint32]
 
 _CHARACTERS_AT_A_TIME = 1 << 20
 _PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
-_MASKS = 8  # distinct, for as many choices of names
+_MASKS = 8  # cached, for as many choices of names
 _FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
 _SHORTEST_CORRECTED = 6  # letters of a word that may be misspelt
 
@@ -69,7 +71,9 @@ class Annotator:
         self._cuis = cuis
         self._hops = hops
         self._nearest = nearest
-        self._indptr: Int32 = sections["name_indptr"]
+        self._indptr: Int32 = read_only(sections["name_indptr"])
+        self._offsets: Int64 = read_only(sections["name_offsets"])
+        self._blob: UInt8 = read_only(sections["name_blob"])
         self._tokeniser = Tokeniser(form_of)
         self._correcting = Tokeniser(self._corrected_form)
         self._lock = threading.Lock()
@@ -99,6 +103,7 @@ class Annotator:
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
             candidates=None if others is None else (others[0], terms[count:]),
+            left_out=found.left_out,
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -114,7 +119,7 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
             table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
@@ -123,7 +128,10 @@ class Annotator:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
         starts = bounds[of_text]
-        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        flags = contexts(
+            text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+        )
+        all_mentions = len(places)
         if options.leave_out:
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
             wanted = flags & np.uint8(unwanted) == 0
@@ -132,7 +140,7 @@ class Annotator:
         rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
         indptr = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
-        return _Found(indptr, places, chosen, rules, flags, others)
+        return _Found(indptr, places, chosen, rules, flags, others, all_mentions - len(places))
 
     def _names(
         self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
@@ -140,7 +148,7 @@ class Annotator:
         """The candidate of each mention, its rule, and all candidates if requested."""
         from cuihop._kernels import mentions as kernels
 
-        table, sections = self._table, self._sections
+        table = self._table
         others = None
         if options.candidates or options.disambiguate == "context":
             others = kernels.candidates_of(
@@ -155,7 +163,7 @@ class Annotator:
         while unknown:
             unknown = kernels.names_of(
                 places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
-                table.rows, table.rules, usable, self._indptr, sections["name_offsets"], sections["name_blob"],
+                table.rows, table.rules, usable, self._indptr, self._offsets, self._blob,
                 chosen, rules,
             )  # fmt: skip
             characters.classify(np.array([unknown], dtype=np.uint32))
@@ -208,22 +216,18 @@ class Annotator:
 
     def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
         """1 for each name of one of these vocabularies, uint8, shape (names,)."""
-        sections = self._sections
-        if "name_sab_sets" not in sections:
+        held = self._records.all_name_sabs
+        if held is None:
             raise InputError(
                 "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
                 expected="a release loaded by this version of cuihop from MRCONSO or OBO",
             )  # fmt: skip
-        sets = sections.meta["name_sab_sets"]
-        held = sorted({sab for sabs in sets for sab in sabs})
         if unknown := [sab for sab in requested if sab not in held]:
             raise InputError(
                 "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
                 expected=f"one of {first_few(held)}",
             )  # fmt: skip
-        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
-        found: UInt8 = wanted[sections["name_sab_sets"]]
-        return found
+        return self._records.names_of_sabs(requested).astype(np.uint8)
 
     def _corrected_form(self, word: str) -> str:
         check_interruption()
@@ -243,6 +247,7 @@ class _Found:
         places: int32, shape (mentions, 4): first character, the one after the last; the others are of no use.
         chosen: int32, shape (mentions,): the candidate.
         candidates: bounds and candidates.
+        left_out: number of mentions left out by their context.
     """
 
     indptr: Int64
@@ -251,6 +256,7 @@ class _Found:
     rules: UInt8
     contexts: UInt8
     candidates: tuple[Int64, Int32] | None
+    left_out: int
 
     @classmethod
     def joined(cls, parts: Sequence[_Found]) -> _Found:
@@ -266,6 +272,7 @@ class _Found:
             (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
             if others
             else None,
+            sum(part.left_out for part in parts),
         )
 
 
@@ -310,9 +317,9 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield begin, len(texts)
 
 
-def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    found = definitions(text, bounds)
+    found = definitions(text, bounds, characters)
     starts = bounds[found.texts]
     return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
 
