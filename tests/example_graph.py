@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuihop import SnapshotGraph
+from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
 from cuihop.snapshot.writer import GraphTables, sections_of
 
@@ -66,6 +67,19 @@ UNKNOWN = "C9999999"
 def example_graph() -> SnapshotGraph:
     """The graph above."""
     return SnapshotGraph.of(EDGES, concepts=[ISOLATED], names=NAMES, retired=RETIRED, name="example", identifiers="cui")
+
+
+def sourced_graph() -> SnapshotGraph:
+    """The graph above, with a grade and vocabularies of each name, as loaded files give them."""
+    sections = example_graph().sections
+    names = len(sections["name_offsets"]) - 1
+    arrays = {name: sections[name] for name in sections} | {
+        "name_grades": np.arange(names, dtype=np.uint32) + np.uint32(1 << 20),
+        "name_sab_sets": np.arange(names, dtype=np.uint16) % np.uint16(2),
+        "name_sab_set_indptr": np.array([0, 1, 3], dtype=np.int32),
+        "name_sab_set_members": np.array([0, 0, 1], dtype=np.uint16),
+    }
+    return SnapshotGraph(Sections({**sections.meta, "name_sabs": ["MSH", "NCI"]}, arrays))
 
 
 def asserted_graph() -> SnapshotGraph:

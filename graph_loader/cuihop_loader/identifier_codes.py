@@ -5,7 +5,7 @@ The code of a CUI is made of its digits; each other identifier gets a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -22,7 +22,7 @@ from cuihop_loader.sources import SourceFile
 
 __all__ = [
     "CODE_BITS", "ConceptPlaces", "ConceptSet", "IdentifierCodes", "IdentifierColumn", "NotCuis", "ReleaseReading",
-    "identifier_column",
+    "identifier_column", "vocabulary_codes",
 ]  # fmt: skip
 
 Found = TypeVar("Found")
@@ -177,6 +177,21 @@ class IdentifierCodes:
         if code >= 1 << CODE_BITS:
             raise LimitExceeded(f"more than {(1 << CODE_BITS) - _CUIS:,} identifiers that are not CUIs")
         return code
+
+
+def vocabulary_codes(sabs: Iterable[bytes], codes: dict[bytes, int], most: int, role: str) -> npt.NDArray[np.int32]:
+    """The number of each vocabulary, by first occurrence; new ones are added to ``codes``.
+
+    Raises:
+        LimitExceeded: the file of this role has more than ``most``.
+    """
+    answer = []
+    for sab in sabs:
+        code = codes.setdefault(sab, len(codes))
+        if code >= most:
+            raise LimitExceeded(f"more than {most:,} vocabularies (SAB) in {role}")
+        answer.append(code)
+    return np.array(answer, dtype=np.int32)
 
 
 class ConceptSet:

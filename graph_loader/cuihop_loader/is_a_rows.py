@@ -13,16 +13,20 @@ RELA inverse_isa, PAR, RB (CUI1, CUI2)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import LimitExceeded
 from cuihop_loader.arrays import ascending
 from cuihop_loader.edge_table import EdgeRows, EdgeTable, edge_table
-from cuihop_loader.identifier_codes import IdentifierColumn, NotCuis, ReleaseReading, identifier_column
+from cuihop_loader.identifier_codes import (
+    IdentifierColumn,
+    NotCuis,
+    ReleaseReading,
+    identifier_column,
+    vocabulary_codes,
+)
 from cuihop_loader.options import RelationFilter
 from cuihop_loader.report import FileReport
 from cuihop_loader.row_scanner import Rows
@@ -135,7 +139,8 @@ def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
     offered = np.zeros(6, dtype=np.int64)
     by_relation = np.zeros(6, dtype=np.int64)
     for block in scanner:
-        codes_of_block = _sab_codes(block.sab_names, sab_codes, sab_rows)
+        codes_of_block = vocabulary_codes(block.sab_names, sab_codes, edges.SAB_MASK + 1, "MRREL")
+        sab_rows += [0] * (len(sab_codes) - len(sab_rows))
         first, second = codes.codes(block.first), codes.codes(block.second)
         rows = found.room(2 * len(first))
         own = np.empty(len(first), dtype=np.int32)
@@ -164,18 +169,3 @@ def read_is_a_rows(file: SourceFile, reading: ReleaseReading) -> IsARows:
         },
         report=scanner.report,
     )
-
-
-def _sab_codes(names: Iterable[bytes], sab_codes: dict[bytes, int], rows: list[int]) -> npt.NDArray[np.int32]:
-    """The number of each vocabulary; new ones are added."""
-    from cuihop_loader._kernels import edges
-
-    answer = []
-    for name in names:
-        if name not in sab_codes:
-            if len(sab_codes) > edges.SAB_MASK:
-                raise LimitExceeded(f"more than {edges.SAB_MASK + 1:,} vocabularies (SAB) in MRREL")
-            sab_codes[name] = len(sab_codes)
-            rows.append(0)
-        answer.append(sab_codes[name])
-    return np.array(answer, dtype=np.int32)

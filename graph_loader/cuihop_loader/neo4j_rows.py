@@ -16,7 +16,7 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.layout import NAME_INDEX
+from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, with_name_index
 from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.string_table import StringTable, folded
@@ -28,7 +28,8 @@ NAMES_FOR_A_PAGE = 2000
 """Least number of names for which the full-text index is too slow."""
 
 _WORDS_A_BLOCK = 4096
-_ONLY_SEARCHED = {"folded_rows", "folded_offsets", "folded_blob", *NAME_INDEX}  # follows from the names
+_FOLDED = ("folded_rows", "folded_offsets", "folded_blob")
+_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES}  # all but the last follow from the names
 
 
 class ReleaseRows:
@@ -80,7 +81,7 @@ class ReleaseRows:
         digest = xxhash.xxh3_128()
         facts = {key: self.meta[key] for key in ("release", "sab_sets", "semantic_types")}
         digest.update(json.dumps(facts, sort_keys=True).encode())
-        for name in sorted(set(self._sections) - _ONLY_SEARCHED):
+        for name in sorted(set(self._sections) - _NOT_STORED):
             array = np.ascontiguousarray(self._sections[name])
             digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             digest.update(array.tobytes())

@@ -6,10 +6,13 @@ the ontology remains a hop. Where a term has several CUIs, each is a child of ea
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.errors import InputError
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
@@ -132,7 +135,7 @@ def read_ontology(
             expected="at least one between concepts",
         )
     return ReadGraph(
-        tables=_tables(projection, sabs_of, loops, all_terms, all_names=options.synonyms),
+        tables=_tables(projection, sabs_of, loops, readers, of_file, all_names=options.synonyms),
         release=", ".join(versions) or None,
         self_loops=len(loops),
         mirrored=0,
@@ -167,7 +170,8 @@ def _tables(
     projection: _Projection,
     sabs_of: dict[tuple[str, str], set[str]],
     loops: set[str],
-    terms: Sequence[Term],
+    readers: Sequence[OboFile],
+    of_file: Sequence[Sequence[Term]],
     *,
     all_names: bool,
 ) -> GraphTables:
@@ -179,22 +183,60 @@ def _tables(
     concepts = sorted({concept for edge in sabs_of for concept in edge} | names.keys() | loops)
     place = {concept: i for i, concept in enumerate(concepts)}
     edges = sorted(sabs_of)
-    members = sorted({tuple(sorted(sabs)) for sabs in sabs_of.values()})
-    set_place = {member: i for i, member in enumerate(members)}
+    members, sab_sets = _numbered([sabs_of[edge] for edge in edges])
     names_of_concepts = [list(names.get(concept, ()))[: None if all_names else 1] for concept in concepts]
+    sources = _name_sources(projection, readers, of_file)
+    of_names = [sources[concept, name] for concept, of in zip(concepts, names_of_concepts, strict=True) for name in of]
+    name_members, name_sab_sets = _numbered([source.sabs for source in of_names])
     return GraphTables(
         cuis=identifier_array(concepts),
         children=np.array([place[child] for child, _ in edges], dtype=np.int32),
         parents=np.array([place[parent] for _, parent in edges], dtype=np.int32),
-        sab_sets=np.array([set_place[tuple(sorted(sabs_of[edge]))] for edge in edges], dtype=np.int32),
+        sab_sets=sab_sets,
         sab_set_members=members,
         names=StringTable.of([name for of in names_of_concepts for name in of]),
         name_indptr=bounds_of([len(of) for of in names_of_concepts], np.int32),
-        retired=RetiredTable.of([row for row in _retired(projection, terms) if row[0] not in place]),
+        name_grades=np.array([source.grade for source in of_names], dtype=np.uint32),
+        name_sab_sets=name_sab_sets.astype(np.uint32),
+        name_sab_set_members=name_members,
+        retired=RetiredTable.of([row for row in _retired(projection, chain(*of_file)) if row[0] not in place]),
     )
 
 
-def _retired(projection: _Projection, terms: Sequence[Term]) -> Iterator[tuple[str, str, str]]:
+def _numbered(sets: Sequence[set[str]]) -> tuple[list[tuple[str, ...]], npt.NDArray[np.int32]]:
+    """The distinct sets of vocabularies, sorted, and the number of each given one."""
+    each = [tuple(sorted(sabs)) for sabs in sets]
+    members = sorted(set(each))
+    place = {member: i for i, member in enumerate(members)}
+    return members, np.array([place[member] for member in each], dtype=np.int32)
+
+
+@dataclass
+class _NameSource:
+    """Grade of a concept's name: 0 for the name of a term, 1 for an exact synonym; and the ontologies that give it."""
+
+    grade: int = 1
+    sabs: set[str] = field(default_factory=set)
+
+
+def _name_sources(
+    projection: _Projection, readers: Sequence[OboFile], of_file: Sequence[Sequence[Term]]
+) -> Mapping[tuple[str, str], _NameSource]:
+    """The source of each name, by concept and name."""
+    found: dict[tuple[str, str], _NameSource] = defaultdict(_NameSource)
+    for reader, terms in zip(readers, of_file, strict=True):
+        for term in terms:
+            for concept in () if term.obsolete else projection.of(term.id):
+                for name in (term.name, *term.synonyms):
+                    if name:
+                        source = found[concept, name]
+                        source.sabs.add(reader.ontology)
+                        if name == term.name:
+                            source.grade = 0
+    return found
+
+
+def _retired(projection: _Projection, terms: Iterable[Term]) -> Iterator[tuple[str, str, str]]:
     """Alternative identifiers, and obsolete terms with their successors; empty where only CUIs are used."""
     if not projection.keeps_terms:
         return

@@ -96,7 +96,7 @@ def read_release(
     del type_rows
     definitions = None if definition_rows is None else definitions_of(definition_rows, places)
     del definition_rows
-    names = None if name_rows is None else names_of(name_rows, places, all_names=options.synonyms)
+    names = None if name_rows is None else names_of(name_rows, places, options)
     del name_rows
     reports = [
         rows.report,
@@ -188,6 +188,9 @@ def _tables(
         sab_set_members=edges.members,
         names=StringTable.of([]) if names is None else names.names,
         name_indptr=None if names is None else names.indptr,
+        name_grades=None if names is None else names.grades,
+        name_sab_sets=None if names is None else names.sab_sets,
+        name_sab_set_members=() if names is None else names.sab_set_members,
         semantic_types=() if types is None else types.kinds,
         type_indptr=None if types is None else types.indptr,
         type_indices=np.empty(0, dtype=np.int32) if types is None else types.indices,

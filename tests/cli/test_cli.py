@@ -18,7 +18,7 @@ from cuihop import SnapshotGraph
 from cuihop.cli.application import application
 from cuihop.cli.exit_codes import EXIT_CODES, exit_code
 from cuihop.errors import ConceptNotFound, CuihopError, OutputError, SnapshotTooNew
-from example_graph import example_graph
+from example_graph import example_graph, sourced_graph
 from neo4j_server import typed_graph
 from program_run import Run
 
@@ -179,6 +179,14 @@ def test_info_verifies(run: Run, snapshot: Path) -> None:
     assert run("info", damaged).code == 0
     done = run("info", damaged, "--verify")
     assert (done.code, "name_blob" in done.err) == (5, True)
+
+
+def test_info_lists_the_vocabularies_of_names(program: Run, snapshot: Path, tmp_path: Path) -> None:
+    sourced_graph().save(tmp_path / "sourced.cuihop")
+    assert json.loads(program("info", tmp_path / "sourced.cuihop", "--json").out)["name_sabs"] == ["MSH", "NCI"]
+    assert "vocabularies of names   MSH, NCI" in program("info", tmp_path / "sourced.cuihop").out
+    assert json.loads(program("info", snapshot, "--json").out)["name_sabs"] is None
+    assert "vocabularies of names   not recorded; cuihop load records them" in program("info", snapshot).out
 
 
 # Files of pairs

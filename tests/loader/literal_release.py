@@ -10,12 +10,21 @@ CUI = re.compile(r"C[0-9]{7}")
 
 
 @dataclass
+class NameSource:
+    """Grade of a name, as a tuple that sorts so, and its vocabularies."""
+
+    grade: tuple[object, ...]
+    sabs: set[str]
+
+
+@dataclass
 class LiteralRelease:
     edges: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     both_ways: int = 0
     loops: set[str] = field(default_factory=set)
     concepts: set[str] = field(default_factory=set)
     names: dict[str, list[str]] = field(default_factory=dict)
+    sources: dict[tuple[str, str], NameSource] = field(default_factory=dict)
     types: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     retired: set[tuple[str, str, str]] = field(default_factory=set)
 
@@ -66,7 +75,7 @@ def read(
     for row in files.get("MRRANK", ()):
         rank, sab, tty, suppress = row.split("|")[:-1]
         ranks[sab, tty, suppress] = int(rank)
-    graded: dict[str, list[tuple[tuple[object, ...], str]]] = {}
+    graded: dict[str, list[tuple[tuple[object, ...], str, bool, str]]] = {}
     for row in files.get("MRCONSO", ()):
         cui, lat, ts, _, stt, _, ispref, _, _, _, _, sab, tty, _, text, _, suppress, _ = row.split("|")[:-1]
         if not exists(cui):
@@ -78,11 +87,17 @@ def read(
         grade = (
             hidden, languages.index(lat), -ranks.get((sab, tty, suppress), 0), ts != "P", stt != "PF", ispref != "Y",
         )  # fmt: skip
-        graded.setdefault(cui, []).append((grade, text))
+        graded.setdefault(cui, []).append((grade, text, suppress != "N", sab))
     for cui, rows in graded.items():
         rows.sort(key=lambda row: row[0])
-        usable = [text for grade, text in rows if not grade[0]] or [rows[0][1]]
-        answer.names[cui] = list(dict.fromkeys(usable))[: None if synonyms else 1]
+        usable = [row for row in rows if not row[0][0]] or rows[:1]
+        usable = usable if synonyms else usable[:1]
+        answer.names[cui] = list(dict.fromkeys(text for _, text, _, _ in usable))
+        for text in answer.names[cui]:
+            same = [row for row in usable if row[1] == text]
+            suppressed = all(row[2] for row in same)
+            best = next(row for row in same if row[2] == suppressed)
+            answer.sources[cui, text] = NameSource((suppressed, *best[0][1:]), {row[3] for row in same})
 
     for row in files.get("MRSTY", ()):
         cui, tui, _, sty, _, _ = row.split("|")[:-1]

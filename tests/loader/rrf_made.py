@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cuihop import SnapshotGraph
+from cuihop.snapshot.concept_records import ConceptRecords
+from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop_loader import Loaded
 
 
@@ -95,6 +97,25 @@ def sabs_of_edges(loaded: Loaded) -> dict[tuple[str, str], tuple[str, ...]]:
         assert path.hops == 1
         found[child, parent] = path.steps[0].sabs
     return found
+
+
+def grades_of_names(loaded: Loaded) -> dict[tuple[str, str], int]:
+    """The grade of each name, by concept and name."""
+    return dict(zip(_names(loaded), loaded.sections["name_grades"].tolist(), strict=True)) if _names(loaded) else {}
+
+
+def sabs_of_names(loaded: Loaded) -> dict[tuple[str, str], set[str]]:
+    """The vocabularies of each name, by concept and name."""
+    cuis = loaded.sections["cuis"]
+    records = ConceptRecords(loaded.sections, IdentifierTable(cuis))
+    return {key: set(records.name_sabs(row)) for row, key in enumerate(_names(loaded))}
+
+
+def _names(loaded: Loaded) -> list[tuple[str, str]]:
+    """Each concept and name, in the order of the names."""
+    graph = SnapshotGraph(loaded.sections)
+    found = graph.concepts(_cuis(loaded))
+    return [(c.cui, text) for c in found for text in (c.name, *c.synonyms) if text is not None]
 
 
 def _cuis(loaded: Loaded) -> list[str]:

@@ -7,8 +7,19 @@ from pathlib import Path
 import pytest
 
 from cuihop import SnapshotGraph
-from cuihop_loader import LoadOptions, load
-from loader.rrf_made import concepts, isa, name, semantic_type, vocabulary, written
+from cuihop.errors import LimitExceeded
+from cuihop.snapshot.layout import SUPPRESSED_NAME
+from cuihop_loader import LoadOptions, concept_names, load
+from loader.rrf_made import (
+    concepts,
+    grades_of_names,
+    isa,
+    name,
+    sabs_of_names,
+    semantic_type,
+    vocabulary,
+    written,
+)
 
 EDGE = [isa("C0000001", "C0000002")]
 RANKS = ["0003|MSH|MH|N|", "0002|SRC|PT|N|", "0001|SRC|SY|N|", "0009|SRC|PT|O|"]
@@ -132,3 +143,61 @@ def test_mrsab_tells_the_release_and_the_versions(tmp_path: Path) -> None:
     assert loaded.report.sabs["SRC"].version == "2025"
     assert load([folder], LoadOptions(release="ours")).report.release == "ours"
     assert load([folder / "MRREL.RRF"]).report.release == "unversioned"
+
+
+def test_a_name_has_the_vocabularies_of_all_its_rows(tmp_path: Path) -> None:
+    rows = [
+        name("C0000001", "heart", sab="A"),
+        name("C0000001", "cor", sab="B"),
+        name("C0000002", "vein", sab="C"),
+        name("C0000001", "heart", sab="B", ts="S"),
+        name("C0000001", "heart", sab="D", suppress="Y"),
+        name("C0000002", "vein", sab="A"),
+        name("C0000002", "vein", sab="C", stt="VO"),
+    ]
+    folder = written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})
+    heart, cor, vein = ("C0000001", "heart"), ("C0000001", "cor"), ("C0000002", "vein")
+    assert sabs_of_names(load([folder])) == {heart: {"A", "B"}, cor: {"B"}, vein: {"A", "C"}}
+    everything = load([folder], LoadOptions(include_suppressed=True))
+    assert sabs_of_names(everything) == {heart: {"A", "B", "D"}, cor: {"B"}, vein: {"A", "C"}}
+    best = load([folder], LoadOptions(synonyms=False))
+    assert sabs_of_names(best) == {heart: {"A"}, vein: {"C"}}
+    assert load([folder / "MRREL.RRF"]).sections.meta.get("name_sabs") is None
+
+
+def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
+    """More sets than there is room for at first, in an order that makes some of them in several ways."""
+    given: dict[tuple[str, str], set[str]] = {}
+    rows = []
+    for i in range(3000):
+        cui, sab = f"C{i % 700 + 1:07d}", f"S{i * 7919 % 97}"
+        rows.append(name(cui, "name", sab=sab))
+        given.setdefault((cui, "name"), set()).add(sab)
+    assert sabs_of_names(load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])) == given
+
+
+def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concept_names, "_MOST_SABS", 2)
+    rows = [name("C0000001", "heart", sab=sab) for sab in "ABA"]
+    assert load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})]).report.names == 1
+    with pytest.raises(LimitExceeded, match=r"more than 2 vocabularies \(SAB\) in MRCONSO"):
+        load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": [*rows, name("C0000001", "cor", sab="C")]})])
+
+
+def test_suppressed_names_are_marked_and_grades_compare_names_of_all_concepts(tmp_path: Path) -> None:
+    rows = [
+        name("C0000001", "heading", sab="MSH", tty="MH"),
+        name("C0000001", "synonym", tty="SY"),
+        name("C0000002", "term"),
+        name("C0000003", "obsolete but ranked first", suppress="O"),
+        name("C0000004", "obsolete here", suppress="O"),
+        name("C0000004", "obsolete here", tty="SY"),
+        name("C0000004", "obsolete", suppress="O", tty="SY"),
+    ]
+    folder = written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows, "MRRANK": RANKS})
+    for options in (LoadOptions(), LoadOptions(include_suppressed=True)):
+        grades = {text: grade for (_, text), grade in grades_of_names(load([folder], options)).items()}
+        assert grades["heading"] < grades["term"] < grades["synonym"] == grades["obsolete here"]
+        marked = {text for text in grades if grades[text] & SUPPRESSED_NAME}
+        assert marked == {"obsolete but ranked first"} | ({"obsolete"} if options.include_suppressed else set())
+        assert min(grades[text] for text in marked) > grades["synonym"]

@@ -10,7 +10,7 @@ import pytest
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
 from cuihop_loader import Loaded, LoadOptions, load
-from loader.rrf_made import concepts, edges, sabs_of_edges
+from loader.rrf_made import concepts, edges, grades_of_names, sabs_of_edges, sabs_of_names
 
 HEADER = "format-version: 1.2\ndata-version: releases/2025-01-01\nontology: toy\n"
 ANATOMY = """
@@ -101,6 +101,18 @@ def test_names_are_the_terms_and_their_exact_synonyms(tmp_path: Path) -> None:
     assert [hit.cui for hit in graph.search("cor")] == ["C0018787"]
     short = SnapshotGraph(loaded(tmp_path, HEADER + ANATOMY, LoadOptions(synonyms=False)).sections)
     assert short.concepts(["C0018787"])[0].synonyms == ()
+
+
+def test_names_have_their_ontologies_and_terms_come_before_synonyms(tmp_path: Path) -> None:
+    (tmp_path / "a.obo").write_text(HEADER + ANATOMY)
+    other = '\n[Term]\nid: T:3\nname: cor\nsynonym: "heart" EXACT []\nsynonym: "pump" EXACT []\nis_a: T:2\n'
+    (tmp_path / "b.obo").write_text("format-version: 1.2\nontology: other\n" + other)
+    both = load([tmp_path / "a.obo", tmp_path / "b.obo"])
+    sabs = {text: found for (cui, text), found in sabs_of_names(both).items() if cui in ("C0018787", "C0005847")}
+    assert sabs == {"heart": {"TOY", "OTHER"}, "cor": {"TOY", "OTHER"}, "pump": {"OTHER"}, "vessels": {"TOY"}}
+    grades = {text: grade for (cui, text), grade in grades_of_names(both).items() if text in sabs}
+    assert grades == {"heart": 0, "cor": 0, "pump": 1, "vessels": 0}
+    assert both.sections.meta["name_sabs"] == ["OTHER", "TOY"]
 
 
 def test_alternatives_and_obsolete_terms_are_retired(tmp_path: Path) -> None:

@@ -12,10 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop import SnapshotGraph
+from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader import LoadOptions, load, row_scanner
 from examples import examples
 from loader import literal_release
-from loader.rrf_made import concepts, edges, isa, name, relation, retired, sabs_of_edges, semantic_type, written
+from loader.rrf_made import (
+    concepts,
+    edges,
+    grades_of_names,
+    isa,
+    name,
+    relation,
+    retired,
+    sabs_of_edges,
+    sabs_of_names,
+    semantic_type,
+    written,
+)
 
 CUIS = st.sampled_from(
     [
@@ -115,6 +128,12 @@ def test_a_random_release_is_read_as_written(
         assert names == expected.names.get(concept.cui, [])
         assert list(concept.semantic_types) == expected.types.get(concept.cui, [])
     assert report.nameless == len(expected.concepts - expected.names.keys())
+    assert sabs_of_names(loaded) == {key: source.sabs for key, source in expected.sources.items()}
+    grades = grades_of_names(loaded)
+    assert ranked(grades) == ranked({key: source.grade for key, source in expected.sources.items()})
+    assert {key for key in grades if grades[key] & SUPPRESSED_NAME} == {
+        key for key, source in expected.sources.items() if source.grade[0]
+    }
     for old in {row[0] for row in expected.retired}:
         statements = {(relation, new) for cui, relation, new in expected.retired if cui == old}
         assert statements_of(loaded.sections, old) == statements
@@ -123,6 +142,12 @@ def test_a_random_release_is_read_as_written(
         assert file.used >= 0
         assert file.rows == file.used + sum(file.skipped.values())
         assert file.rows == len(release[file.role])
+
+
+def ranked(grades: dict[tuple[str, str], Any]) -> dict[tuple[str, str], int]:
+    """The rank of each name among all; equal grades have one rank."""
+    ranks = {grade: rank for rank, grade in enumerate(sorted(set(grades.values())))}
+    return {key: ranks[grade] for key, grade in grades.items()}
 
 
 def statements_of(sections: Any, old: str) -> set[tuple[str, str]]:

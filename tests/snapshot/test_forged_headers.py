@@ -24,7 +24,7 @@ from cuihop import SnapshotGraph
 from cuihop.errors import CuihopError, DamageWarning, SnapshotError, SnapshotTooNew
 from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.index_builder import build_index
-from example_graph import example_graph
+from example_graph import example_graph, sourced_graph
 from examples import examples
 
 HEAD = struct.Struct("<8sIIQQ")
@@ -61,6 +61,7 @@ def answers(graph: SnapshotGraph) -> list[object]:
         graph.search("brain"),
         graph.resolve(["C9000901", "C9000903", "C0006121"]),
         graph.pack(["C0006121", "C0018670"], hops=5).hops.tolist(),
+        [graph._records.name_sabs(row) for row in range(15)],
     ]
 
 
@@ -123,7 +124,7 @@ def mutations(header: dict[str, Any]) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("forged")
-    graph = example_graph()
+    graph = sourced_graph()
     graph.save(folder / "graph.cuihop")
     build_index(graph).save(index_path(folder / "graph.cuihop"))
     return folder
@@ -131,7 +132,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected() -> list[object]:
-    return answers(example_graph())
+    return answers(sourced_graph())
 
 
 @pytest.mark.slow
@@ -278,6 +279,7 @@ def rewritten(raw: bytes, name: str, values: Callable[[np.ndarray[Any, Any]], No
         ("up_indptr", 0, 1), ("up_indptr", 3, -5), ("up_indptr", -1, 2**31 - 1), ("up_indices", 0, 2**31 - 1),
         ("up_indices", 0, -1), ("down_indices", 0, 10**6), ("any_indices", 0, 10**6), ("any_indptr", 2, 10**6),
         ("name_indptr", -1, 10**6), ("name_offsets", -1, 2**62), ("up_sab_sets", 0, 60_000),
+        ("name_sab_sets", 0, 60_000), ("name_sab_set_indptr", 1, 9), ("name_sab_set_members", 0, 60_000),
         ("retired_relations", 0, 200), ("retired_indptr", 1, 10**6), ("cuis", 0, 2**64 - 1), ("folded_rows", 0, 10**6),
     ],
 )  # fmt: skip
@@ -332,10 +334,10 @@ def test_the_bounds_of_places_themselves(files: Path, tmp_path: Path) -> None:
             SnapshotGraph.open(path)
 
 
-@pytest.mark.parametrize("name", ["up_indices", "retired_relations"])
+@pytest.mark.parametrize("name", ["up_indices", "retired_relations", "name_sab_sets", "name_sab_set_members"])
 def test_the_bounds_of_values_themselves(files: Path, tmp_path: Path, name: str) -> None:
     graph = example_graph()
-    bound = {"up_indices": graph.release.concepts, "retired_relations": 5}[name]
+    bound = {"up_indices": graph.release.concepts, "retired_relations": 5}.get(name, 2)
     path = tmp_path / "x.cuihop"
 
     def set_value(array: np.ndarray[Any, Any]) -> None:

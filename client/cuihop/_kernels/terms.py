@@ -24,8 +24,9 @@ from cuihop._kernels.tokens import (
 )  # fmt: skip
 
 __all__ = [
-    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "PLAIN", "RULE", "SPACING", "TAIL",
-    "add_prefixes", "contains", "expanded", "filled_table", "matches", "names_of_sequences", "sequences_of_names",
+    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "PLAIN", "RULE", "SPACING", "TAIL", "TWIN",
+    "add_to_filter", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
+    "sequences_of_names",
 ]  # fmt: skip
 
 UInt8 = npt.NDArray[np.uint8]
@@ -35,9 +36,9 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 # How a sequence is made from its name: the low bits of its rule.
-PLAIN, TAIL, INVERTED, SPACING, ACRONYM = range(5)
+PLAIN, TAIL, INVERTED, SPACING, ACRONYM, TWIN = range(6)
 RULE = 7
-GENERAL, LAST = 0x40, 0x80
+LOWER, GENERAL, LAST = 0x08, 0x40, 0x80
 
 LONGEST_NAME = 64
 """Most tokens of a name that matches."""
@@ -77,22 +78,45 @@ def contains(table: UInt64, key: np.uint64) -> bool:
 
 
 @compiled
+def in_capitals(offsets: Int64, blob: UInt8) -> UInt8:
+    """For each name, 2 where it has capitals and no small letters of ASCII, 1 where it has small letters, else 0."""
+    found = np.zeros(offsets.size - 1, dtype=np.uint8)
+    for name in range(found.size):
+        for k in range(offsets[name], offsets[name + 1]):
+            if 97 <= blob[k] <= 122:
+                found[name] = 1
+                break
+            if 65 <= blob[k] <= 90:
+                found[name] = 2
+    return found
+
+
+@compiled
 def sequences_of_names(
-    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, function_words: UInt64
-) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    token_bounds: Int64, places: Int32, keys: UInt64, brackets: UInt8, tails: UInt64, kinds: UInt64,
+    function_words: UInt64, caseless: UInt8,
+) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:  # fmt: skip
     """Sequences of each name.
+
+    A bracket is left out at the end where it says of what kind the concept is, or where two words or more are left.
 
     Args:
         token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
         brackets: uint8, shape (names,): bit 1 where a name begins with a bracket, bit 2 where it ends with one.
         tails: table of the words that may be left out at the end.
+        kinds: table of words that end a bracket which says of what kind a concept is.
         function_words: table of words that are no name by themselves.
+        caseless: uint8, shape (names,): 1 for a name of a vocabulary that writes all names in capitals.
 
     Returns:
-        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated.
+        hashes; the name of each, int32; its rule, uint8; hashes of the beginnings of all sequences, repeated; and of
+        each name, uint64, shape (names, 2), the last of several words, and an only word; 0 for neither.
+
+        The rule `TWIN` marks the sequence that an acronym would have as any other name.
     """
     names = token_bounds.size - 1
-    most = 2 * names + token_bounds[-1] // 2 + 64
+    words = np.zeros((names, 2), dtype=np.uint64)
+    most = 3 * names + token_bounds[-1] // 2 + 64
     hashes = np.empty(most, dtype=np.uint64)
     rows = np.empty(most, dtype=np.int32)
     rules = np.empty(most, dtype=np.uint8)
@@ -104,7 +128,7 @@ def sequences_of_names(
         if first == stop or stop - first > LONGEST_NAME:
             continue
         room = (stop - first) * (3 + _MOST_HYPHENS)
-        if count + 8 > hashes.size or begun + room > prefixes.size:
+        if count + 12 > hashes.size or begun + room > prefixes.size:
             hashes, rows, rules, prefixes = _longer(hashes, rows, rules, prefixes, count, begun, room)
         begin, end = first, stop
         if brackets[name] & 1:
@@ -118,7 +142,7 @@ def sequences_of_names(
                 k = end - 1
                 while k > begin and not places[k, GAP] & OPEN:
                     k -= 1
-                if k == begin:
+                if k == begin or (k - begin < 2 and not contains(kinds, keys[end - 1, WORD])):
                     break
                 closed = places[k, GAP] & CLOSE != 0
                 end = k
@@ -130,15 +154,19 @@ def sequences_of_names(
         rule = PLAIN
         if begin != first or end != stop:
             count, begun = _add_name(
-                first, stop, name, PLAIN, places, keys, function_words, order,
+                first, stop, name, PLAIN, places, keys, caseless[name] != 0, function_words, order,
                 hashes, rows, rules, prefixes, count, begun,
             )  # fmt: skip
             rule = TAIL
         count, begun = _add_name(
-            begin, end, name, rule, places, keys, function_words, order,
+            begin, end, name, rule, places, keys, caseless[name] != 0, function_words, order,
             hashes, rows, rules, prefixes, count, begun,
         )  # fmt: skip
-    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy()
+        if end - begin > 1:
+            words[name, 0] = keys[end - 1, WORD]
+        elif rules[count - 1] & RULE != TWIN:
+            words[name, 1] = keys[begin, WORD]
+    return hashes[:count].copy(), rows[:count].copy(), rules[:count].copy(), prefixes[:begun].copy(), words
 
 
 @compiled
@@ -158,8 +186,9 @@ def _longer(
 
 @compiled
 def _add_name(
-    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, function_words: UInt64, order: Int64,
-    hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64, count: int, begun: int,
+    begin: int, end: int, name: int, rule: int, places: Int32, keys: UInt64, caseless: bool,
+    function_words: UInt64, order: Int64, hashes: UInt64, rows: Int32, rules: UInt8, prefixes: UInt64,
+    count: int, begun: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the sequences of the tokens ``begin`` up to ``end`` of a name."""
     capitals, written, general, commas, hyphens = 0, 0, True, 0, 0
@@ -172,14 +201,18 @@ def _add_name(
         if k > begin:
             commas += places[k, GAP] & COMMA != 0
             hyphens += places[k, GAP] & HYPHEN != 0
-    flag = GENERAL if general else 0
+    flag = (GENERAL if general else 0) | (0 if capitals else LOWER)
     characters = places[end - 1, END] - places[begin, START]
-    if (characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2:
+    if not caseless and ((characters <= _LONGEST_ACRONYM and capitals >= 2) or written <= 2):
         state = _ACRONYM_SEED
         for k in range(begin, end):
             state = _step(state, keys[k, CASED])
         hashes[count], rows[count], rules[count] = _end(state), name, ACRONYM | flag
-        return count + 1, begun
+        state = _SEED
+        for k in range(begin, end):
+            state = _step(state, keys[k, WORD])
+        hashes[count + 1], rows[count + 1], rules[count + 1] = _end(state), name, TWIN
+        return count + 2, begun
     state = _SEED
     for k in range(begin, end):
         state = _step(state, keys[k, WORD])
@@ -224,20 +257,25 @@ def _add_name(
 
 
 @compiled
-def add_prefixes(prefixes: UInt64, filter_words: UInt64) -> None:
-    """Set two bits for each beginning in a filter of 64-bit words, a power of two of them."""
-    mask = np.uint64(filter_words.size - 1)
-    for key in prefixes:
-        word = (key >> np.uint64(12)) & mask
-        filter_words[word] |= (np.uint64(1) << (key & np.uint64(63))) | (
-            np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63))
-        )
+def add_to_filter(keys: UInt64, prefixes: bool, words: UInt64) -> None:
+    """Set two bits for each sequence, or for each beginning of one, in a filter of 64-bit words, a power of two."""
+    for key in keys:
+        words[_word(key, words)] |= _prefix_bits(key) if prefixes else _sequence_bits(key)
 
 
 @compiled
-def _may_begin(filter_words: UInt64, key: np.uint64) -> bool:
-    bits = (np.uint64(1) << (key & np.uint64(63))) | (np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63)))
-    return bool(filter_words[(key >> np.uint64(12)) & np.uint64(filter_words.size - 1)] & bits == bits)
+def _word(key: np.uint64, words: UInt64) -> np.uint64:
+    return (key >> np.uint64(12)) & np.uint64(words.size - 1)
+
+
+@compiled
+def _prefix_bits(key: np.uint64) -> np.uint64:
+    return (np.uint64(1) << (key & np.uint64(63))) | (np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63)))
+
+
+@compiled
+def _sequence_bits(key: np.uint64) -> np.uint64:
+    return (np.uint64(1) << (key >> np.uint64(58))) | (np.uint64(1) << ((key >> np.uint64(52)) & np.uint64(63)))
 
 
 @compiled
@@ -333,8 +371,9 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
             new_places[count] = places[token]
             new_keys[count] = keys[token]
             # A bracket closed after an abbreviation does not separate.
-            if count and token > first and new_places[count - 1, IN_TEXT] >= 4:
+            if count and new_places[count - 1, IN_TEXT] >= 4:
                 new_places[count, GAP] &= ~np.int32(CLOSE)
+                new_keys[count, JOINED] = np.uint64(0)
             count += 1
             token += 1
             continue
@@ -356,13 +395,13 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
 @compiled
 def matches(
     first: int, stop: int, places: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
-    prefixes: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
+    words: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
 ) -> int:  # fmt: skip
     """Add the matches in the tokens ``first`` up to ``stop``; return how many there are then.
 
     Args:
         first, stop, places, keys: tokens of one text.
-        table, firsts, rows, rules, prefixes: the table of names.
+        table, firsts, rows, rules: the table of names, and ``words`` its filter.
         usable: uint8, shape (names,): 0 for a name that must not match.
         general: match general names too.
         longest: the longest match from the left only; otherwise all.
@@ -372,13 +411,15 @@ def matches(
     """
     separating = OPEN | CLOSE | BREAK
     token = first
+    next_join = first  # the next token that a hyphen joins to the one before
     while token < stop:
         best_end, best, best_flags = token, -1, 0
         if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
             token += 1
             continue
-        last_join = min(stop, token + _JOINS)
-        for join in range(token, last_join):
+        while next_join < stop and (next_join <= token or keys[next_join, JOINED] == 0):
+            next_join += 1
+        for join in range(token, min(stop, token + _JOINS) if next_join < token + _JOINS else token + 1):
             # With join == token, no hyphen is left out; otherwise that before token ``join``.
             if join > token and (keys[join, JOINED] == 0 or places[join, IN_TEXT] != 1):
                 continue
@@ -393,15 +434,17 @@ def matches(
                 flags |= 2 if places[k, IN_TEXT] > 1 else 0
                 k += 2 if joins else 1
                 key = _end(state)
+                bits = words[_word(key, words)]
                 may_end = places[k - 1, IN_TEXT] != 2 and places[k - 1, IN_TEXT] != 3
-                if may_end and (join == token or k > join):
+                may_end &= join == token or k > join
+                if may_end and bits & _sequence_bits(key) == _sequence_bits(key):
                     at = _candidate(key, table, firsts, rows, rules, usable, general)
                     if at >= 0:
                         if not longest:
                             count = _add(token, k, at, flags, places, found, count)
                         elif k > best_end:
                             best_end, best, best_flags = k, at, flags
-                if not _may_begin(prefixes, key):
+                if bits & _prefix_bits(key) != _prefix_bits(key):
                     break
         # Acronyms, in their own capitals.
         state = _ACRONYM_SEED
@@ -414,8 +457,10 @@ def matches(
             written += places[k, END] - places[k, START]
             state = _step(state, keys[k, CASED])
             k += 1
-            if capitals >= 2 or written <= 2:
-                at = _candidate(_end(state), table, firsts, rows, rules, usable, general)
+            key = _end(state)
+            bits = words[_word(key, words)]
+            if (capitals >= 2 or written <= 2) and bits & _sequence_bits(key) == _sequence_bits(key):
+                at = _candidate(key, table, firsts, rows, rules, usable, general)
                 if at >= 0:
                     if not longest:
                         count = _add(token, k, at, 0, places, found, count)

@@ -189,7 +189,7 @@ def annotate_texts(
     with UnfinishedFiles(paths, job.depends(rows, spans), len(_SUMS)) as files:
         before = files.finished
         found = _concepts_in(files.parts[0]) if before.blocks else set()
-        for done in in_order(job, _blocks(rows, before, files.path), resources.threads):
+        for done in _annotated(job, _blocks(rows, before, files.path), resources.threads):
             state = _next(files.finished, done)
             files.add(done.contents, state)
             found |= done.concepts
@@ -204,13 +204,29 @@ def _to_stream(job: _Job, rows: DocumentRows, stream: BinaryIO, resources: Resou
         raise InputError("spans go with a file of concepts", column="spans", expected="concepts in a file")
     state = before = FinishedPart(0, 0, np.zeros(len(_SUMS)))
     found = set[str]()
-    for done in in_order(job, _blocks(rows, before, Path()), resources.threads):
+    for done in _annotated(job, _blocks(rows, before, Path()), resources.threads):
         stream.write(done.contents[0])
         state = _next(state, done)
         found |= done.concepts
         _report(resources, rows, state)
     _check_any(rows, state)
     return _account(rows, state, found, before)
+
+
+def _annotated(job: _Job, blocks: Iterator[_Block], threads: int | None) -> Iterator[_Done]:
+    """The annotated blocks in order; those before a fault of the input come first."""
+    fault: InputError | None = None
+
+    def before_fault() -> Iterator[_Block]:
+        nonlocal fault
+        try:
+            yield from blocks
+        except InputError as error:
+            fault = error
+
+    yield from in_order(job, before_fault(), threads)
+    if fault is not None:
+        raise fault
 
 
 def _next(state: FinishedPart, done: _Done) -> FinishedPart:

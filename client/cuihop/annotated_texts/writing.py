@@ -7,10 +7,10 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cuihop.annotation.mentions import RULES, Annotations, Mention, Term
 from cuihop.annotation.options import CONTEXTS, Context
@@ -88,8 +88,7 @@ def span_rows(form: SpansFormat, identifiers: Sequence[str], annotations: Annota
     return _WRITERS[form](identifiers, annotations)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """A mention with a place in the list of terms, so that the fields of a term are made once."""
 
     start: int
@@ -127,8 +126,15 @@ def _contexts(bits: int) -> tuple[Context, ...]:
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> bytes:
+    listed = list(rows)
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(listed)
+    if "\r" in text.getvalue():  # which Python quotes only where it is part of the line's end
+        text = io.StringIO()
+        plain = csv.writer(text, lineterminator="\n")
+        quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for row in listed:
+            (quoting if any("\r" in str(cell) for cell in row) else plain).writerow(row)
     return text.getvalue().encode()
 
 

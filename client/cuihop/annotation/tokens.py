@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotation.characters import CharacterClasses, folded_letters
+from cuihop.annotation.code_points import coded
 
-__all__ = ["Tokeniser", "Tokens", "text_codes", "word_hashes"]
+__all__ = ["Tokeniser", "Tokens", "word_hashes"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -36,18 +37,12 @@ class Tokens:
     keys: UInt64
 
 
-def text_codes(texts: Sequence[str]) -> tuple[Int64, UInt32]:
-    """Bounds of each text, int64, shape (texts + 1,), and the code points of all."""
-    bounds = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in texts], out=bounds[1:])
-    return bounds, np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-
-
 def word_hashes(words: Sequence[str]) -> UInt64:
     """Hashes of words as those of forms, uint64, shape (words,)."""
     from cuihop._kernels import tokens as kernels
 
-    return kernels.hashes_of(*text_codes(words), True)
+    codes, bounds = coded(words)
+    return kernels.hashes_of(bounds, codes, True)
 
 
 class Tokeniser:

@@ -62,13 +62,20 @@ def _of_snapshot(graph: SnapshotGraph, path: Path, verify: bool) -> tuple[dict[s
     size = path.stat().st_size
     checksums = "header only; --verify checks all" if checked is None else f"all right, {checked:,} bytes checked"
     facts = {"snapshot": str(path), "bytes": size, "verified_bytes": checked, "report": dict(graph.report)}
+    facts["name_sabs"] = name_sabs = graph.name_sabs
     facts["index"] = None if graph.index is None else dict(graph.index.facts)
     facts["index_problem"] = graph.index_problem
     if graph.index is not None:
         of_index = f"{graph.index.facts['entries']:,} hubs in {graph.index.facts['labels']:,} labels"
     else:
         of_index = graph.index_problem or "none; cuihop index builds one"
-    return facts, [("file", f"{path}, {size:,} bytes"), ("checksums", checksums), ("distance index", of_index)]
+    of_names = "not recorded; cuihop load records them" if name_sabs is None else ", ".join(name_sabs) or "none"
+    return facts, [
+        ("file", f"{path}, {size:,} bytes"),
+        ("checksums", checksums),
+        ("vocabularies of names", of_names),
+        ("distance index", of_index),
+    ]
 
 
 def _of_server(graph: ConceptGraph, address: str) -> tuple[dict[str, Any], list[tuple[str, str]]]:

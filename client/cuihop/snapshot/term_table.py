@@ -11,26 +11,38 @@ Sections:
 ``term_firsts``    int32, shape (slots,): the first candidate of the sequence
 ``term_rows``      int32, shape (candidates,): the name, best first
 ``term_rules``     uint8, shape (candidates,): see `cuihop._kernels.terms`
-``term_prefixes``  uint64, shape (words,): a Bloom filter of the beginnings of sequences
+``term_filter``    uint64, shape (words,): a Bloom filter of the sequences and of their beginnings
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.tokens import Tokeniser, text_codes, word_hashes
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.tokens import Tokeniser, word_hashes
 from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
-from cuihop.snapshot.layout import TERM_TABLE
+from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
+from cuihop.snapshot.name_index_builder import counted_descendants, read_only
 from cuihop.snapshot.word_forms import form_of
 
-__all__ = ["FUNCTION_WORDS", "GENERAL_SHARE", "TermTable", "term_table", "term_table_sections", "with_term_table"]
+__all__ = [
+    "FUNCTION_WORDS",
+    "GENERAL_SHARE",
+    "GENERAL_WORD_SHARE",
+    "KINDS",
+    "TermTable",
+    "term_table",
+    "term_table_sections",
+    "with_term_table",
+]
 
 Arrays = Mapping[str, npt.NDArray[Any]] | Sections
 Int32 = npt.NDArray[np.int32]
@@ -38,12 +50,20 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 UInt64 = npt.NDArray[np.uint64]
 
-GENERAL_SHARE = 0.1
+GENERAL_SHARE = 0.2
 """Share of a graph's linked concepts that lie below a concept that is too general."""
+GENERAL_WORD_SHARE = 0.03
+"""Share of the names of several words that end with the only word of a name that is too general."""
 
 _TAILS = ("nos", "nec")
-FUNCTION_WORDS = tuple(
-    """
+_KIND_WORDS = """
+abnormality attribute cell concept diagnosis disease disorder entity event finding form function object observation
+organism person phenomenon procedure product qualifier regime situation stage structure substance symptom syndrome
+therapy value
+"""
+KINDS = frozenset(_KIND_WORDS.split())
+"""Words that end a bracket which says of what kind a concept is."""
+_FUNCTION_WORDS = """
 a about above after again all also although am among an and another any are as at away back be because been before
 being below between both but by can cannot could did do does doing done down due during each either else even ever
 every few first following for from further had has have having he hence her here hers him his how however i if in into
@@ -53,16 +73,23 @@ rather really same see seen seem several shall she should show shown since so so
 them then there therefore these they this those through thus to together too toward two three under until up upon us
 use used using very via was we well were what when where whether which while who whose why will with within without
 would yes yet you your
-""".split()
-)
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
-_BITS_A_PREFIX = 16
-_SUPPRESSED = 1 << 29  # of a name's grade
+_FILTER_BITS = 16  # of each sequence, and of each beginning of one
+_LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
+_FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
+_FEWEST_NAMES = 1000  # of several words in a release in which a word may be too general
 _FEWEST_LINKED = 100  # concepts of a graph in which a concept may be too general
 
 
-def _word_set(words: Sequence[str]) -> UInt64:
+def _word_tables() -> tuple[UInt64, UInt64, UInt64]:
+    """Tables of the words left out at the end, of those that end a bracket left out, and of function words."""
+    return _word_set(_TAILS), _word_set(KINDS), _word_set(FUNCTION_WORDS)
+
+
+def _word_set(words: Collection[str]) -> UInt64:
     """An open table of the forms of words."""
     from cuihop._kernels import terms as kernels
 
@@ -72,26 +99,25 @@ def _word_set(words: Sequence[str]) -> UInt64:
     return table
 
 
-def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def term_table_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the table.
 
     Args:
         arrays: the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot.
+        descendants: the result of `counted_descendants`, where it is there already.
     """
     from cuihop._kernels import terms as kernels
 
-    hashes, rows, rules, prefixes = _sequences(arrays)
-    if "name_grades" in arrays:
-        used = (arrays["name_grades"][rows] & np.uint32(_SUPPRESSED)) == 0
-        hashes, rows, rules = hashes[used], rows[used], rules[used]
-    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
-    rules |= np.where(_too_general(arrays)[places], np.uint8(kernels.GENERAL), np.uint8(0))
-    order = np.argsort(hashes, kind="stable")
-    hashes, rows, rules, places = hashes[order], rows[order], rules[order], places[order]
-    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(hashes) else np.empty(0, dtype=np.int64)
+    found = _sequences(arrays)
+    hashes, rows, rules, places = found.hashes, found.rows, found.rules, found.places
+    starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
+    general = _too_general(arrays, descendants) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
+    rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
     order = _best_first(arrays, starts, rows, rules, places)
     rows, rules = rows[order], rules[order]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
+    if not len(rows):  # one candidate, of no sequence
+        rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
     table = np.zeros(max(4, 1 << int(len(starts) * 3 // 2).bit_length()), dtype=np.uint64)
     firsts = np.zeros(len(table), dtype=np.int32)
     kernels.filled_table(hashes[starts], starts.astype(np.int32), table, firsts)
@@ -100,39 +126,108 @@ def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         "term_firsts": firsts,
         "term_rows": rows,
         "term_rules": rules,
-        "term_prefixes": prefixes,
+        "term_filter": found.words,
     }
 
 
-def _sequences(arrays: Arrays) -> tuple[UInt64, Int32, UInt8, UInt64]:
-    """Hashes of all sequences, their names and rules, and the filter of their beginnings."""
+@dataclass(frozen=True, eq=False)
+class _Sequences:
+    """Sequences of all names.
+
+    Attributes:
+        hashes, rows, rules: of each sequence, ascending by hash: see `cuihop._kernels.terms.sequences_of_names`.
+        places: int32: the concept.
+        words: the filter.
+        last_words: uint64, shape (names, 2): the last of several words of each name, and an only word.
+    """
+
+    hashes: UInt64
+    rows: Int32
+    rules: UInt8
+    places: Int32
+    words: UInt64
+    last_words: UInt64
+
+
+def _sequences(arrays: Arrays) -> _Sequences:
     from cuihop._kernels import terms as kernels
     from cuihop._kernels import tokens as token_kernels
 
-    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
-    tokeniser = Tokeniser(form_of)
-    tails, function_words = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
+    offsets, blob = read_only(arrays["name_offsets"]), read_only(arrays["name_blob"])
+    tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
 
-    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64]:
+    def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
         first = number * _NAMES_A_BLOCK
         bounds, text = token_kernels.code_points(offsets, blob, first, min(first + _NAMES_A_BLOCK, len(offsets) - 1))
         tokens = tokeniser.tokens(bounds, text)
-        hashes, rows, rules, prefixes = kernels.sequences_of_names(
-            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), tails, function_words
-        )
-        return hashes, rows + np.int32(first), rules, np.unique(prefixes)
+        hashes, rows, rules, prefixes, words = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, _brackets(bounds, text), *tables,
+            caseless[first : first + len(bounds) - 1],
+        )  # fmt: skip
+        return hashes, rows + np.int32(first), rules, np.unique(prefixes), words
 
     blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
-    words = _BITS_A_PREFIX * sum(len(prefixes) for _, _, _, prefixes in blocks) // 64
-    prefix_filter = np.zeros(1 << max(1, words).bit_length(), dtype=np.uint64)
-    for _, _, _, prefixes in blocks:
-        kernels.add_prefixes(prefixes, prefix_filter)
-    return (
-        np.concatenate([hashes for hashes, _, _, _ in blocks]),
-        np.concatenate([rows for _, rows, _, _ in blocks]),
-        np.concatenate([rules for _, _, rules, _ in blocks]),
-        prefix_filter,
-    )
+    hashes, rows, rules = (np.concatenate([part[column] for part in blocks]) for column in range(3))
+    size = _FILTER_BITS * (len(hashes) + sum(len(part[3]) for part in blocks)) // 64
+    words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
+    for part in blocks:
+        kernels.add_to_filter(part[3], True, words)
+    last_words = np.concatenate([part[4] for part in blocks])
+    del blocks
+    places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
+    order = np.argsort(hashes, kind="stable")
+    order = order[~_left_out(arrays, hashes[order], rows[order], rules[order], places[order])]
+    kernels.add_to_filter(hashes[order], False, words)
+    return _Sequences(hashes[order], rows[order], rules[order], places[order], words, last_words)
+
+
+def _caseless(arrays: Arrays) -> UInt8:
+    """1 for the names of vocabularies that write most longer names in capitals alone, uint8, shape (names,)."""
+    from cuihop._kernels import terms as kernels
+
+    offsets = read_only(arrays["name_offsets"])
+    case = kernels.in_capitals(offsets, read_only(arrays["name_blob"]))
+    sets = arrays["name_sab_sets"] if "name_sab_sets" in arrays else np.zeros(len(case), dtype=np.uint16)
+    long = (np.diff(offsets) > _LONGEST_SHORT_NAME) & (case > 0)
+    count = int(sets.max(initial=0)) + 1
+    capitals = np.bincount(sets[long & (case == 2)], minlength=count)
+    total = np.bincount(sets[long], minlength=count)
+    caseless = (total >= _FEWEST_LONG_NAMES) & (2 * capitals > total)
+    found: UInt8 = caseless[sets].astype(np.uint8)
+    return found
+
+
+def _left_out(arrays: Arrays, hashes: UInt64, rows: Int32, rules: UInt8, places: Int32) -> npt.NDArray[np.bool_]:
+    """True for suppressed names, and small-letter names that an acronym of the concept has in capitals. By hash."""
+    from cuihop._kernels import terms as kernels
+
+    way = rules & np.uint8(kernels.RULE)
+    out: npt.NDArray[np.bool_] = way == kernels.TWIN
+    twins = np.flatnonzero(out)
+    low, high = (np.searchsorted(hashes, hashes[twins], side=side) for side in ("left", "right"))
+    for twin, begin, end in zip(twins.tolist(), low.tolist(), high.tolist(), strict=True):
+        if end - begin > 1:
+            lower = (rules[begin:end] & np.uint8(kernels.LOWER)) != 0
+            out[begin:end] |= lower & (places[begin:end] == places[twin])
+    if "name_grades" in arrays:
+        out |= (arrays["name_grades"][rows] & np.uint32(SUPPRESSED_NAME)) != 0
+    return out
+
+
+def _named_by_general_words(found: _Sequences, starts: Int64, concepts: int) -> npt.NDArray[np.bool_]:
+    """Concepts with a name of one word with which many names end."""
+    from cuihop._kernels import terms as kernels
+
+    general = np.zeros(concepts, dtype=np.bool_)
+    as_written = (found.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
+    last = found.last_words[found.rows[starts[as_written]], 0]
+    words, counts = np.unique(last[last != 0], return_counts=True)
+    total = int(counts.sum())
+    if total >= _FEWEST_NAMES:
+        some = np.isin(found.last_words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
+        way = found.rules & np.uint8(kernels.RULE)
+        general[found.places[some & ((way == kernels.PLAIN) | (way == kernels.TAIL))]] = True
+    return general
 
 
 def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
@@ -144,15 +239,14 @@ def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
     return found
 
 
-def _too_general(arrays: Arrays) -> npt.NDArray[np.bool_]:
-    """Concepts above more than a tenth of the concepts that have an edge."""
-    from cuihop._kernels.descendants import descendant_counts
-
+def _too_general(arrays: Arrays, descendants: Int64 | None) -> npt.NDArray[np.bool_]:
+    """Concepts above more than a fifth of the concepts that have an edge."""
     up, down = arrays["up_indptr"], arrays["down_indptr"]
     linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
     if linked < _FEWEST_LINKED:
         return np.zeros(len(up) - 1, dtype=np.bool_)
-    above: npt.NDArray[np.bool_] = descendant_counts(up, arrays["up_indices"], linked) > GENERAL_SHARE * linked
+    counts = counted_descendants(arrays) if descendants is None else descendants
+    above: npt.NDArray[np.bool_] = counts > GENERAL_SHARE * linked
     return above
 
 
@@ -206,26 +300,38 @@ class TermTable:
 
     Args:
         sections: of a snapshot that holds the table.
+
+    Attributes:
+        hashes, firsts, rows, rules, words: the sections, in their order.
+
+    Raises:
+        SnapshotError: a section is damaged, or compiled code would not end with its values.
     """
 
     def __init__(self, sections: Sections) -> None:
-        self.hashes: UInt64 = sections["term_hashes"]
-        self.firsts: Int32 = sections["term_firsts"]
-        self.rows: Int32 = sections["term_rows"]
-        self.rules: UInt8 = sections["term_rules"]
-        self.prefixes: UInt64 = sections["term_prefixes"]
-
-    def names_of(self, texts: Sequence[str]) -> Int32:
-        """All names with the sequence of one of these texts, int32."""
         from cuihop._kernels import terms as kernels
 
-        tables = _word_set(_TAILS), _word_set(FUNCTION_WORDS)
-        bounds, text = text_codes(texts)
+        self.hashes, self.firsts, self.rows, self.rules, self.words = (read_only(sections[name]) for name in TERM_TABLE)
+        for name, array in (("term_hashes", self.hashes), ("term_filter", self.words)):
+            if len(array) & (len(array) - 1) or not len(array):
+                raise SnapshotError(f"{sections.origin}: section {name!r} has {len(array):,} values, no power of two")
+        if not (self.hashes == 0).any() or not len(self.rules) or not self.rules[-1] & kernels.LAST:
+            raise SnapshotError(
+                f"{sections.origin}: section 'term_hashes' or 'term_rules' holds values that it must not; "
+                "the file is damaged"
+            )
+
+    def names_of(self, texts: Sequence[str]) -> Int32:
+        """All names with the sequence of one of these texts, int32. One in capitals is taken as acronym and as word."""
+        from cuihop._kernels import terms as kernels
+
+        text, bounds = coded(texts)
         tokens = Tokeniser(form_of).tokens(bounds, text)
-        hashes, _, rules, _ = kernels.sequences_of_names(
-            tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *tables
-        )
-        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM))
+        hashes, _, rules, _, _ = kernels.sequences_of_names(
+            tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
+            np.zeros(len(texts), dtype=np.uint8),
+        )  # fmt: skip
+        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM, kernels.TWIN))
         return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
 
 
@@ -246,23 +352,10 @@ def term_table(sections: Sections) -> TermTable | None:
             )
         return TermTable(with_term_table(sections))
     try:
-        table = TermTable(sections)
-        _check(table, sections.origin)
+        return TermTable(sections)
     except SnapshotError as error:
         warnings.warn(f"{error}. The table of names is built anew in memory", DamageWarning, stacklevel=2)
         return TermTable(with_term_table(sections))
-    return table
-
-
-def _check(table: TermTable, origin: str) -> None:
-    """Check what compiled code relies on: sizes that are powers of two, an empty slot, and an end of the candidates."""
-    from cuihop._kernels import terms as kernels
-
-    for name, array in (("term_hashes", table.hashes), ("term_prefixes", table.prefixes)):
-        if len(array) & (len(array) - 1) or not len(array):
-            raise SnapshotError(f"{origin}: section {name!r} has {len(array):,} values, not a power of two")
-    if not (table.hashes == 0).any() or (len(table.rules) and not table.rules[-1] & kernels.LAST):
-        raise SnapshotError(f"{origin}: section 'term_hashes' or 'term_rules' holds values that it must not")
 
 
 def with_term_table(sections: Sections) -> Sections:

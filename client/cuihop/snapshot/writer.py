@@ -17,7 +17,8 @@ from cuihop.graph import Release
 from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
-from cuihop.snapshot.name_index import name_index_sections
+from cuihop.snapshot.layout import NAME_SOURCES
+from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 from cuihop.snapshot.term_table import term_table_sections
 
@@ -79,6 +80,11 @@ class GraphTables:
         sab_set_members: sorted tuples of SABs.
         names: every name, concept by concept in their order, the preferred name first.
         name_indptr: int32, shape (concepts + 1,); concept i has names ``name_indptr[i]`` up to ``name_indptr[i + 1]``.
+        name_grades: uint32, shape (names,): the quality of each name, comparable between concepts; smaller is better.
+            The bit `cuihop.snapshot.layout.SUPPRESSED_NAME` marks a suppressed one. None if unknown.
+        name_sab_sets: for each name, the position in `name_sab_set_members` of the vocabularies that give it; None if
+            unknown.
+        name_sab_set_members: sorted tuples of SABs.
         semantic_types: pairs of type identifier and name.
         type_indptr, type_indices: int32, as `name_indptr`, into `semantic_types`.
         definitions: every definition, concept by concept in their order: its vocabulary (SAB), a bar, and its text.
@@ -93,6 +99,9 @@ class GraphTables:
     sab_set_members: Sequence[tuple[str, ...]] = ()
     names: StringTable = field(default_factory=lambda: StringTable.of([]))
     name_indptr: Int32 | None = None
+    name_grades: npt.NDArray[np.uint32] | None = None
+    name_sab_sets: npt.NDArray[np.integer] | None = None
+    name_sab_set_members: Sequence[tuple[str, ...]] = ()
     semantic_types: Sequence[tuple[str, str]] = ()
     type_indptr: Int32 | None = None
     type_indices: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))
@@ -254,15 +263,23 @@ def sections_of(
             "definition_offsets": tables.definitions.offsets,
             "definition_blob": tables.definitions.blob,
         }
-    if len(tables.names):
-        arrays |= name_index_sections(arrays)
-        arrays |= term_table_sections(arrays)
-    meta = {
+    meta: dict[str, Any] = {
         "release": dataclasses.asdict(release),
         "sab_sets": [list(sabs) for sabs in members],
         "semantic_types": [list(pair) for pair in tables.semantic_types],
         "report": dict(report or {}),
     }
+    if tables.name_grades is not None and tables.name_sab_sets is not None:
+        of_sets = tables.name_sab_set_members
+        meta["name_sabs"] = name_sabs = sorted({sab for sabs in of_sets for sab in sabs})
+        places = {sab: place for place, sab in enumerate(name_sabs)}
+        indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
+        in_sets = np.array([places[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
+        arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
+    if len(tables.names):
+        descendants = counted_descendants(arrays)
+        arrays |= name_index_sections(arrays, descendants)
+        arrays |= term_table_sections(arrays, descendants)
     return Sections(meta, arrays)
 
 

@@ -6,6 +6,9 @@ The grade of a name is one number of 32 bits; smaller is better::
     bits 28…25   position of its language among the requested ones
     bits 24…3    largest rank minus its rank in MRRANK
     bits 2, 1, 0 TS is not P, STT is not PF, ISPREF is not Y
+
+With ``hidden``, the bit of suppressed names, they serve only where a concept has no other name; with 0, they are
+sorted among the others, by the other bits.
 """
 
 from __future__ import annotations
@@ -13,19 +16,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cuihop._kernels.jit import compiled
+from cuihop._kernels.jit import compiled, signed
+from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader._kernels.interning import equal, hashed
 
 UInt8 = npt.NDArray[np.uint8]
+UInt16 = npt.NDArray[np.uint16]
 UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-SUPPRESSED = 1 << 29
+SUPPRESSED = SUPPRESSED_NAME
 LARGEST_RANK = (1 << 22) - 1
 NO_NAME = 0xFFFFFFFF
 """Grade of a row in another language, or without text."""
+
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
 
 SUPPRESS_VALUES = b"NOYE"
 """Values of SUPPRESS, in the order of the ranks of a vocabulary's term type; a fifth rank is for any other value."""
@@ -40,7 +48,6 @@ def grade(
     language_places: Int32,
     term_types: Int32,
     ranks: Int32,
-    with_suppressed: bool,
     grades: UInt32,
     left_out: Int64,
 ) -> None:
@@ -52,7 +59,6 @@ def grade(
         languages: number of each row's language; ``language_places``: its position among the requested ones, or -1.
         term_types: number of each row's vocabulary and term type; ``ranks``: of these, one column for each value
             of SUPPRESS.
-        with_suppressed: grade suppressed names like others.
         grades: out.
         left_out: accumulates the rows in other languages, and those without text.
     """
@@ -78,7 +84,7 @@ def grade(
         elif byte == 69:
             value = 3
         answer = (language << 25) | ((LARGEST_RANK - ranks[term_types[row], value]) << 3)
-        if value != 0 and not with_suppressed:
+        if value != 0:
             answer |= SUPPRESSED
         at = spans[row, ts]
         if spans[row, ts + 1] - at != 1 or buffer[at] != 80:
@@ -93,27 +99,28 @@ def grade(
 
 
 @compiled
-def candidates(codes: Int32, grades: UInt32, all_names: bool, chosen: Int32, suppressed: Int64) -> int:
+def candidates(codes: Int32, grades: UInt32, all_names: bool, hidden: int, chosen: Int32, suppressed: Int64) -> int:
     """Choose the rows whose name may be one of its concept's, from adjacent rows of the concept.
 
-    Of names that are not suppressed: all, or only the best. Where all are suppressed: the best. ``suppressed``
-    accumulates the suppressed rows. Returns the number of rows chosen.
+    Of names that are not hidden: all, or only the best. Where all are hidden: the best. ``suppressed`` accumulates
+    the hidden rows. Returns the number of rows chosen.
     """
+    order = ~(SUPPRESSED ^ hidden)
     count = 0
     begin = 0
     while begin < codes.size:
         end = begin
         best = begin
         while end < codes.size and codes[end] == codes[begin]:
-            if grades[end] < grades[best]:
+            if grades[end] & order < grades[best] & order:
                 best = end
-            if grades[end] != NO_NAME and grades[end] & SUPPRESSED:
+            if grades[end] != NO_NAME and grades[end] & hidden:
                 suppressed[0] += 1
             end += 1
         if grades[best] != NO_NAME:
-            if all_names and not grades[best] & SUPPRESSED:
+            if all_names and not grades[best] & hidden:
                 for row in range(begin, end):
-                    if grades[row] < SUPPRESSED:
+                    if grades[row] != NO_NAME and not grades[row] & hidden:
                         chosen[count] = row
                         count += 1
             else:
@@ -148,27 +155,41 @@ def choose(
     order: Int64,
     places: Int32,
     grades: UInt32,
+    sabs: UInt16,
+    n_sabs: int,
     offsets: Int64,
     blob: UInt8,
     all_names: bool,
+    hidden: int,
     chosen: Int64,
+    sab_sets: Int32,
     counts: Int32,
-) -> tuple[int, int]:
+) -> tuple[int, int, Int32]:
     """Choose the names of each concept, best first, each text once.
 
     Args:
         order: the rows, ordered by concept and grade.
-        places, grades: of each row, its concept and the grade of its name.
+        places, grades, sabs: of each row, its concept, the grade of its name, and its vocabulary. Changed: the grade
+            of a suppressed name that another vocabulary gives unsuppressed becomes that one's.
+        n_sabs: number of vocabularies.
         offsets, blob: row r's text is ``blob[offsets[r]:offsets[r + 1]]``.
-        all_names: all names, or only the best. A concept without any other gets one suppressed name.
+        all_names: all names, or only the best. A concept without any other gets one hidden name.
+        hidden: see above.
         chosen: out, rows.
+        sab_sets: out, for each chosen row the number of its set of vocabularies: those of all rows of this text.
         counts: out, the number of names of each concept.
 
     Returns:
-        the number of names, and of suppressed ones among them.
+        the number of names, of hidden ones among them, and the sets: for each the number of the set without its last
+        vocabulary, -1 for none, and that vocabulary. Several may have the same members.
     """
     n_chosen = 0
-    n_suppressed = 0
+    n_hidden = 0
+    n_sets = n_sabs
+    sets = np.empty((2 * n_sabs + 64, 2), dtype=np.int32)
+    for sab in range(n_sabs):
+        sets[sab, 0], sets[sab, 1] = -1, sab
+    found = _table_of(sets, n_sabs, n_sets)
     table = np.full(64, -1, dtype=np.int64)
     begin = 0
     while begin < order.size:
@@ -178,9 +199,10 @@ def choose(
             end += 1
         first = n_chosen
         chosen[n_chosen] = order[begin]
+        sab_sets[n_chosen] = sabs[order[begin]]
         n_chosen += 1
-        if grades[order[begin]] & SUPPRESSED:
-            n_suppressed += 1
+        if grades[order[begin]] & hidden:
+            n_hidden += 1
         elif all_names and end - begin > 1:
             size = 64
             while size < 2 * (end - begin):
@@ -190,24 +212,70 @@ def choose(
             table[:size] = -1
             for i in range(begin, end):
                 row = order[i]
-                if grades[row] & SUPPRESSED:
+                if grades[row] & hidden:
                     break
                 slot = np.int64(hashed(blob, offsets[row], offsets[row + 1])) & (size - 1)
-                repeated = False
-                while table[slot] >= 0:
-                    other = table[slot]
+                name = -1
+                while name < 0 and table[slot] >= 0:
+                    other = chosen[table[slot]]
                     if equal(blob, offsets[row], offsets[row + 1], offsets[other], offsets[other + 1]):
-                        repeated = True
-                        break
+                        name = table[slot]
                     slot = (slot + 1) & (size - 1)
-                if not repeated:
-                    table[slot] = row
+                if name < 0:
                     if i > begin:
                         chosen[n_chosen] = row
+                        sab_sets[n_chosen] = sabs[row]
                         n_chosen += 1
+                    table[slot] = n_chosen - 1
+                else:
+                    if grades[chosen[name]] & SUPPRESSED and not grades[row] & SUPPRESSED:
+                        grades[chosen[name]] = grades[row]
+                    if n_sets == sets.shape[0]:
+                        sets = np.concatenate((sets, np.empty_like(sets)))
+                        found = _table_of(sets, n_sabs, n_sets)
+                    sab_sets[name] = _with_sab(sab_sets[name], sabs[row], sets, n_sets, found)
+                    n_sets = max(n_sets, sab_sets[name] + 1)
         counts[place] = n_chosen - first
         begin = end
-    return n_chosen, n_suppressed
+    return n_chosen, n_hidden, sets[:n_sets]
+
+
+@compiled
+def _table_of(sets: Int32, first: int, last: int) -> Int32:
+    """A hash table of the sets from ``first`` up to ``last``, with room for as many as ``sets`` has."""
+    size = 64
+    while size < 2 * sets.shape[0]:
+        size *= 2
+    table = np.full(size, -1, dtype=np.int32)
+    for number in range(first, last):
+        table[_slot(sets[number, 0], sets[number, 1], sets, table)] = number
+    return table
+
+
+@compiled
+def _with_sab(number: int, sab: int, sets: Int32, n_sets: int, table: Int32) -> int:
+    """The number of a set with one vocabulary more: that of the set itself, of a known one, or ``n_sets``, entered."""
+    at = number
+    while at >= 0:
+        if sets[at, 1] == sab:
+            return number
+        at = sets[at, 0]
+    slot = _slot(number, sab, sets, table)
+    if table[slot] < 0:
+        table[slot] = n_sets
+        sets[n_sets, 0], sets[n_sets, 1] = number, sab
+    return int(table[slot])
+
+
+@compiled
+def _slot(number: int, sab: int, sets: Int32, table: Int32) -> int:
+    """The slot of the set of a number and one vocabulary more: its own, or a free one."""
+    mask = table.size - 1
+    key = np.uint64(signed(number) << 16 | signed(sab)) * _PRIME
+    slot = int(key >> _HALF) & mask
+    while table[slot] >= 0 and (sets[table[slot], 0] != number or sets[table[slot], 1] != sab):
+        slot = (slot + 1) & mask
+    return slot
 
 
 @compiled
