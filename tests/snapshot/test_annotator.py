@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop import SnapshotGraph
+from cuihop import AnnotationOptions, SnapshotGraph
 from cuihop.annotation.mentions import Annotation
 from literal_annotator import LiteralAnnotator, Match
 
