@@ -24,7 +24,7 @@ from cuihop.annotated_texts.score_tables import (
 )
 from cuihop.annotated_texts.scoring import TextCollection, score_annotations
 from cuihop.comparison.paired_tests import paired_bootstraps
-from cuihop.errors import InputError, InvalidCui, ManyUnknownConcepts
+from cuihop.errors import ConceptNotFound, InputError, InvalidCui, ManyUnknownConcepts
 from cuihop.graph import DIRECTIONS, Direction
 from cuihop.measures import nn_f1
 from example_graph import EDGES, ISOLATED, UNKNOWN, example_graph
@@ -158,6 +158,8 @@ def test_what_cannot_be_compared_is_refused(graph: SnapshotGraph) -> None:
         score_annotations([], [], graph)
     with pytest.raises(InvalidCui, match=r"^memory, text b: not an identifier: 'D003110'"):
         score_annotations([concepts("a", VEINS), concepts("b", "D003110")], [concepts("a", VEINS)], graph)
+    with pytest.raises(ConceptNotFound):
+        score_annotations([concepts("a", UNKNOWN)], [concepts("a", VEINS)], graph, nearness=Nearness())
     with pytest.raises(InputError, match="no concept of the texts is in the graph"):
         score_annotations([concepts("a", UNKNOWN)], [concepts("a", VEINS)], graph)
 

@@ -39,6 +39,7 @@ COMMANDS = [
     "--no-plots --overwrite --out {out}",
     "concept-detection {detected} {detected} --manual-truth {detected}",
     "irma-error {codes} {codes} --codes {code_book}",
+    "score-annotations {concepts} {concepts} --graph {graph} --resamples 10",
     "distance --pairs {pairs} --graph {graph} --output {out}",
     "explain pair {concepts} img1 img2 --corpus {concepts} --graph {graph} --unknown isolated",
     "explain query {concepts} img1 --above img2 --below img3 --ranking {run} --graph {graph} --unknown isolated",

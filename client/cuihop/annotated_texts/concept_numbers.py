@@ -10,7 +10,7 @@ from cuihop.annotated_texts.documents import AnnotatedDocument
 from cuihop.annotated_texts.identifier_map import IdentifierMap, without_prefix
 from cuihop.graph import ConceptGraph
 from cuihop.identifiers import identifier_fault
-from cuihop.measures.resolution import ResolvedConcepts, check_some_known, resolved_concepts
+from cuihop.measures.resolution import ResolvedConcepts, Unknown, check_some_known, resolved_concepts
 
 __all__ = ["ConceptNumbers", "numbered_concepts", "occurrences"]
 
@@ -43,16 +43,18 @@ def numbered_concepts(
     graph: ConceptGraph | None,
     identifiers: IdentifierMap | None,
     sources: tuple[str, str],
+    unknown: Unknown = "isolated",
 ) -> ConceptNumbers:
     """Resolve every identifier of both annotations.
 
     Args:
         gold, predicted: the texts. sources: their files, for messages.
-        graph: resolves identifiers; one that it does not hold matches only itself.
+        graph: resolves identifiers. unknown: treatment of those that it does not hold.
         identifiers: translates those of the true mentions.
 
     Raises:
         InvalidCui: an identifier is malformed, and the map does not have it.
+        ConceptNotFound, ConceptRetired: the graph does not hold one, and ``unknown`` is ``error``.
         InputError: the graph holds none of the true identifiers, or none of the predicted ones.
     """
     gold_counts, predicted_counts = occurrences(gold), occurrences(predicted)
@@ -66,14 +68,13 @@ def numbered_concepts(
         rest = {identifier: true.concepts[identifier][0] for identifier, found in mapped.items() if not found}
         usable = _all_held(rest.values(), graph).union(*identifiers.concepts.values())
         unmapped = frozenset(identifier for identifier, concept in rest.items() if concept not in usable)
-    looked_up = {
-        c for side in (true, guessed) for i, found in side.concepts.items() for c in found if i not in unmapped
-    }
+    sides = (true, guessed)
+    looked_up = {c for side in sides for i, found in side.concepts.items() for c in found if i not in unmapped}
     resolved = resolved_concepts(
-        looked_up, graph, "isolated", lambda identifier: true.place_of(identifier) or guessed.place_of(identifier)
+        looked_up, graph, unknown, lambda identifier: true.place_of(identifier) or guessed.place_of(identifier)
     )
     if graph is not None:
-        for side in (true, guessed):
+        for side in sides:
             side.check_some_held(resolved, graph, unmapped)
     concept = {**{true.concepts[i][0]: true.concepts[i][0] for i in unmapped}, **resolved.concept}
     outside = set(concept.values()).difference(resolved.concept.values()) | resolved.isolated

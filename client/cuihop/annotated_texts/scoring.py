@@ -141,14 +141,15 @@ def score_annotations(
     Args:
         gold: the true annotations.
         predicted: of the same texts. A text that it lacks has no prediction; others are left out, and counted.
-        graph: resolves identifiers, and gives the distances. An identifier that it does not hold matches only itself.
-        nearness: n, λ and direction, from a true concept to a predicted one.
+        graph: resolves identifiers, and gives the distances.
+        nearness: n, λ, and direction from a true concept to a predicted one. An identifier that the graph does not
+            hold matches only itself, unless ``unknown`` is ``error``.
         identifiers: translates the identifiers of ``gold``; where one has several concepts, any of them is right.
         leave_out_unmapped: leave out true mentions whose identifier neither the map nor the graph has; otherwise
             nothing finds them.
 
     Raises:
-        InvalidCui: an identifier is malformed.
+        InvalidCui: an identifier is malformed. ConceptNotFound, ConceptRetired: the graph does not hold one.
         InputError: the two have no text in common, or other texts under one identifier; or the graph holds none of
             the identifiers of one of them.
     """
@@ -156,7 +157,8 @@ def score_annotations(
     predicted = predicted if isinstance(predicted, TextCollection) else TextCollection.of(predicted)
     _check_texts(gold, predicted)
     others = [predicted.texts.get(name, AnnotatedDocument(name, None)) for name in gold.texts]
-    numbers = numbered_concepts(gold.texts.values(), others, graph, identifiers, (gold.source, predicted.source))
+    sources = gold.source, predicted.source
+    numbers = numbered_concepts(gold.texts.values(), others, graph, identifiers, sources, nearness.unknown)
     left_out = numbers.unmapped if leave_out_unmapped else frozenset[str]()
     true_spans = [_true_spans(text, numbers, left_out) for text in gold.texts.values()]
     predicted_spans = [_predicted_spans(text, numbers) for text in others]
@@ -185,28 +187,25 @@ def score_annotations(
         predicted_concepts=len(guessed),
         **identifier_counts(list(gold.texts.values()), others, numbers),
     )
-    parameters = {
-        "measures": [str(measure) for measure in matches],
-        "gold": gold.source,
-        "predictions": predicted.source,
-        "map": None if identifiers is None else identifiers.source,
-        "leave_out_unmapped": leave_out_unmapped,
-        **(nearness.fields() if graph is not None else {}),
-        "digests": {
-            "gold": _digest(gold, leave_out_unmapped),
-            "map": None if identifiers is None else identifiers.digest,
-        },
-    }
-    accounts = {"gold": gold.account, "predictions": predicted.account}
-    if identifiers is not None:
-        accounts["map"] = identifiers.account
     return AnnotationScores(
         measures=tuple(matches),
         queries=tuple(gold.texts),
         values=np.array([_f1_of_each(rows, _weight(m, nearness)) for m, rows in matches.items()]).T,
         release=None if graph is None else graph.release,
         versions=versions("cuihop", "numpy"),
-        details=Details(counts, parameters, accounts),
+        details=Details(
+            counts,
+            {
+                "measures": [str(measure) for measure in matches],
+                **(nearness.fields() if graph is not None else {}),
+                **_sources(gold, predicted, identifiers, leave_out_unmapped),
+            },
+            {
+                "gold": gold.account,
+                "predictions": predicted.account,
+                **({} if identifiers is None else {"map": identifiers.account}),
+            },
+        ),
         matches=matches,
         true=true,
         predicted=guessed,
@@ -282,7 +281,18 @@ def _f1_of_each(matches: Int64, lam: float) -> list[float]:
     return [MatchCounts(*row).f1(lam) for row in matches.tolist()]
 
 
-def _digest(gold: TextCollection, leave_out_unmapped: bool) -> str:
-    """SHA-256 of what the scores of other predictions depend on, too."""
+def _sources(
+    gold: TextCollection, predicted: TextCollection, identifiers: IdentifierMap | None, leave_out_unmapped: bool
+) -> dict[str, Any]:
+    """Parameters about the inputs, with digests of those that the scores of other predictions depend on, too."""
     texts = {name: sorted([m.start, m.end, *m.cuis] for m in text.mentions) for name, text in gold.texts.items()}
-    return content_digest([texts, leave_out_unmapped])
+    return {
+        "gold": gold.source,
+        "predictions": predicted.source,
+        "map": None if identifiers is None else identifiers.source,
+        "leave_out_unmapped": leave_out_unmapped,
+        "digests": {
+            "gold": content_digest([texts, leave_out_unmapped]),
+            "map": None if identifiers is None else identifiers.digest,
+        },
+    }

@@ -154,8 +154,10 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
+        types = type_scores(found, graph)
+        has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
-        return cls(found, scores, near_misses(found, graph), by_hops, type_scores(found, graph))
+        return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())
 
     def fields(self, rows: int) -> dict[str, Any]:
         """Everything but the values of each text, ready for JSON."""
