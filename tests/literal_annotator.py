@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.snapshot.term_table import FUNCTION_WORDS, GENERAL_WORD_SHARE, KINDS
 from cuihop.snapshot.word_forms import form_of
@@ -164,7 +165,10 @@ def without_tail(tokens: Sequence[Token], text: str) -> list[Token]:
 
 def expanded(tokens: list[Token], text: str) -> list[Token]:
     """The tokens with each short form replaced by its long form, as the text defines it."""
-    found = definitions(*coded([text]))
+    codes, bounds = coded([text])
+    characters = CharacterClasses()
+    characters.classify(codes)
+    found = definitions(codes, bounds, characters)
     pairs = []
     for begin, end, first, last in zip(*(column.tolist() for column in found[1:]), strict=True):
         short = [token for token in tokens if begin <= token.start and token.end <= end]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
@@ -24,6 +25,7 @@ from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
@@ -68,20 +70,20 @@ class Annotator:
         self._records = records
         self._cuis = cuis
         self._hops = hops
-        self._nearest = nearest
-        self._indptr: Int32 = sections["name_indptr"]
+        self._indptr: Int32 = read_only(sections["name_indptr"])
+        self._offsets: Int64 = read_only(sections["name_offsets"])
+        self._blob: UInt8 = read_only(sections["name_blob"])
         self._tokeniser = Tokeniser(form_of)
-        self._correcting = Tokeniser(self._corrected_form)
+        self._correcting = Tokeniser(partial(_corrected_form, nearest))
         self._lock = threading.Lock()
-        self._masks = lru_cache(maxsize=_MASKS)(self._usable)
+        self._masks: dict[tuple[tuple[str, ...], ...], UInt8] = {}
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
         from cuihop._kernels import mentions as kernels
 
         texts = checked_texts(texts)
-        with self._lock:
-            usable = self._masks(options.semantic_types, options.sabs, options.stop)
+        usable = self._mask(options)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
@@ -114,7 +116,7 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
             table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
@@ -123,7 +125,9 @@ class Annotator:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
         starts = bounds[of_text]
-        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        flags = contexts(
+            text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+        )
         if options.leave_out:
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
             wanted = flags & np.uint8(unwanted) == 0
@@ -140,7 +144,7 @@ class Annotator:
         """The candidate of each mention, its rule, and all candidates if requested."""
         from cuihop._kernels import mentions as kernels
 
-        table, sections = self._table, self._sections
+        table = self._table
         others = None
         if options.candidates or options.disambiguate == "context":
             others = kernels.candidates_of(
@@ -155,7 +159,7 @@ class Annotator:
         while unknown:
             unknown = kernels.names_of(
                 places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
-                table.rows, table.rules, usable, self._indptr, sections["name_offsets"], sections["name_blob"],
+                table.rows, table.rules, usable, self._indptr, self._offsets, self._blob,
                 chosen, rules,
             )  # fmt: skip
             characters.classify(np.array([unknown], dtype=np.uint32))
@@ -181,6 +185,16 @@ class Annotator:
                 best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
                 at = end
         return best
+
+    def _mask(self, options: AnnotationOptions) -> UInt8:
+        """1 for each name that may match; of the last few choices. No decorator: it would hold the annotator."""
+        choice = options.semantic_types, options.sabs, options.stop
+        with self._lock:
+            if choice not in self._masks:
+                if len(self._masks) == _MASKS:
+                    del self._masks[next(iter(self._masks))]
+                self._masks[choice] = self._usable(*choice)
+            return self._masks[choice]
 
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
         """1 for each name that may match, uint8, shape (names,)."""
@@ -208,30 +222,18 @@ class Annotator:
 
     def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
         """1 for each name of one of these vocabularies, uint8, shape (names,)."""
-        sections = self._sections
-        if "name_sab_sets" not in sections:
+        held = self._records.all_name_sabs
+        if held is None:
             raise InputError(
                 "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
                 expected="a release loaded by this version of cuihop from MRCONSO or OBO",
             )  # fmt: skip
-        sets = sections.meta["name_sab_sets"]
-        held = sorted({sab for sabs in sets for sab in sabs})
         if unknown := [sab for sab in requested if sab not in held]:
             raise InputError(
                 "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
                 expected=f"one of {first_few(held)}",
             )  # fmt: skip
-        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
-        found: UInt8 = wanted[sections["name_sab_sets"]]
-        return found
-
-    def _corrected_form(self, word: str) -> str:
-        check_interruption()
-        form = form_of(word)
-        if len(word) < _SHORTEST_CORRECTED:
-            return form
-        nearest = self._nearest(word)
-        return form_of(nearest) if nearest[0] == word[0] else form
+        return self._records.names_of_sabs(requested).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +300,16 @@ class _SnapshotVocabulary(Vocabulary):
         return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
 
 
+def _corrected_form(nearest: Callable[[str], str], word: str) -> str:
+    """The form of a word, or of the nearest one that begins alike."""
+    check_interruption()
+    form = form_of(word)
+    if len(word) < _SHORTEST_CORRECTED:
+        return form
+    corrected = nearest(word)
+    return form_of(corrected) if corrected[0] == word[0] else form
+
+
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Bounds of blocks of texts, of some length in characters; one block at least."""
     begin, filled = 0, 0
@@ -310,9 +322,9 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield begin, len(texts)
 
 
-def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    found = definitions(text, bounds)
+    found = definitions(text, bounds, characters)
     starts = bounds[found.texts]
     return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
 

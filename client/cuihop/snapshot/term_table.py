@@ -30,6 +30,7 @@ from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
+from cuihop.snapshot.name_index_builder import counted_descendants, read_only
 from cuihop.snapshot.word_forms import form_of
 
 __all__ = [
@@ -98,22 +99,25 @@ def _word_set(words: Collection[str]) -> UInt64:
     return table
 
 
-def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def term_table_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the table.
 
     Args:
         arrays: the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot.
+        descendants: the result of `counted_descendants`, where it is there already.
     """
     from cuihop._kernels import terms as kernels
 
     found = _sequences(arrays)
     hashes, rows, rules, places = found.hashes, found.rows, found.rules, found.places
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
-    general = _too_general(arrays) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
+    general = _too_general(arrays, descendants) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
     rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
     order = _best_first(arrays, starts, rows, rules, places)
     rows, rules = rows[order], rules[order]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
+    if not len(rows):  # one candidate, of no sequence
+        rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
     table = np.zeros(max(4, 1 << int(len(starts) * 3 // 2).bit_length()), dtype=np.uint64)
     firsts = np.zeros(len(table), dtype=np.int32)
     kernels.filled_table(hashes[starts], starts.astype(np.int32), table, firsts)
@@ -149,7 +153,7 @@ def _sequences(arrays: Arrays) -> _Sequences:
     from cuihop._kernels import terms as kernels
     from cuihop._kernels import tokens as token_kernels
 
-    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
+    offsets, blob = read_only(arrays["name_offsets"]), read_only(arrays["name_blob"])
     tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
 
     def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
@@ -181,8 +185,8 @@ def _caseless(arrays: Arrays) -> UInt8:
     """1 for the names of vocabularies that write most longer names in capitals alone, uint8, shape (names,)."""
     from cuihop._kernels import terms as kernels
 
-    offsets = arrays["name_offsets"]
-    case = kernels.in_capitals(offsets, arrays["name_blob"])
+    offsets = read_only(arrays["name_offsets"])
+    case = kernels.in_capitals(offsets, read_only(arrays["name_blob"]))
     sets = arrays["name_sab_sets"] if "name_sab_sets" in arrays else np.zeros(len(case), dtype=np.uint16)
     long = (np.diff(offsets) > _LONGEST_SHORT_NAME) & (case > 0)
     count = int(sets.max(initial=0)) + 1
@@ -235,15 +239,14 @@ def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
     return found
 
 
-def _too_general(arrays: Arrays) -> npt.NDArray[np.bool_]:
+def _too_general(arrays: Arrays, descendants: Int64 | None) -> npt.NDArray[np.bool_]:
     """Concepts above more than a fifth of the concepts that have an edge."""
-    from cuihop._kernels.descendants import descendant_counts
-
     up, down = arrays["up_indptr"], arrays["down_indptr"]
     linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
     if linked < _FEWEST_LINKED:
         return np.zeros(len(up) - 1, dtype=np.bool_)
-    above: npt.NDArray[np.bool_] = descendant_counts(up, arrays["up_indices"], linked) > GENERAL_SHARE * linked
+    counts = counted_descendants(arrays) if descendants is None else descendants
+    above: npt.NDArray[np.bool_] = counts > GENERAL_SHARE * linked
     return above
 
 
@@ -297,17 +300,29 @@ class TermTable:
 
     Args:
         sections: of a snapshot that holds the table.
+
+    Attributes:
+        hashes, firsts, rows, rules, words: the sections, in their order.
+
+    Raises:
+        SnapshotError: a section is damaged, or compiled code would not end with its values.
     """
 
     def __init__(self, sections: Sections) -> None:
-        self.hashes: UInt64 = sections["term_hashes"]
-        self.firsts: Int32 = sections["term_firsts"]
-        self.rows: Int32 = sections["term_rows"]
-        self.rules: UInt8 = sections["term_rules"]
-        self.words: UInt64 = sections["term_filter"]
+        from cuihop._kernels import terms as kernels
+
+        self.hashes, self.firsts, self.rows, self.rules, self.words = (read_only(sections[name]) for name in TERM_TABLE)
+        for name, array in (("term_hashes", self.hashes), ("term_filter", self.words)):
+            if len(array) & (len(array) - 1) or not len(array):
+                raise SnapshotError(f"{sections.origin}: section {name!r} has {len(array):,} values, no power of two")
+        if not (self.hashes == 0).any() or not len(self.rules) or not self.rules[-1] & kernels.LAST:
+            raise SnapshotError(
+                f"{sections.origin}: section 'term_hashes' or 'term_rules' holds values that it must not; "
+                "the file is damaged"
+            )
 
     def names_of(self, texts: Sequence[str]) -> Int32:
-        """All names with the sequence of one of these texts, int32."""
+        """All names with the sequence of one of these texts, int32. One in capitals is taken as acronym and as word."""
         from cuihop._kernels import terms as kernels
 
         text, bounds = coded(texts)
@@ -316,7 +331,7 @@ class TermTable:
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
             np.zeros(len(texts), dtype=np.uint8),
         )  # fmt: skip
-        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM))
+        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM, kernels.TWIN))
         return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
 
 
@@ -337,23 +352,10 @@ def term_table(sections: Sections) -> TermTable | None:
             )
         return TermTable(with_term_table(sections))
     try:
-        table = TermTable(sections)
-        _check(table, sections.origin)
+        return TermTable(sections)
     except SnapshotError as error:
         warnings.warn(f"{error}. The table of names is built anew in memory", DamageWarning, stacklevel=2)
         return TermTable(with_term_table(sections))
-    return table
-
-
-def _check(table: TermTable, origin: str) -> None:
-    """Check what compiled code relies on: sizes that are powers of two, an empty slot, and an end of the candidates."""
-    from cuihop._kernels import terms as kernels
-
-    for name, array in (("term_hashes", table.hashes), ("term_filter", table.words)):
-        if len(array) & (len(array) - 1) or not len(array):
-            raise SnapshotError(f"{origin}: section {name!r} has {len(array):,} values, not a power of two")
-    if not (table.hashes == 0).any() or (len(table.rules) and not table.rules[-1] & kernels.LAST):
-        raise SnapshotError(f"{origin}: section 'term_hashes' or 'term_rules' holds values that it must not")
 
 
 def with_term_table(sections: Sections) -> Sections:
