@@ -51,7 +51,7 @@ def demo(
     source = ontology()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("images.csv", "region_engine.run"):
+        for name in ("captions.csv", "images.csv", "region_engine.run"):
             with replaced_file(folder / name) as file:
                 file.write((files("cuihop_loader") / "demo_data" / name).read_bytes())
     except OSError as error:

@@ -35,8 +35,8 @@ def test_the_demonstration_runs_to_its_end(demonstration: tuple[str, Path]) -> N
     assert "That was the main job" in out
     assert f"First, in this shell: export PATH={Path(sys.executable).parent}:$PATH" in out
     assert sorted(path.name for path in (folder / "demo-output").iterdir()) == [
-        "hpo.cuihop", "images.csv", "per_query.csv", "pleural_effusion.svg", "random.csv", "region_engine.run",
-        "served.csv",
+        "captions.csv", "hpo.cuihop", "images.csv", "per_query.csv", "pleural_effusion.svg", "random.csv",
+        "region_engine.run", "served.csv",
     ]  # fmt: skip
 
 

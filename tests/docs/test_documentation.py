@@ -51,7 +51,9 @@ NEEDS_A_SERVICE = ROOT / "docs" / "remote.md"  # run over either transport
 NEO4J_ON_THE_PAGE = "bolt://localhost:7687"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GENERATED = ROOT / "docs" / "reference"  # its pycon blocks are examples of docstrings
-AFTER_THE_DEMONSTRATION = {ROOT / "docs" / "library.md", ROOT / "docs" / "coming-from.md"}
+AFTER_THE_DEMONSTRATION = {
+    ROOT / "README.md", *(ROOT / "docs" / name for name in ("annotation.md", "coming-from.md", "library.md"))
+}  # fmt: skip
 RUN_ELSEWHERE = {
     "make demo": "tests/docs/test_demo.py runs what it runs",
     "make test": "this suite",
@@ -359,6 +361,7 @@ def test_the_tools_for_agents_answer_as_their_page_shows(prepared: Path) -> None
     ("guide", "language"),
     [
         ("loading", "console"),  # load your UMLS
+        ("annotation", "console"),  # from captions to concepts
         ("service", "console"),  # run it for a department
         ("department", "console"),
         ("remote", "console"),  # evaluate from elsewhere

@@ -141,6 +141,7 @@ class Annotations(Sequence[Annotation]):
         vocabulary: the terms.
         candidates: None unless requested; otherwise bounds, int64, shape (mentions + 1,), and the candidates of all
             mentions, best first, int32, as places in `vocabulary`.
+        left_out: number of mentions left out by their context; ``None`` where the graph does not count them.
     """
 
     texts: Sequence[str]
@@ -152,6 +153,7 @@ class Annotations(Sequence[Annotation]):
     contexts: npt.NDArray[np.uint8]
     vocabulary: Vocabulary
     candidates: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
+    left_out: int | None = None
 
     @classmethod
     def of(cls, annotations: Sequence[Annotation]) -> Annotations:

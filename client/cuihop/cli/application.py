@@ -27,6 +27,7 @@ _OWN = {
     "common-ancestors": "paths:common_ancestors",
     "search": "concepts:search",
     "concept": "concepts:concept",
+    "annotate": "annotate:annotate",
     "nn-iou": "nn_iou:nn_iou",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate_ranking",
@@ -35,6 +36,7 @@ _OWN = {
     "measures": "measures:measures",
     "concept-detection": "detection:concept_detection",
     "irma-error": "detection:irma_error",
+    "score-annotations": "score_annotations:score_annotated_texts",
     "index": "index:index",
     "info": "info:info",
     "mcp": "agents:mcp",
@@ -45,10 +47,12 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "distance", "path", "neighbours", "ancestors", "descendants", "common-ancestors",
+            "search", "concept", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
+            "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "measures", "concept-detection", "irma-error",
+            "score-annotations",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),

@@ -103,6 +103,8 @@ def _check(written: dict[str, Path], uses: dict[str, FileUse]) -> None:
     """
     targets: dict[Path, str] = {}
     for name, path in written.items():
+        if str(path) == STANDARD_INPUT:  # standard output
+            continue
         target = check_output(path) if uses[name] is FileUse.WRITES else check_output_folder(path)
         option = f"--{name.replace('_', '-')}"
         if target in targets:

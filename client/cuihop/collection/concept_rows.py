@@ -187,6 +187,7 @@ def concept_records(
     columns: Columns,
     is_header: Callable[[Sequence[str]], bool] | None = None,
     parts: Callable[[str | None], Sequence[str]] | None = None,
+    text: tuple[str, Iterator[str]] | None = None,
 ) -> ConceptRecords:
     """Images and concepts of CSV, JSON Lines, ROCO's tabs without a header, a Parquet or Arrow file, or an object.
 
@@ -194,13 +195,13 @@ def concept_records(
         given: an open file, or an object with ``__arrow_c_stream__``. columns: those of images and concepts.
         is_header: recognises the header of CSV of two columns, which may then lack it.
         parts: splits the concepts of CSV, in place of `separated`; gets ``None`` of a line without them.
+        text: the first line of a text and all its lines, where these were looked at already.
 
     Raises:
         InputError: names the line or row, and the column.
     """
-    text = None
     if isinstance(given, InputFile) and given.form != "table":
-        text = first_line(decoded_lines(given))
+        text = text or first_line(decoded_lines(given))
         names = [name.strip().lower() for name in text[0].split("\t")]
         hub = len(names) > 2 and not set(IMAGE_NAMES).isdisjoint(names)
         if delimiter_of(text[0]) == "\t" and not (columns.named or hub or text[0].lstrip().startswith("{")):
@@ -231,13 +232,16 @@ def concept_records(
     return found
 
 
-def read_concepts(given: object, columns: Columns) -> ConceptRows:
+def read_concepts(given: object, columns: Columns, text: tuple[str, Iterator[str]] | None = None) -> ConceptRows:
     """Images and concepts of an open file, or of an object with ``__arrow_c_stream__``, checked.
+
+    Args:
+        given, columns, text: as in `concept_records`.
 
     Raises:
         InputError: names the line or row, and the column.
     """
-    found = concept_records(given, columns)
+    found = concept_records(given, columns, text=text)
     rows = ConceptRows(found.fault, found.source, found.form).add_all(found.rows)
     if found.concept_name and any(found.concept_name in concepts for concepts in rows.sets.values()):
         raise found.no_header()

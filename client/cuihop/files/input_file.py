@@ -105,6 +105,13 @@ class InputFile:
         """Path of a file that can be mapped or read in any order; ``None`` for a pipe."""
         return self.path if self._again and not isinstance(self._file, io.BytesIO) else None
 
+    @property
+    def progress(self) -> tuple[int, int] | None:
+        """Bytes read so far, and of the whole file; ``None`` of a pipe, and of a file that is mapped."""
+        if self.mapped_from is None or self.form == "table":
+            return None
+        return self._file.tell(), self.mapped_from.stat().st_size
+
     def content(self) -> bytes:
         """All bytes, which are then held in memory.
 

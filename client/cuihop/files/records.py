@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -74,12 +74,19 @@ class Records:
     rest: Iterable[tuple[int, Sequence[Any]]] = ()
 
     @classmethod
-    def of(cls, given: object, expected: str, text: tuple[str, Iterator[str]] | None = None) -> Records:
+    def of(
+        cls,
+        given: object,
+        expected: str,
+        text: tuple[str, Iterator[str]] | None = None,
+        delimiter_in: Callable[[str], str] = delimiter_of,
+    ) -> Records:
         """From an open file, or an object with ``__arrow_c_stream__``.
 
         Args:
             given: the input. expected: columns, for errors.
             text: the first line of a text and all its lines, where these were looked at already.
+            delimiter_in: the delimiter of CSV by its first line.
 
         Raises:
             InputError: it is not text in UTF-8, not CSV or not JSON Lines; a file of a table is damaged.
@@ -89,7 +96,7 @@ class Records:
             table = ArrowTable.of(given)
             return cls(table.names, table.source, table.form, table=table)
         first, lines = text or first_line(decoded_lines(given))
-        in_json, delimiter = first.lstrip().startswith("{"), delimiter_of(first)
+        in_json, delimiter = first.lstrip().startswith("{"), delimiter_in(first)
         rest = csv_records(lines, given.name, expected, delimiter)
         if in_json:
             rest = json_rows(enumerate(lines, start=1), given.name)
@@ -138,12 +145,18 @@ class Records:
             yield line, fields
 
     def texts(
-        self, places: Sequence[int], problem: str = "not a text", needed: Collection[int] = ()
+        self,
+        places: Sequence[int],
+        problem: str = "not a text",
+        needed: Collection[int] = (),
+        *,
+        strip: bool = True,
     ) -> Iterator[tuple[int, list[str]]]:
         """Number of each row, and the texts of some columns without white space around them; a missing one is empty.
 
         Args:
             places: of the columns. problem: a value of JSON that is no text. needed: columns of a table without nulls.
+            strip: leave out white space around the texts.
 
         Raises:
             InputError: a value is no text; or as `rows`.
@@ -157,9 +170,11 @@ class Records:
                         if not isinstance(value, str | None):
                             raise fault(problem, line, column, quoted(repr(value)), "a text or null")
                     values = [value or "" for value in values]
-                yield line, [value.strip() for value in values]
+                yield line, [value.strip() for value in values] if strip else values
             return
         for first, batch in self.table.batches():
             columns = [self.table.texts(first, batch, n, null=None if n in needed else "") for n in places]
-            texts = [[names[code].strip() for code in codes.tolist()] for names, codes in columns]
+            texts = [
+                [names[code].strip() if strip else names[code] for code in codes.tolist()] for names, codes in columns
+            ]
             yield from enumerate(map(list, zip(*texts, strict=True)), start=first)

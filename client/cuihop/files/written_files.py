@@ -31,6 +31,7 @@ __all__ = [
     "clear_abandoned",
     "inputs_within",
     "protected_inputs",
+    "put_in_place",
     "real_target",
     "replaced_file",
     "replaced_folder",
@@ -169,13 +170,7 @@ def replaced_file(
     try:
         with file:
             yield file
-            file.flush()
-            _keep_owner(file, target)
-            if durable:
-                os.fsync(file.fileno())
-            temporary.replace(target)  # before the lock is given up
-        if durable:
-            _synchronise(target.parent)
+            _put_file(file, temporary, target, durable=durable)  # before the lock is given up
     except OSError as error:
         _discard(temporary)
         needed = ""
@@ -185,6 +180,30 @@ def replaced_file(
     except BaseException:
         _discard(temporary)
         raise
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Let a finished file, which lies beside ``path``, take its place, as `replaced_file` does.
+
+    Raises:
+        InputError, OutputError: as `replaced_file`.
+    """
+    target = check_output(path)
+    try:
+        with temporary.open("r+b") as file:
+            _put_file(file, temporary, target, durable=True)
+    except OSError as error:
+        raise OutputError(f"{path}: not written: {error.strerror or error}") from error
+
+
+def _put_file(file: BinaryIO, temporary: Path, target: Path, *, durable: bool) -> None:
+    file.flush()
+    _keep_owner(file, target)
+    if durable:
+        os.fsync(file.fileno())
+    temporary.replace(target)
+    if durable:
+        _synchronise(target.parent)
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:

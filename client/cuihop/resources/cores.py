@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from cuihop.resources.interruption import check_interruption
 
 __all__ = ["checked_threads", "cores", "in_order", "in_threads"]
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 _AHEAD = 4  # results of each thread that wait for the loop at most, for they take memory
@@ -36,16 +37,18 @@ def checked_threads(threads: int | None) -> int:
     return threads
 
 
-def in_order(call: Callable[[int], T], parts: Iterable[int], threads: int | None = None) -> Iterator[T]:
+def in_order(call: Callable[[P], T], parts: Iterable[P], threads: int | None = None) -> Iterator[T]:
     """Results of a call for each part, in order, computed on all cores or in ``threads`` threads.
 
-    Before each part, and in its thread, `cuihop.resources.interruption` may stop the work. An error or an interrupt
-    that ends the loop early waits only for the parts under way.
+    Parts are taken from their iterator in the calling thread, some ahead of the results. Before each part, and in its
+    thread, `cuihop.resources.interruption` may stop the work. An error or an interrupt that ends the loop early waits
+    only for the parts under way.
     """
-    parts = list(parts)
-    count = min(len(parts), checked_threads(threads))
+    count = checked_threads(threads)
+    if isinstance(parts, Sized):
+        count = min(len(parts), count)
 
-    def checked(part: int) -> T:
+    def checked(part: P) -> T:
         check_interruption()
         return call(part)
 

@@ -38,7 +38,7 @@ UInt32 = npt.NDArray[np.uint32]
 
 _CHARACTERS_AT_A_TIME = 1 << 20
 _PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
-_MASKS = 8  # distinct, for as many choices of names
+_MASKS = 8  # cached, for as many choices of names
 _FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
 _SHORTEST_CORRECTED = 6  # letters of a word that may be misspelt
 
@@ -101,6 +101,7 @@ class Annotator:
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
             candidates=None if others is None else (others[0], terms[count:]),
+            left_out=found.left_out,
         )
 
     def _part(self, texts: Sequence[str], options: AnnotationOptions, usable: UInt8) -> _Found:
@@ -128,6 +129,7 @@ class Annotator:
         flags = contexts(
             text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
         )
+        all_mentions = len(places)
         if options.leave_out:
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
             wanted = flags & np.uint8(unwanted) == 0
@@ -136,7 +138,7 @@ class Annotator:
         rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
         indptr = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
-        return _Found(indptr, places, chosen, rules, flags, others)
+        return _Found(indptr, places, chosen, rules, flags, others, all_mentions - len(places))
 
     def _names(
         self, places: Int32, of_text: Int64, bounds: Int64, text: UInt32, usable: UInt8, options: AnnotationOptions
@@ -245,6 +247,7 @@ class _Found:
         places: int32, shape (mentions, 4): first character, the one after the last; the others are of no use.
         chosen: int32, shape (mentions,): the candidate.
         candidates: bounds and candidates.
+        left_out: number of mentions left out by their context.
     """
 
     indptr: Int64
@@ -253,6 +256,7 @@ class _Found:
     rules: UInt8
     contexts: UInt8
     candidates: tuple[Int64, Int32] | None
+    left_out: int
 
     @classmethod
     def joined(cls, parts: Sequence[_Found]) -> _Found:
@@ -268,6 +272,7 @@ class _Found:
             (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
             if others
             else None,
+            sum(part.left_out for part in parts),
         )
 
 

@@ -1,0 +1,305 @@
+"""Concepts of many texts, on all cores and block by block, into files that are continued after an interrupt."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
+from cuihop.annotated_texts.unfinished import FinishedPart, UnfinishedFiles
+from cuihop.annotated_texts.writing import (
+    CONCEPTS_HEADER,
+    SPANS_HEADERS,
+    SpansFormat,
+    concept_rows,
+    span_rows,
+    unfold_brat,
+)
+from cuihop.annotation.options import AnnotationOptions
+from cuihop.errors import InputError, OutputError
+from cuihop.files.text_lines import counted
+from cuihop.files.written_files import put_in_place, replaced_folder
+from cuihop.graph import ConceptGraph
+from cuihop.resources.cores import in_order
+from cuihop.resources.resources import Resources
+from cuihop.resources.versions import versions
+
+__all__ = ["AnnotationAccount", "annotate_texts", "unfinished_path"]
+
+_SUMS = ("texts", "empty", "without_concepts", "mentions", "left_out_by_context", "ambiguous")
+"""Sums over blocks; one that the graph does not count is NaN."""
+
+
+@dataclass(frozen=True)
+class AnnotationAccount:
+    """Summary of a run.
+
+    Attributes:
+        source: the input. form: how it was read.
+        texts: those annotated; repeated: those left out, since an equal one with their identifier stands before.
+        empty: texts of nothing but white space. without_concepts: texts without a concept, empty ones included.
+        mentions: those written. concepts: distinct ones in all of them.
+        left_out_by_context: mentions left out; ``None`` where the graph does not count them.
+        ambiguous: mentions with several candidates; ``None`` unless candidates are requested.
+        resumed: texts that an interrupted run had finished.
+    """
+
+    source: str
+    form: str
+    texts: int
+    repeated: int
+    empty: int
+    without_concepts: int
+    mentions: int
+    concepts: int
+    left_out_by_context: int | None
+    ambiguous: int | None
+    resumed: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+        return {name: value for name, value in asdict(self).items() if name not in ("source", "form")}
+
+    @property
+    def summary(self) -> str:
+        """Summary of the parsed input, in one line."""
+        repeated = f", {self.repeated:,} repeated and left out" if self.repeated else ""
+        return f"{self.source}: {counted(self.texts, 'text')}, {self.empty:,} empty{repeated}, {self.form}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A block of texts.
+
+    Attributes:
+        number: from 0. digest: of all texts up to its end.
+    """
+
+    number: int
+    documents: Sequence[AnnotatedDocument]
+    digest: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """An annotated block: what is written to each file, its sums, and its concepts."""
+
+    block: _Block
+    contents: Sequence[bytes]
+    sums: npt.NDArray[np.float64]
+    concepts: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    graph: ConceptGraph
+    options: AnnotationOptions
+    spans_form: SpansFormat | None
+
+    def __call__(self, block: _Block) -> _Done:
+        identifiers = [document.identifier for document in block.documents]
+        texts = [document.text or "" for document in block.documents]
+        found = self.graph.annotate_many(texts, self.options)
+        contents = [concept_rows(identifiers, found)]
+        if self.spans_form is not None:
+            contents.append(span_rows(self.spans_form, identifiers, found))
+        if block.number == 0:
+            contents = [head + content for head, content in zip(self._heads, contents, strict=True)]
+        cuis = found.vocabulary.cuis
+        ambiguous = np.nan
+        if self.options.candidates:
+            ambiguous = 0 if found.candidates is None else int((np.diff(found.candidates[0]) > 1).sum())
+        sums = (
+            len(texts), sum(not text or text.isspace() for text in texts), int((np.diff(found.indptr) == 0).sum()),
+            len(found.terms), np.nan if found.left_out is None else found.left_out, ambiguous,
+        )  # fmt: skip
+        concepts = frozenset(cuis[place] for place in np.unique(found.terms).tolist())
+        return _Done(block, contents, np.array(sums, dtype=np.float64), concepts)
+
+    @property
+    def _heads(self) -> list[bytes]:
+        return [CONCEPTS_HEADER] if self.spans_form is None else [CONCEPTS_HEADER, SPANS_HEADERS[self.spans_form]]
+
+    def depends(self, rows: DocumentRows, spans: Path | None) -> Mapping[str, Any]:
+        """Everything that the output depends on, but for the texts, as values of JSON."""
+        options = {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self.options).items()
+        }
+        return {
+            "work": "annotate",
+            "version of cuihop": versions("cuihop")["cuihop"],
+            "release digest": self.graph.release.digest,
+            "options": options,
+            "spans": spans and [spans.name, self.spans_form],
+            "form of the texts": rows.form,
+        }
+
+
+def unfinished_path(concepts: Path) -> Path:
+    """The file of finished blocks that an interrupted run leaves beside its output."""
+    return concepts.with_name(f"{concepts.name}.unfinished")
+
+
+def annotate_texts(
+    rows: DocumentRows,
+    graph: ConceptGraph,
+    concepts: Path | BinaryIO,
+    *,
+    spans: Path | None = None,
+    spans_form: SpansFormat = "csv",
+    options: AnnotationOptions | None = None,
+    resources: Resources | None = None,
+) -> AnnotationAccount:
+    """Write the concepts of each text, in the order of the input.
+
+    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and ``….part``, from
+    which the same call goes on; what it then writes is the same to the last byte.
+
+    Args:
+        rows: the texts; see `cuihop.annotated_texts.reading.open_texts`.
+        graph: its names are looked for.
+        concepts: file of ``ID,CUIs``, as ``cuihop evaluate --concepts`` reads it; or a stream, which is not continued
+            and goes without spans.
+        spans: file of all mentions, or with ``spans_form="brat"`` a new folder.
+        spans_form: see `cuihop.annotated_texts.writing.SPANS_FORMATS`.
+        options: see `AnnotationOptions`.
+        resources: threads, and progress: called with bytes read and of all, or with texts and 0 where the size of the
+            input is unknown.
+
+    Raises:
+        InputError: as `DocumentRows.blocks`, `span_rows` and `ConceptGraph.annotate_many`; the input holds no text; the
+            unfinished files are of another job or other texts.
+        OutputError: a file cannot be written.
+    """
+    job = _Job(graph, options or AnnotationOptions(), None if spans is None else spans_form)
+    resources = resources or Resources()
+    graph.annotate_many([""], job.options)  # refuses options before any file is made
+    if not isinstance(concepts, Path):
+        return _to_stream(job, rows, concepts, resources)
+    if spans is not None and spans_form == "brat" and spans.exists():
+        raise OutputError(f"{spans}: not written: it exists already, and BRAT needs a new folder")
+    paths = [concepts] if spans is None else [concepts, spans]
+    with UnfinishedFiles(paths, job.depends(rows, spans), len(_SUMS)) as files:
+        before = files.finished
+        found = _concepts_in(files.parts[0]) if before.blocks else set()
+        for done in _annotated(job, _blocks(rows, before, files.path), resources.threads):
+            state = _next(files.finished, done)
+            files.add(done.contents, state)
+            found |= done.concepts
+            _report(resources, rows, state)
+        _check_any(rows, files.finished)
+        _put(files, paths, job.spans_form)
+        return _account(rows, files.finished, found, before)
+
+
+def _to_stream(job: _Job, rows: DocumentRows, stream: BinaryIO, resources: Resources) -> AnnotationAccount:
+    if job.spans_form is not None:
+        raise InputError("spans go with a file of concepts", column="spans", expected="concepts in a file")
+    state = before = FinishedPart(0, 0, np.zeros(len(_SUMS)))
+    found = set[str]()
+    for done in _annotated(job, _blocks(rows, before, Path()), resources.threads):
+        stream.write(done.contents[0])
+        state = _next(state, done)
+        found |= done.concepts
+        _report(resources, rows, state)
+    _check_any(rows, state)
+    return _account(rows, state, found, before)
+
+
+def _annotated(job: _Job, blocks: Iterator[_Block], threads: int | None) -> Iterator[_Done]:
+    """The annotated blocks in order; those before a fault of the input come first."""
+    fault: InputError | None = None
+
+    def before_fault() -> Iterator[_Block]:
+        nonlocal fault
+        try:
+            yield from blocks
+        except InputError as error:
+            fault = error
+
+    yield from in_order(job, before_fault(), threads)
+    if fault is not None:
+        raise fault
+
+
+def _next(state: FinishedPart, done: _Done) -> FinishedPart:
+    return FinishedPart(done.block.number + 1, done.block.digest, state.counts + done.sums)
+
+
+def _blocks(rows: DocumentRows, before: FinishedPart, unfinished: Path) -> Iterator[_Block]:
+    """The blocks after those that an earlier run finished.
+
+    Raises:
+        InputError: the texts of the finished blocks are others now.
+    """
+    running = xxhash.xxh3_64()
+    number = -1
+    for number, documents in enumerate(rows.blocks()):
+        for document in documents:
+            for text in (document.identifier, document.text or ""):
+                raw = text.encode()
+                running.update(len(raw).to_bytes(8, "little"))
+                running.update(raw)
+        if number == before.blocks - 1 and running.intdigest() != before.digest:
+            raise _changed(rows, unfinished)
+        if number >= before.blocks:
+            yield _Block(number, documents, running.intdigest())
+    if number < before.blocks - 1:
+        raise _changed(rows, unfinished)
+
+
+def _changed(rows: DocumentRows, unfinished: Path) -> InputError:
+    return InputError(
+        "the texts are not those of the unfinished run", file=rows.source,
+        advice=f"Give those, or delete {unfinished}, and the same command begins anew.",
+    )  # fmt: skip
+
+
+def _check_any(rows: DocumentRows, state: FinishedPart) -> None:
+    if not state.blocks:
+        raise InputError("the input holds no text", file=rows.source, found=rows.form, expected="one text or more")
+
+
+def _report(resources: Resources, rows: DocumentRows, state: FinishedPart) -> None:
+    if resources.progress is not None:
+        done, size = rows.progress() or (int(state.counts[0]), 0)
+        resources.progress(done, size)
+
+
+def _put(files: UnfinishedFiles, paths: Sequence[Path], spans_form: SpansFormat | None) -> None:
+    """Let each file take its place, that of concepts last."""
+    for part, path in reversed(list(zip(files.parts, paths, strict=True))):
+        if spans_form != "brat" or path == paths[0]:
+            put_in_place(part, path)
+            continue
+        try:
+            with part.open("rb") as lines, replaced_folder(path) as folder:
+                unfold_brat(lines, folder)
+        except OSError as error:
+            raise OutputError(f"{path}: not written: {error.filename2 or ''} {error.strerror or error}") from error
+    files.remove()
+
+
+def _concepts_in(part: Path) -> set[str]:
+    """Distinct concepts of finished blocks."""
+    with part.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        next(rows)
+        return {cui for _, listed in rows for cui in listed.split(";") if cui}
+
+
+def _account(rows: DocumentRows, state: FinishedPart, concepts: set[str], before: FinishedPart) -> AnnotationAccount:
+    sums: dict[str, Any] = {
+        name: None if np.isnan(value) else int(value) for name, value in zip(_SUMS, state.counts, strict=True)
+    }
+    return AnnotationAccount(
+        source=rows.source, form=rows.form, repeated=rows.repeated, concepts=len(concepts),
+        resumed=int(before.counts[0]), **sums,
+    )  # fmt: skip

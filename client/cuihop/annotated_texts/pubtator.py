@@ -1,0 +1,117 @@
+"""PubTator: title, abstract and mentions of each document, in lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows, GoldMention, same_text
+from cuihop.errors import InputError
+from cuihop.files.input_file import InputFile
+from cuihop.files.records import RowFault
+from cuihop.files.text_lines import quoted
+
+__all__ = ["is_pubtator", "pubtator_rows", "separated_identifiers"]
+
+_TITLE = re.compile(r"([^|\t]+)\|t\|(.*)", re.DOTALL)
+_ABSTRACT = re.compile(r"([^|\t]+)\|a\|(.*)", re.DOTALL)
+_SEPARATORS = re.compile(r"[|+;,]")
+_MENTION = "identifier, start, end, text, type and concept, separated by tabs"
+_LEAST, _COLUMN_OF_CONCEPTS = 5, 5
+_RELATION = 4
+_NO_CONCEPT = frozenset({"", "-", "-1"})
+
+
+def is_pubtator(line: str) -> bool:
+    """Recognise the first line of a document."""
+    return _TITLE.fullmatch(line.rstrip("\r\n")) is not None
+
+
+def separated_identifiers(text: str) -> tuple[str, ...]:
+    """The identifiers that a field joins by ``|``, ``+``, ``;`` or ``,``, without white space; ``-`` is none.
+
+    >>> separated_identifiers(" D001943|D010051")
+    ('D001943', 'D010051')
+    """
+    parts = (part.strip() for part in _SEPARATORS.split(text))
+    return tuple(dict.fromkeys(part for part in parts if part not in _NO_CONCEPT))
+
+
+def pubtator_rows(file: InputFile, lines: Iterable[str]) -> DocumentRows:
+    """Documents of a file. The text is the title, a line feed and the abstract; the title alone without an abstract.
+
+    Args:
+        file: the input. lines: all its lines.
+
+    Raises:
+        InputError: when it is read: names the line.
+    """
+    form = ", ".join(filter(None, (file.compression, "PubTator")))
+    return DocumentRows(file.name, form, _documents(file.name, lines), RowFault(file.name, ("identifier", "text")))
+
+
+def _documents(file: str, lines: Iterable[str]) -> Iterator[tuple[int, AnnotatedDocument]]:
+    begun: tuple[int, str] | None = None
+    text, mentions = "", list[GoldMention]()
+    for line, raw in enumerate(lines, start=1):
+        content = raw.rstrip("\r\n")
+        if (title := _TITLE.fullmatch(content)) is not None:
+            if begun is not None:
+                yield begun[0], AnnotatedDocument(begun[1], text, tuple(mentions))
+            begun, text, mentions = (line, title[1].strip()), title[2], []
+        elif not content.strip():
+            continue
+        elif begun is None:
+            raise InputError(
+                "a line before the title of its document", file=file, line=line, found=quoted(content),
+                expected="IDENTIFIER|t|TITLE",
+            )  # fmt: skip
+        elif (abstract := _ABSTRACT.fullmatch(content)) is not None:
+            _check_document(abstract[1], begun[1], file, line)
+            text = f"{text}\n{abstract[2]}" if abstract[2] else text
+        elif (mention := _mention(content.split("\t"), begun[1], text, file, line)) is not None:
+            mentions.append(mention)
+    if begun is not None:
+        yield begun[0], AnnotatedDocument(begun[1], text, tuple(mentions))
+
+
+def _mention(fields: list[str], identifier: str, text: str, file: str, line: int) -> GoldMention | None:
+    """The mention in a line; ``None`` for a relation between two concepts."""
+    if len(fields) == _RELATION and not fields[1].strip().isdecimal():
+        _check_document(fields[0], identifier, file, line)
+        return None
+    if len(fields) < _LEAST:
+        raise InputError(
+            "wrong number of columns", file=file, line=line,
+            found=f"{len(fields)} in {quoted(chr(9).join(fields))}", expected=_MENTION,
+        )  # fmt: skip
+    _check_document(fields[0], identifier, file, line)
+    start, end = (_offset(fields, column, file, line) for column in (1, 2))
+    found = text[start:end]
+    if not (start < end <= len(text) and same_text(fields[3], found)):
+        raise InputError(
+            "the text of a mention is not at its place", file=file, line=line, column=4,
+            found=f"{quoted(fields[3])}, and in the document {quoted(found)}",
+            expected=f"the characters {start:,} to {end:,} of title, line feed and abstract",
+            advice="Offsets count characters (code points) from 0.",
+        )  # fmt: skip
+    cuis = separated_identifiers(fields[_COLUMN_OF_CONCEPTS]) if len(fields) > _COLUMN_OF_CONCEPTS else ()
+    return GoldMention(start, end, found, cuis, fields[4].strip() or None)
+
+
+def _offset(fields: list[str], column: int, file: str, line: int) -> int:
+    text = fields[column].strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise InputError(
+            "not a place in the text", file=file, line=line, column=column + 1, found=quoted(text),
+            expected="a number of characters from 0",
+        )  # fmt: skip
+    return int(text)
+
+
+def _check_document(found: str, expected: str, file: str, line: int) -> None:
+    if found.strip() != expected:
+        raise InputError(
+            "a line of another document", file=file, line=line, column=1, found=quoted(found.strip()),
+            expected=f"{quoted(expected)}, whose title stands above",
+        )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Output files that grow block by block, and take their places at the end; an interrupted run is continued."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from cuihop.errors import InputError, OutputError
+from cuihop.files.written_files import check_output
+from cuihop.resources.checkpoint import Checkpoint, FinishedBlock
+
+__all__ = ["FinishedPart", "UnfinishedFiles"]
+
+_ADVICE = "Delete {}, and the same command begins anew."
+_CHUNK = 1 << 20
+_HALF = 1 << 32  # a float64 holds half of a 64-bit hash exactly
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedPart:
+    """The state after a block.
+
+    Attributes:
+        blocks: number of finished blocks.
+        digest: 64 bits: of the inputs up to there.
+        counts: float64: sums that the next blocks add to.
+    """
+
+    blocks: int
+    digest: int
+    counts: npt.NDArray[np.float64]
+
+
+class UnfinishedFiles:
+    """Files that are written as ``NAME.part``, with the finished blocks in ``FIRST.unfinished``; a context manager.
+
+    An error or an interrupt leaves both, unless no block was finished. They may be continued by a job that depends on
+    the same values: `finished` is the state that it begins from.
+
+    Args:
+        paths: names of the finished files. depends: everything that their content depends on, but for the inputs.
+        counts: how many sums are stored with each block.
+
+    Raises:
+        InputError: the unfinished files are of another job, damaged, or another process works on them.
+        OutputError: they cannot be written.
+    """
+
+    def __init__(self, paths: Sequence[Path], depends: Mapping[str, Any], counts: int) -> None:
+        targets = [check_output(path) for path in paths]
+        self.parts = [target.with_name(f"{target.name}.part") for target in targets]
+        self.path = targets[0].with_name(f"{targets[0].name}.unfinished")
+        for written in (self.path, *self.parts):
+            check_output(written)
+        self._checkpoint = Checkpoint(self.path, depends)
+        self._hashes = [xxhash.xxh3_64() for _ in targets]
+        self._sizes = [0] * len(targets)
+        try:
+            self.finished = self._last(counts)
+            with self._writing():
+                self._files = [part.open("r+b" if self.finished.blocks else "wb", 0) for part in self.parts]
+                for file, size in zip(self._files, self._sizes, strict=True):
+                    file.truncate(size)
+                    file.seek(size)
+        except BaseException:
+            self._checkpoint.__exit__()
+            raise
+
+    def __enter__(self) -> UnfinishedFiles:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for file in self._files:
+            file.close()
+        if not self.finished.blocks:
+            self.remove()
+        self._checkpoint.__exit__()
+
+    def add(self, contents: Sequence[bytes], finished: FinishedPart) -> None:
+        """Append the contents of a block to each file.
+
+        Raises:
+            OutputError: the disk is full. What was finished before remains.
+        """
+        with self._writing():
+            for file, content in zip(self._files, contents, strict=True):
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
+        for place, content in enumerate(contents):
+            self._hashes[place].update(content)
+            self._sizes[place] += len(content)
+        hashes = [half for found in self._hashes for half in divmod(found.intdigest(), _HALF)]
+        values = [*divmod(finished.digest, _HALF), *finished.counts, *self._sizes, *hashes]
+        block = FinishedBlock(0, finished.blocks, np.zeros(1, dtype=np.int64), np.array([values], dtype=np.float64))
+        self._checkpoint.add(block)
+        self.finished = finished
+
+    def remove(self) -> None:
+        """Remove the unfinished files."""
+        for part in self.parts:
+            part.unlink(missing_ok=True)
+        self._checkpoint.remove()
+
+    def _last(self, counts: int) -> FinishedPart:
+        """The last state, whose files are checked."""
+        nothing = FinishedPart(0, 0, np.zeros(counts))
+        if not self._checkpoint.finished:
+            return nothing
+        block = self._checkpoint.finished[-1]
+        values, files = block.values.ravel(), len(self.parts)
+        if len(values) != 2 + counts + 3 * files:
+            raise self._damaged(self.path)
+        sums, rest = values[2 : 2 + counts], values[2 + counts :]
+        self._sizes = [int(size) for size in rest[:files]]
+        for place, part in enumerate(self.parts):
+            stated = _joined(rest[files + 2 * place :])
+            if not _hash_of(part, self._sizes[place], self._hashes[place]) or self._hashes[place].intdigest() != stated:
+                raise self._damaged(part)
+        return FinishedPart(block.number, _joined(values), sums.copy())
+
+    def _damaged(self, path: Path) -> InputError:
+        return InputError(
+            "not what the unfinished run wrote", file=path, expected="the file as it was left",
+            advice=_ADVICE.format(self.path),
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OutputError(f"{self.parts[0]}: not written: {error.strerror or error}") from error
+
+
+def _joined(halves: npt.NDArray[np.float64]) -> int:
+    return int(halves[0]) * _HALF + int(halves[1])
+
+
+def _hash_of(path: Path, size: int, into: xxhash.xxh3_64) -> bool:
+    """Hash the first bytes of a file; false where there are fewer."""
+    try:
+        with path.open("rb") as file:
+            while size and (content := file.read(min(size, _CHUNK))):
+                into.update(content)
+                size -= len(content)
+    except OSError:
+        return False
+    return not size

@@ -1,0 +1,299 @@
+"""``cuihop annotate``: concepts of texts by the names of the graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfinished_path
+from cuihop.annotated_texts.documents import DocumentRows
+from cuihop.annotated_texts.reading import Format, open_texts
+from cuihop.annotated_texts.text_tables import Header
+from cuihop.annotated_texts.writing import SpansFormat, spans_form_of
+from cuihop.annotation.mentions import Annotation
+from cuihop.annotation.options import CONTEXTS, AnnotationOptions, Context, Disambiguation
+from cuihop.answer_fields import annotation_fields, with_release
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.evaluation_options import FILES_PANEL
+from cuihop.cli.graph_option import GraphOption, opened_graph
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table, progress
+from cuihop.cli.run_options import RESOURCES_PANEL
+from cuihop.errors import InputError
+from cuihop.files.input_file import STANDARD_INPUT
+from cuihop.files.text_lines import counted, decoded_lines
+from cuihop.graph import ConceptGraph
+from cuihop.notebooks.table import Table
+from cuihop.resources.resources import Resources
+
+__all__ = ["annotate"]
+
+NAMES_PANEL = "Names"
+MENTIONS_PANEL = "Mentions"
+_MOST_STOPPED = 100_000
+
+
+def annotate(
+    texts: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Texts: CSV, TSV, JSON Lines, Parquet, plain lines, PubTator, BRAT or BioC JSON; - for stdin.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    graph: GraphOption,
+    text: Annotated[str | None, typer.Option("--text", help="A single text, in place of a file.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File for the concepts, ID,CUIs; - for stdout.", rich_help_panel=FILES_PANEL
+        ),
+        FileUse.WRITES,
+    ] = None,
+    spans: Annotated[
+        Path | None,
+        typer.Option("--spans", help="File for all mentions; of BRAT a new folder.", rich_help_panel=FILES_PANEL),
+        FileUse.WRITES,
+    ] = None,
+    spans_format: Annotated[
+        SpansFormat | None,
+        typer.Option(
+            "--spans-format", help="Format of the mentions.", show_default="by the ending", rich_help_panel=FILES_PANEL
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002 - the name of the option
+        Format | None,
+        typer.Option("--format", help="Format of the texts.", show_default="recognised", rich_help_panel=FILES_PANEL),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id-column", show_default="the first of two; id, image, pmid, … of more", rich_help_panel=FILES_PANEL,
+            help="Column of the identifiers.",
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            "--text-column", show_default="the second of two; caption, text, … of more", rich_help_panel=FILES_PANEL,
+            help="Column of the texts.",
+        ),
+    ] = None,
+    header: Annotated[
+        Header,
+        typer.Option(
+            "--header", help="Header of CSV: recognised, present or absent.", rich_help_panel=FILES_PANEL
+        ),
+    ] = "auto",
+    semantic_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--semantic-type", rich_help_panel=NAMES_PANEL, show_default="all",
+            help="Semantic type or group, by code or name; MEDCON for its types. Repeatable.",
+        ),
+    ] = None,
+    sab: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sab", help="Vocabulary whose names match. Repeatable.", show_default="all", rich_help_panel=NAMES_PANEL
+        ),
+    ] = None,
+    stop: Annotated[
+        Path | None,
+        typer.Option(
+            "--stop", help="File of names and identifiers that never match, one in each line.",
+            rich_help_panel=NAMES_PANEL,
+        ),
+    ] = None,
+    general: Annotated[
+        bool, typer.Option("--general", help="Match names that are too general as well.", rich_help_panel=NAMES_PANEL)
+    ] = False,
+    correct_spelling: Annotated[
+        bool,
+        typer.Option(
+            "--correct-spelling", help="Match a word that no name has as the nearest one.", rich_help_panel=NAMES_PANEL
+        ),
+    ] = False,
+    longest: Annotated[
+        bool,
+        typer.Option(
+            "--longest/--all", help="The longest match at each place, or every match.", rich_help_panel=MENTIONS_PANEL
+        ),
+    ] = True,
+    disambiguate: Annotated[
+        Disambiguation,
+        typer.Option(
+            "--disambiguate", rich_help_panel=MENTIONS_PANEL,
+            help="Choice among several concepts: by rank of the name, or by hops to the other concepts of the text.",
+        ),
+    ] = "rank",
+    candidates: Annotated[
+        bool,
+        typer.Option(
+            "--candidates", help="List all concepts of ambiguous mentions.", rich_help_panel=MENTIONS_PANEL
+        ),
+    ] = False,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--leave-out", show_default="none", rich_help_panel=MENTIONS_PANEL,
+            help=f"Context whose mentions are left out: {', '.join(CONTEXTS)}. Repeatable.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, help="Threads; all cores by default.", rich_help_panel=RESOURCES_PANEL),
+    ] = None,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Find the concepts of texts by the names of the graph: the file that cuihop evaluate --concepts reads.
+
+    An interrupted run goes on where it stopped: OUTPUT.unfinished.
+    """
+    of_files = (output, spans, format, id_column, text_column)
+    if (texts is None) == (text is None):
+        raise typer.BadParameter("give a file of texts, or --text TEXT")
+    if text is not None and any(given is not None for given in of_files):
+        raise typer.BadParameter("--output, --spans, --format and columns go with a file of texts")
+    options = AnnotationOptions(
+        longest=longest, candidates=candidates, disambiguate=disambiguate, semantic_types=tuple(semantic_type or ()),
+        sabs=tuple(sab or ()), leave_out=cast(tuple[Context, ...], tuple(leave_out or ())), stop=_stopped(stop),
+        general=general, correct_spelling=correct_spelling,
+    )  # fmt: skip
+    with opened_graph(graph) as opened:
+        if text is not None:
+            _print_mentions(opened, opened.annotate(text, options), json)
+            return
+        if texts is None or output is None:
+            raise typer.BadParameter("a file of texts needs --output FILE, or --output - for standard output")
+        rows = open_texts(texts, form=format, id_column=id_column, text_column=text_column, header=header)
+        files = _Files(output, spans, None if spans is None else spans_form_of(spans, spans_format))
+        _annotate_file(opened, rows, files, options, threads, json)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Files:
+    """Files to write: concepts, and mentions in a format."""
+
+    concepts: Path
+    spans: Path | None
+    spans_form: SpansFormat | None
+
+    @property
+    def to_stdout(self) -> bool:
+        return str(self.concepts) == STANDARD_INPUT
+
+
+def _annotate_file(
+    graph: ConceptGraph, rows: DocumentRows, files: _Files, options: AnnotationOptions, threads: int | None, json: bool
+) -> None:
+    if files.to_stdout and (json or files.spans is not None):
+        raise typer.BadParameter("--json and --spans need --output FILE")
+    try:
+        with progress() as bar:
+            task = bar.add_task("texts", total=None)
+            label = {True: "bytes of texts", False: "texts"}
+
+            def report(done: int, size: int) -> None:
+                bar.update(task, description=label[bool(size)], completed=done, total=size or None)
+
+            account = annotate_texts(
+                rows, graph, sys.stdout.buffer if files.to_stdout else files.concepts, spans=files.spans,
+                spans_form=files.spans_form or "csv", options=options, resources=Resources(threads, progress=report),
+            )  # fmt: skip
+    except BaseException:
+        left = unfinished_path(files.concepts)
+        if left.exists():
+            note(f"finished texts are in {left}; the same command goes on from there")
+        raise
+    sys.stdout.flush()
+    _print_account(graph, account, files, options, json)
+
+
+def _print_account(
+    graph: ConceptGraph, account: AnnotationAccount, files: _Files, options: AnnotationOptions, json: bool
+) -> None:
+    if json:
+        fields = {
+            **account.fields(),
+            "options": dataclasses.asdict(options),
+            "inputs": {"texts": account.summary},
+            "output": str(files.concepts),
+            "spans": None if files.spans is None else str(files.spans),
+        }
+        print_json(with_release(graph.release, fields))
+        return
+    changed = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if getattr(options, field.name) != field.default
+    }
+    lines = [
+        account.summary,
+        f"{counted(account.mentions, 'mention')} of {counted(account.concepts, 'concept')}; "
+        f"{counted(account.without_concepts, 'text')} without a concept",
+    ]
+    if account.left_out_by_context is not None and options.leave_out:
+        lines.append(f"{counted(account.left_out_by_context, 'mention')} left out by context")
+    if account.ambiguous is not None:
+        lines.append(f"{counted(account.ambiguous, 'ambiguous mention')}")
+    if account.resumed:
+        lines.append(f"{counted(account.resumed, 'text')} finished by the run before")
+    lines.append(
+        "options: " + (", ".join(f"{name} {_value_text(value)}" for name, value in changed.items()) or "as by default")
+    )
+    lines.append(f"release {graph.release.name}, digest {graph.release.digest[:12]}")
+    for line in lines:
+        note(line)
+    for name, path in (("Concepts", files.concepts), ("Mentions", files.spans)):
+        if path is not None and str(path) != STANDARD_INPUT:
+            console().print(f"{name}: {path}")
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "; ".join(value[:5]) + (f" and {len(value) - 5:,} more" if len(value) > 5 else "")
+    return {True: "yes", False: "no"}.get(value, str(value))
+
+
+def _print_mentions(graph: ConceptGraph, annotation: Annotation, json: bool) -> None:
+    if json:
+        print_json(with_release(graph.release, annotation_fields(annotation)))
+        return
+    if not annotation:
+        note("no name of the graph stands in this text")
+        return
+    rows = [
+        (
+            f"{mention.start}–{mention.end}", mention.text, mention.cui, mention.name or "(no name)",
+            "" if mention.matched == mention.name else mention.matched, ", ".join(mention.sabs), mention.rule,
+            ", ".join(mention.context), ", ".join(term.cui for term in mention.candidates),
+        )
+        for mention in annotation
+    ]  # fmt: skip
+    columns = (
+        "characters", "text", "concept", "name", "matched", "vocabularies", "rule", "context", "candidates",
+    )  # fmt: skip
+    used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    print_table(Table([columns[n] for n in used], [[row[n] for n in used] for row in rows]))
+
+
+def _stopped(path: Path | None) -> tuple[str, ...]:
+    """Names and identifiers of a file, one in each line.
+
+    Raises:
+        InputError: it cannot be read, holds none, or more than a stop list may.
+    """
+    if path is None:
+        return ()
+    found = tuple(dict.fromkeys(filter(None, map(str.strip, decoded_lines(path)))))
+    if not 0 < len(found) <= _MOST_STOPPED:
+        raise InputError(
+            "not a stop list", file=path, found=counted(len(found), "name"),
+            expected=f"1 to {_MOST_STOPPED:,} names or identifiers, one in each line",
+        )  # fmt: skip
+    return found
