@@ -57,7 +57,7 @@ OPERATIONS = [
 ]  # fmt: skip
 
 HTTP_ALONE = {
-    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions", "annotate"),
+    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions"),
 }
 """Batches and what programs need; the command line has no such operation, or writes files instead."""
 
@@ -106,7 +106,17 @@ def test_the_command_and_http_give_the_same_fields(
     assert without(printed, operation.added) == without(over_http, HTTP_ONLY)
 
 
+def test_the_mentions_of_a_text_have_the_same_fields(service: RunningService, snapshot: Path, program: Run) -> None:
+    text = "No lesion of the brain stem."
+    question = {"texts": [text], "options": {"candidates": True}}
+    over_http = urllib3.request("POST", f"{service.http}/v1/annotate", json=question).json()
+    (mentions,) = over_http.pop("annotations")
+    printed = json.loads(program("annotate", "--text", text, "--candidates", "--graph", str(snapshot), "--json").out)
+    assert [mention["cui"] for mention in printed["mentions"]] == ["C0006121"]
+    assert printed == {**mentions, **without(over_http, HTTP_ONLY), "release_name": example_graph().release.name}
+
+
 def test_every_operation_over_http_is_compared_or_has_no_command(service: RunningService) -> None:
     paths = urllib3.request("GET", f"{service.http}/openapi.json").json()["paths"]
     offered = {path.removeprefix("/v1/") for path in paths if path.startswith("/v1/")}
-    assert offered == {operation.path for operation in OPERATIONS} | HTTP_ALONE
+    assert offered == {operation.path for operation in OPERATIONS} | {"annotate"} | HTTP_ALONE

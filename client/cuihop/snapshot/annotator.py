@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import overload
 
 import numpy as np
@@ -70,22 +70,20 @@ class Annotator:
         self._records = records
         self._cuis = cuis
         self._hops = hops
-        self._nearest = nearest
         self._indptr: Int32 = read_only(sections["name_indptr"])
         self._offsets: Int64 = read_only(sections["name_offsets"])
         self._blob: UInt8 = read_only(sections["name_blob"])
         self._tokeniser = Tokeniser(form_of)
-        self._correcting = Tokeniser(self._corrected_form)
+        self._correcting = Tokeniser(partial(_corrected_form, nearest))
         self._lock = threading.Lock()
-        self._masks = lru_cache(maxsize=_MASKS)(self._usable)
+        self._masks: dict[tuple[tuple[str, ...], ...], UInt8] = {}
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
         from cuihop._kernels import mentions as kernels
 
         texts = checked_texts(texts)
-        with self._lock:
-            usable = self._masks(options.semantic_types, options.sabs, options.stop)
+        usable = self._mask(options)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
@@ -190,6 +188,16 @@ class Annotator:
                 at = end
         return best
 
+    def _mask(self, options: AnnotationOptions) -> UInt8:
+        """1 for each name that may match; of the last few choices. No decorator: it would hold the annotator."""
+        choice = options.semantic_types, options.sabs, options.stop
+        with self._lock:
+            if choice not in self._masks:
+                if len(self._masks) == _MASKS:
+                    del self._masks[next(iter(self._masks))]
+                self._masks[choice] = self._usable(*choice)
+            return self._masks[choice]
+
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
         """1 for each name that may match, uint8, shape (names,)."""
         usable = np.ones(int(self._indptr[-1]), dtype=np.uint8)
@@ -228,14 +236,6 @@ class Annotator:
                 expected=f"one of {first_few(held)}",
             )  # fmt: skip
         return self._records.names_of_sabs(requested).astype(np.uint8)
-
-    def _corrected_form(self, word: str) -> str:
-        check_interruption()
-        form = form_of(word)
-        if len(word) < _SHORTEST_CORRECTED:
-            return form
-        nearest = self._nearest(word)
-        return form_of(nearest) if nearest[0] == word[0] else form
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +303,16 @@ class _SnapshotVocabulary(Vocabulary):
         place, row = int(self._places[index]), int(self._rows[index])
         records = self._records
         return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
+
+
+def _corrected_form(nearest: Callable[[str], str], word: str) -> str:
+    """The form of a word, or of the nearest one that begins alike."""
+    check_interruption()
+    form = form_of(word)
+    if len(word) < _SHORTEST_CORRECTED:
+        return form
+    corrected = nearest(word)
+    return form_of(corrected) if corrected[0] == word[0] else form
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:

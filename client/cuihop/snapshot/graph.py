@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path as FilePath
@@ -264,8 +265,9 @@ class SnapshotGraph(ConceptGraph):
             self.pack(some, hops=NEAR + 1, direction=direction)
         if (index := self._names()) is not None:
             index.warm_up()
-        if all(name in self._sections for name in TERM_TABLE):
-            self.annotate_many([""], AnnotationOptions(candidates=True, disambiguate="context"))
+        if TERM_TABLE[0] in self._sections:
+            options = AnnotationOptions(candidates=True, disambiguate="context")
+            self.annotate("lung (L) without pneumonia", options)
 
     # Identifiers
 
@@ -477,9 +479,11 @@ class SnapshotGraph(ConceptGraph):
                     raise InputError(
                         "the graph has no names", found=self._release.name, expected="a release loaded with its names"
                     )
+                graph = weakref.proxy(self)  # a circle would keep a release that is served no more
                 self._annotator = Annotator(
                     self._sections, table, self._records, self._cuis,
-                    hops=lambda places, most: self._engines.many(places, "any", most), nearest=self._nearest_word,
+                    hops=lambda places, most: graph._engines.many(places, "any", most),
+                    nearest=functools.partial(SnapshotGraph._nearest_word, graph),
                 )  # fmt: skip
             return self._annotator
 
