@@ -83,7 +83,7 @@ class Mention:
         cui, name, matched, sabs: see `Term`.
         rule: see `RULES`.
         context: see `CONTEXTS`; empty for a plain statement.
-        candidates: all concepts of an ambiguous mention, best first, this one included; empty unless requested.
+        candidates: all concepts of the mention, best first, this one included; empty unless requested.
     """
 
     start: int

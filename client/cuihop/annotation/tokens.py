@@ -20,7 +20,7 @@ UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]
 
 _FIRST_WORDS = 1 << 14
-_MOST_WORDS = 1 << 23  # of a table; a fuller one is emptied
+_MOST_WORDS = 1 << 20  # of a table; a fuller one is emptied
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from cuihop.annotation.context import contexts
 from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions
 from cuihop.annotation.semantic_groups import selected_types
-from cuihop.annotation.texts import checked_texts
+from cuihop.annotation.texts import blocks_of_texts, checked_texts
 from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
@@ -84,7 +84,8 @@ class Annotator:
 
         texts = checked_texts(texts)
         usable = self._mask(options)
-        parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
+        blocks = blocks_of_texts(texts, max(1, len(texts)), _CHARACTERS_AT_A_TIME)
+        parts = [self._part(texts[block], options, usable) for block in blocks]
         found = _Found.joined(parts)
         others = found.candidates
         used, terms = kernels.distinct_numbers(
@@ -313,18 +314,6 @@ def _corrected_form(nearest: Callable[[str], str], word: str) -> str:
         return form
     corrected = nearest(word)
     return form_of(corrected) if corrected[0] == word[0] else form
-
-
-def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Bounds of blocks of texts, of some length in characters; one block at least."""
-    begin, filled = 0, 0
-    for number, text in enumerate(texts):
-        filled += len(text)
-        if filled > _CHARACTERS_AT_A_TIME:
-            yield begin, number + 1
-            begin, filled = number + 1, 0
-    if begin < len(texts) or not texts:
-        yield begin, len(texts)
 
 
 def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
