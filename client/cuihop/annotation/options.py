@@ -35,7 +35,7 @@ class AnnotationOptions:
 
     Attributes:
         longest: only the longest match from the left; otherwise every match, overlapping ones included.
-        candidates: keep all concepts of an ambiguous mention, best first.
+        candidates: keep all concepts of each mention, best first.
         disambiguate: see `DISAMBIGUATIONS`.
         semantic_types: types and groups by code or name, and ``MEDCON``; empty for all.
         sabs: vocabularies whose names match; empty for all.

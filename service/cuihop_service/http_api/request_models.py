@@ -175,7 +175,7 @@ class OptionsFields(RequestBody):
         bool, Field(strict=True, description="Only the longest match from the left; otherwise overlapping ones too.")
     ] = True
     candidates: Annotated[
-        bool, Field(strict=True, description="Keep all concepts of an ambiguous mention, best first.")
+        bool, Field(strict=True, description="Keep all concepts of each mention, best first.")
     ] = False
     disambiguate: Annotated[Disambiguation, Field(description=described(DISAMBIGUATIONS))] = "rank"
     semantic_types: Annotated[

@@ -252,7 +252,7 @@ class MentionBody(TermBody):
     text: str = Field(description="Its characters.")
     rule: Rule = Field(description=described(RULES))
     context: list[Context] = Field(description=f"Empty for a plain statement. {described(CONTEXTS)}")
-    candidates: list[TermBody] = Field(description="All concepts of an ambiguous mention, best first, where requested.")
+    candidates: list[TermBody] = Field(description="All concepts of the mention, best first, where requested.")
 
 
 class AnnotationRow(BaseModel):
