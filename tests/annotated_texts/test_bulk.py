@@ -111,9 +111,9 @@ def test_a_run_goes_on_from_any_point(
     for blocks in chosen.sample([1, 2], k=chosen.choice([1, 2])):
         with pytest.raises(Interrupted):
             run(texts, graph, tmp_path, blocks=blocks)
-        assert set(contents(tmp_path)) == {"concepts.csv.part", "spans.csv.part", "concepts.csv.unfinished"}
+        assert set(contents(tmp_path)) == {"concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished"}
         # A kill may leave a part of a block in each file.
-        for name in ("concepts.csv.part", "spans.csv.part", "concepts.csv.unfinished"):
+        for name in ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished"):
             if chosen.random() < 0.7:
                 with (tmp_path / name).open("ab") as file:
                     file.write(chosen.randbytes(chosen.randrange(1, 2000)))
@@ -136,7 +136,7 @@ def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: S
         "--output", str(folder / "concepts.csv"), "--spans", str(folder / "spans.csv"), "--threads", "1",
     ]  # fmt: skip
     program = subprocess.Popen(arguments, stderr=subprocess.PIPE)
-    part = folder / "concepts.csv.part"
+    part = folder / "concepts.csv.unfinished-part"
     with pipe.open("wb") as end:
         end.write(texts.read_bytes()[:-10])  # the last block never comes
         end.flush()
@@ -185,9 +185,9 @@ def test_what_an_unfinished_run_depends_on_may_not_change(texts: Path, graph: Sn
         run(texts, graph, folder, options=AnnotationOptions(longest=False))
     with pytest.raises(InputError, match="field spans"):
         run(texts, graph, folder, spans=None)
-    part = folder / "concepts.csv.part"
+    part = folder / "concepts.csv.unfinished-part"
     part.write_bytes(part.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"concepts.csv.part: not what the unfinished run wrote"):
+    with pytest.raises(InputError, match=r"concepts.csv.unfinished-part: not what the unfinished run wrote"):
         run(texts, graph, folder)
     unfinished_path(folder / "concepts.csv").unlink()
     assert run(texts, graph, folder).resumed == 0

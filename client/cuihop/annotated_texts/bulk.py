@@ -159,7 +159,7 @@ def annotate_texts(
 ) -> AnnotationAccount:
     """Write the concepts of each text, in the order of the input.
 
-    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and ``….part``, from
+    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and ``….unfinished-part``, from
     which the same call goes on; what it then writes is the same to the last byte.
 
     Args:
