@@ -81,6 +81,9 @@ MODULES = (
         ("--most", "100", "--queries", "100"),),
     Module("How long does one more letter take?", "search", ("--concepts", "5000", "--typed", "20")),
     Module(
+        "How right and how fast is annotation?", "annotation", ("--names", "20000", "--texts", "200"),
+    ),
+    Module(
         "How long does a Neo4j server take?", "neo4j_store",
         ("--concepts", "500", "--rows", "5000", "--heap", "1g", "--only", "online"),
     ),

@@ -1,8 +1,8 @@
 """Data of the measurements of annotation: an open dictionary as a release, abstracts with their diseases, many names.
 
 The dictionary is made of openly licensed parts: ``rrf_open`` (DOID, MONDO, MeSH and UBERON on UMLS concepts, with their
-hierarchy), the exact synonyms of DOID, and those of MONDO and EFO as the package cellxgene-ontology-guide carries them.
-A synonym of a term is a name of the concept that ``rrf_open`` gives for this term.
+hierarchy), the exact synonyms of DOID, and those of MONDO as the package cellxgene-ontology-guide carries them. A
+synonym of a term is a name of the concept that ``rrf_open`` gives for this term.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from typing import Any
 
 from cuihop.files.input_file import opened_input
 
-__all__ = ["CORPUS", "Abstract", "OpenDictionary", "abstracts", "names_at_scale", "write_release"]
+__all__ = ["CORPUS", "DISEASES", "Abstract", "OpenDictionary", "abstracts", "names_at_scale", "write_release"]
 
 CORPUS = "ncbi_disease"
+DISEASES = ("DOID", "MONDO")
+"""Vocabularies of diseases."""
 _CONSO = "rrf_open/MRCONSO.RRF.gz"
 _DOID = "hierarchies/doid_2016-09-01.obo.gz"
 _AT_SCALE = ("NCBITaxon", "CHEBI", "MONDO", "UBERON", "EFO", "CL")
@@ -76,26 +78,25 @@ class OpenDictionary:
     @classmethod
     def of(cls, data: Path) -> OpenDictionary:
         """The dictionary of a folder of shared data."""
-        made, concepts = cls(), defaultdict(set)
+        dictionary, concepts = cls(), defaultdict(set)
         with gzip.open(data / _CONSO, "rt", encoding="utf-8") as rows:
             for row in rows:
                 columns = row.split("|")
                 cui, sab, code = columns[0], columns[11], columns[13]
                 if sab == "MSH":
-                    made.identifiers[f"MESH:{code}"].add(cui)
+                    dictionary.identifiers[f"MESH:{code}"].add(cui)
                 else:
                     concepts[code].add(cui)
         for term, names, others in _doid_terms(data / _DOID):
             own = {found[1] for other in others if (found := _UMLS.match(other))} | concepts[term]
-            made._add("DOID", term, names, own)
+            dictionary._add("DOID", term, names, own)
             for other in others:
                 if other.startswith(("MESH:", "OMIM:")):
-                    made.identifiers[other] |= own
-        for ontology in ("MONDO", "EFO"):
-            for term, record in ontology_terms(ontology).items():
-                if not record.get("deprecated"):
-                    made._add(ontology, term, [record["label"], *record.get("synonyms", ())], concepts[term])
-        return made
+                    dictionary.identifiers[other] |= own
+        for term, record in ontology_terms("MONDO").items():
+            if not record.get("deprecated"):
+                dictionary._add("MONDO", term, [record["label"], *record.get("synonyms", ())], concepts[term])
+        return dictionary
 
     def _add(self, sab: str, term: str, names: Sequence[str], concepts: set[str]) -> None:
         self.synonyms += [(cui, sab, term, name) for cui in sorted(concepts) for name in dict.fromkeys(names) if name]
@@ -124,18 +125,28 @@ def ontology_terms(ontology: str) -> dict[str, dict[str, Any]]:
     return terms
 
 
-def write_release(data: Path, dictionary: OpenDictionary, folder: Path) -> Path:
-    """Write MRREL and MRCONSO of the dictionary, as `cuihop load` reads them; the folder is returned."""
+def write_release(data: Path, dictionary: OpenDictionary, folder: Path, *, capitals: bool = True) -> Path:
+    """Write MRREL and MRCONSO of the dictionary, as `cuihop load` reads them; the folder is returned.
+
+    Args:
+        data: the folder of shared data.
+        dictionary: its dictionary.
+        folder: to write to.
+        capitals: otherwise all names in small letters, so that none is an acronym.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(data / "rrf_open" / "MRREL.RRF.gz", folder / "MRREL.RRF.gz")
     with (
         gzip.open(data / _CONSO, "rt", encoding="utf-8") as given,
         (folder / "MRCONSO.RRF").open("w", encoding="utf-8") as file,
     ):
-        shutil.copyfileobj(given, file)
+        for line in given:
+            columns = line.split("|")
+            columns[14] = columns[14] if capitals else columns[14].lower()
+            file.write("|".join(columns))
         for row, (cui, sab, code, name) in enumerate(dictionary.synonyms, start=1):
             numbers = f"L{8_000_000 + row}|PF|S{8_000_000 + row}|N|A{8_000_000 + row}"
-            file.write(f"{cui}|ENG|S|{numbers}||{code}||{sab}|SY|{code}|{name.replace('|', ' ')}|0|N||\n")
+            file.write(f"{cui}|ENG|S|{numbers}||{code}||{sab}|SY|{code}|{name if capitals else name.lower()}|0|N||\n")
     return folder
 
 
@@ -145,7 +156,8 @@ def names_at_scale(most: int | None = None) -> list[str]:
     for ontology in _AT_SCALE:
         for record in ontology_terms(ontology).values():
             for name in (record["label"], *record.get("synonyms", ())):
-                names[name.lower()] = None
+                names[" ".join(name.lower().split())] = None
         if most is not None and len(names) >= most:
             break
+    names.pop("", None)
     return list(names)[:most]

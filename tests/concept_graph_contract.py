@@ -17,9 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cuihop import ConceptGraph, Direction, SnapshotGraph
+from cuihop.annotation.mentions import Annotation
+from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui
 from cuihop.graph import DIRECTIONS, Definition
-from example_graph import ISOLATED, UNKNOWN, asserted_graph, example_graph
+from example_graph import ISOLATED, NAMES, UNKNOWN, asserted_graph, example_graph
 from examples import examples
 from neo4j_server import typed_graph
 from real_graphs import isa_edges, parent_child_edges, published_distances, semantic_network
@@ -54,6 +56,39 @@ def small_graphs(draw: st.DrawFn) -> tuple[list[str], list[tuple[str, str]]]:
     ]
     node = st.sampled_from(nodes)
     return nodes, draw(st.lists(st.tuples(node, node), max_size=3 * count))
+
+
+TEXTS = [
+    "Lesion of the brain stem near the AORTA; veins spared.",
+    "",
+    "  \n",
+    "nothing of the kind",
+    "\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL A} brain \N{BRAIN}\N{ZERO WIDTH JOINER}\N{BRAIN} head, "
+    "Me\N{COMBINING ACUTE ACCENT}nie\N{COMBINING GRAVE ACCENT}re's brain-like thing\N{VARIATION SELECTOR-16} caput",
+    "half a character \ud83e, then arteries",
+    "No brain, no blood vessels; possible vein. Mother: head.",
+]
+"""Texts with mentions of `example_graph`, also behind characters that other programs count as two."""
+
+
+@st.composite
+def texts_of_names(draw: st.DrawFn) -> str:
+    """Words of names in any order, among characters of any kind."""
+    words = sorted({word for names in NAMES.values() for name in names for word in (*name.split(), name)})
+    part = st.one_of(
+        st.sampled_from(words), st.text(max_size=3), st.sampled_from(["\U0001d538", "e\u0301", "no", "\n"])
+    )
+    return draw(st.sampled_from(["", " ", ", "])).join(draw(st.lists(part, max_size=12)))
+
+
+def annotated(
+    graph: ConceptGraph, texts: list[str], options: AnnotationOptions | None = None
+) -> list[Annotation] | tuple[type[InputError], str]:
+    """The annotations, or the error's type and message."""
+    try:
+        return list(graph.annotate_many(texts, options))
+    except InputError as error:
+        return type(error), str(error)
 
 
 class ConceptGraphContract:
@@ -381,6 +416,102 @@ class ConceptGraphContract:
     def test_search_keeps_its_limit(self, example: ConceptGraph) -> None:
         assert len(example.search("b", limit=2)) == 2
         assert len({hit.cui for hit in example.search("b", limit=100)}) == 4
+
+    # Annotation of texts: the snapshot itself is tested elsewhere, against an oracle
+
+    def test_mentions_are_parts_of_the_text_that_names_match(self, example: ConceptGraph) -> None:
+        found = example.annotate_many(TEXTS)
+        assert [annotation.text for annotation in found] == TEXTS
+        assert found[0].cuis == ("C0003483", "C0006121", "C0042449")
+        assert [len(annotation) for annotation in found[1:4]] == [0, 0, 0]
+        for annotation in found:
+            assert [mention.start for mention in annotation] == sorted(mention.start for mention in annotation)
+            for mention in annotation:
+                assert annotation.text[mention.start : mention.end] == mention.text
+                assert mention.matched in NAMES[mention.cui]
+                assert mention.name == NAMES[mention.cui][0]
+
+    def test_characters_are_counted_as_code_points(self, example: ConceptGraph) -> None:
+        found = example.annotate(TEXTS[4])
+        assert [mention.text for mention in found][:2] == ["brain", "head"]
+        assert (found[0].start, found[0].end) == (2, 7)
+        assert found[-1].text == "caput"
+        assert found[-1].end == len(TEXTS[4])
+        assert example.annotate(TEXTS[5])[-1].text == "arteries"
+
+    def test_no_text_and_an_empty_one_have_no_mentions(self, example: ConceptGraph) -> None:
+        assert list(example.annotate_many([])) == []
+        assert example.annotate_many([]).concept_lists() == []
+        assert example.annotate("") == Annotation("", ())
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            AnnotationOptions(),
+            AnnotationOptions(longest=False),
+            AnnotationOptions(candidates=True),
+            AnnotationOptions(disambiguate="context", candidates=True),
+            AnnotationOptions(leave_out=tuple(CONTEXTS)),
+            AnnotationOptions(stop=("C0006121", "veins", "not there")),
+            AnnotationOptions(general=True, correct_spelling=True),
+            AnnotationOptions(semantic_types=("no such type",)),
+            AnnotationOptions(sabs=("NO_SUCH_VOCABULARY",)),
+        ],
+        ids=repr,
+    )
+    def test_options_mean_the_same_to_every_graph(self, example: ConceptGraph, options: AnnotationOptions) -> None:
+        for texts in (TEXTS, []):
+            assert annotated(example, texts, options) == annotated(example_graph(), texts, options)
+
+    def test_an_ambiguous_mention_has_its_candidates_on_request(self, adapt: Adapt) -> None:
+        names = {"C0000001": "cold", "C0000002": "cold", "C0000003": "hot"}
+        edges = [("C0000001", "C0000003"), ("C0000002", "C0000004")]
+        snapshot = SnapshotGraph.of(edges, names=names, identifiers="cui")
+        with adapt(snapshot) as graph:
+            for way in DISAMBIGUATIONS:
+                options = AnnotationOptions(candidates=True, disambiguate=way)
+                found = graph.annotate("hot and cold", options)
+                assert found == snapshot.annotate("hot and cold", options)
+                assert [term.cui for term in found[1].candidates] == ["C0000001", "C0000002"]
+
+    def test_stopped_concepts_and_names_do_not_match(self, example: ConceptGraph) -> None:
+        found = example.annotate(TEXTS[0], AnnotationOptions(stop=("C0006121", "veins")))
+        assert found.cuis == ("C0003483", "C0006104")  # the brain, of the brain stem
+
+    def test_semantic_types_and_groups_are_selected_or_unknown(self, adapt: Adapt) -> None:
+        text, snapshot = "One and two, not uno.", typed_graph()
+        with adapt(snapshot) as graph:
+            for types in ((), ("T047",), ("disease or syndrome", "T023"), ("DISO",), ("MEDCON",), ("T999",), ("x",)):
+                options = AnnotationOptions(semantic_types=types, general=True)
+                assert annotated(graph, [text], options) == annotated(snapshot, [text], options)
+            found = graph.annotate(text, AnnotationOptions(semantic_types=("T047",), general=True))
+            assert found.cuis == ("C0000001",)
+            with pytest.raises(InputError, match=r"^parameter semantic_types: .*'?T999'?"):
+                graph.annotate(text, AnnotationOptions(semantic_types=("T999",)))
+
+    @pytest.mark.parametrize("texts", ["my name is Brain", [None], ["brain", 7], [b"brain"]])
+    def test_what_are_no_texts_is_refused_and_not_repeated(self, example: ConceptGraph, texts: Any) -> None:
+        with pytest.raises(InputError, match=r"^parameter texts") as caught:
+            example.annotate_many(texts)
+        assert "rain" not in str(caught.value)
+
+    def test_a_release_without_names_annotates_no_text(self, adapt: Adapt) -> None:
+        with adapt(SnapshotGraph.of([("C0000001", "C0000002")], identifiers="cui", name="bare")) as graph:
+            with pytest.raises(InputError, match=r"the graph has no names; found bare; expected a release"):
+                graph.annotate("brain")
+            with pytest.raises(InputError, match="has no names"):
+                graph.annotate_many([])
+
+    def test_any_texts_are_annotated_as_by_the_snapshot(self, example: ConceptGraph) -> None:
+        offline = example_graph()
+
+        @settings(max_examples=examples(self.random_graphs), deadline=None, derandomize=True)
+        @given(st.lists(texts_of_names(), max_size=5), st.booleans(), st.booleans())
+        def check(texts: list[str], longest: bool, candidates: bool) -> None:
+            options = AnnotationOptions(longest=longest, candidates=candidates)
+            assert list(example.annotate_many(texts, options)) == list(offline.annotate_many(texts, options))
+
+        check()
 
     # Arguments that are no arguments
 

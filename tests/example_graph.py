@@ -76,8 +76,10 @@ def sourced_graph() -> SnapshotGraph:
     arrays = {name: sections[name] for name in sections} | {
         "name_grades": np.arange(names, dtype=np.uint32) + np.uint32(1 << 20),
         "name_sab_sets": np.arange(names, dtype=np.uint16) % np.uint16(2),
+        "name_sab_set_indptr": np.array([0, 1, 3], dtype=np.int32),
+        "name_sab_set_members": np.array([0, 0, 1], dtype=np.uint16),
     }
-    return SnapshotGraph(Sections({**sections.meta, "name_sab_sets": [["MSH"], ["MSH", "NCI"]]}, arrays))
+    return SnapshotGraph(Sections({**sections.meta, "name_sabs": ["MSH", "NCI"]}, arrays))
 
 
 def asserted_graph() -> SnapshotGraph:

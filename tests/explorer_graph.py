@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from cuihop import SnapshotGraph
@@ -14,12 +15,13 @@ HOSTILE, HOSTILE_NAME = "C9000666", '<img src=x onerror="window.hacked = 1"> & <
 FORMULA, FORMULA_NAME = "C9000667", '=HYPERLINK("http://x")'
 
 
-def explorer_graph(folder: Path) -> SnapshotGraph:
-    """The graph, loaded from RRF files that are written into the folder."""
+def explorer_graph(folder: Path, more_names: Mapping[str, list[str]] | None = None) -> SnapshotGraph:
+    """The graph, loaded from RRF files that are written into the folder; with names of further concepts."""
     family = [f"C81{number:05}" for number in range(CHILDREN)]
     edges = [*EDGES, *((child, HUB) for child in family), (HOSTILE, "C0018670"), (FORMULA, HOSTILE), (HUB, "C0926510")]
     names = NAMES | {HUB: ["Disease"], HOSTILE: [HOSTILE_NAME], FORMULA: [FORMULA_NAME], "C0926510": ["Body part"]}
     names |= {cui: [f"disease number {place}"] for place, cui in enumerate(family)}
+    names |= more_names or {}
     files = {
         "MRREL": [isa(parent, child, sab="MSH") for child, parent in edges if child != parent],
         "MRCONSO": [

@@ -30,6 +30,20 @@ def nn_iou(A: frozenset[str], B: frozenset[str], dist: Distance, n: int, lam: fl
     return (len(A & B) + lam * len(rel(A, B, dist, n))) / len(A | B)
 
 
+def nn_f1(G: frozenset[str], P: frozenset[str], dist: Distance, n: int, lam: float) -> tuple[float, float, float]:
+    """nn-precision, nn-recall and nn-F1 of predicted concepts P against the true ones G."""
+    if not G or not P:
+        return (1.0, 1.0, 1.0) if G == P else (0.0, 0.0, 0.0)
+    near_predicted, near_true = 0, 0
+    for p in P - G:
+        near_predicted += any((hops := dist(g, p)) is not None and hops <= n for g in G)
+    for g in G - P:
+        near_true += any((hops := dist(g, p)) is not None and hops <= n for p in P)
+    precision = (len(P & G) + lam * near_predicted) / len(P)
+    recall = (len(P & G) + lam * near_true) / len(G)
+    return precision, recall, 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
+
+
 def ndcg_of_each_query(
     queries: Mapping[str, frozenset[str]],
     corpus: Mapping[str, frozenset[str]],

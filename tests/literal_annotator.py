@@ -6,9 +6,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
+from cuihop.annotation.code_points import coded
 from cuihop.snapshot.term_table import FUNCTION_WORDS, GENERAL_WORD_SHARE, KINDS
 from cuihop.snapshot.word_forms import form_of
 
@@ -23,6 +26,7 @@ class Token:
     letters: str
     raw: str
     between: str  # the characters before it, after the token before
+    role: str = "own"  # or "first", "middle", "last", "only" of the long form that a short form stands for
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,39 @@ def without_tail(tokens: Sequence[Token], text: str) -> list[Token]:
         core = core[:at]
 
 
+def expanded(tokens: list[Token], text: str) -> list[Token]:
+    """The tokens with each short form replaced by its long form, as the text defines it."""
+    codes, bounds = coded([text])
+    characters = CharacterClasses()
+    characters.classify(codes)
+    found = definitions(codes, bounds, characters)
+    pairs = []
+    for begin, end, first, last in zip(*(column.tolist() for column in found[1:]), strict=True):
+        short = [token for token in tokens if begin <= token.start and token.end <= end]
+        long = [token for token in tokens if first <= token.start and token.end <= last]
+        if short and long:
+            pairs.append(([token.raw for token in short], long))
+    answer: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        fitting = [pair for pair in pairs if [token.raw for token in tokens[at : at + len(pair[0])]] == pair[0]]
+        if not fitting:
+            token = tokens[at]
+            if answer and answer[-1].role in ("last", "only"):
+                token = replace(token, between=re.sub(r"[])}]", "", token.between))
+            answer.append(token)
+            at += 1
+            continue
+        raws, long = max(fitting, key=lambda pair: len(pair[0]))
+        start, end = tokens[at].start, tokens[at + len(raws) - 1].end
+        for place, token in enumerate(long):
+            role = "only" if len(long) == 1 else "first" if not place else "last" if token is long[-1] else "middle"
+            between = tokens[at].between if not place else token.between
+            answer.append(Token(start, end, token.letters, "", between, role))
+        at += len(raws)
+    return answer
+
+
 class LiteralAnnotator:
     """Names of concepts, best first, in a dictionary of sequences."""
 
@@ -240,11 +277,14 @@ class LiteralAnnotator:
                     del held[key]
 
     def annotate(self, text: str) -> list[Match]:
-        tokens = tokens_of(text)
+        tokens = expanded(tokens_of(text), text)
         matches = []
         at = 0
         while at < len(tokens):
             best: tuple[int, str, tuple[int, str, int, str, str]] | None = None
+            if tokens[at].role in ("middle", "last"):
+                at += 1
+                continue
             for end, way, candidates in self._matches(tokens, at, text):
                 if best is None or end > best[0] or (end == best[0] and way == "acronym"):
                     best = (end, way, candidates[0])
@@ -254,7 +294,9 @@ class LiteralAnnotator:
             end, way, candidate = best
             start, stop = tokens[at].start, tokens[end - 1].end
             matched, rule = candidate[4], candidate[1]
-            if way == "joined":
+            if way != "acronym" and any(token.role != "own" for token in tokens[at:end]):
+                rule = "abbreviation"
+            elif way == "joined":
                 rule = "spacing"
             elif rule == "plain":
                 rule = "form"
@@ -278,18 +320,22 @@ class LiteralAnnotator:
             stop += 1
         words = [form(token.letters) for token in tokens[at:stop]]
         for end in range(at + 1, stop + 1):
-            if (found := self.words.get(tuple(words[: end - at]))) is not None:
+            found = self.words.get(tuple(words[: end - at]))
+            if found is not None and tokens[end - 1].role not in ("first", "middle"):
                 yield end, "plain", found
         for join in range(at + 1, min(stop, at + 8)):
-            if not hyphen(tokens[join]):
+            if not hyphen(tokens[join]) or tokens[join].role != "own" or tokens[join - 1].role != "own":
                 continue
             joined = form(tokens[join - 1].letters + tokens[join].letters)
             for end in range(join + 1, stop + 1):
                 key = (*words[: join - 1 - at], joined, *words[join + 1 - at : end - at])
-                if (found := self.words.get(key)) is not None:
+                found = self.words.get(key)
+                if found is not None and tokens[end - 1].role not in ("first", "middle"):
                     yield end, "joined", found
         for end in range(at + 1, stop + 1):
             some = tokens[at:end]
+            if some[-1].role != "own":
+                break
             if some[-1].end - some[0].start > 7:
                 break
             enough = capitals(some, text) >= 2 or sum(token.end - token.start for token in some) <= 2

@@ -585,7 +585,8 @@ class ConceptGraph(Protocol):
             options: see `AnnotationOptions`.
 
         Raises:
-            InputError: an option names a semantic type or a vocabulary that the release does not hold.
+            InputError: an option names a semantic type or a vocabulary that the release does not hold; the release has
+                no names; one text is given in place of a list. No error repeats a text.
         """
 
     def annotate(self, text: str, options: AnnotationOptions | None = None) -> Annotation:

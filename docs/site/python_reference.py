@@ -56,7 +56,11 @@ MODULES = {
         "cuihop.explanation.values",
         "cuihop.explanation.picture",
     ),
+    "Annotated texts": ("cuihop.annotated_texts",),
     "Other tools": (
+        "cuihop.adapters.annotators",
+        "cuihop.adapters.metamaplite",
+        "cuihop.adapters.ctakes",
         "cuihop.adapters.pandas",
         "cuihop.adapters.pytrec_eval",
         "cuihop.adapters.ir_measures",

@@ -16,7 +16,7 @@ from cuihop.graph import Release
 from cuihop.neo4j_graph.name_search import HITS_A_PAGE
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
-from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES
+from cuihop.snapshot.layout import NAME_INDEX, NAME_SOURCES, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, with_name_index
 from cuihop.snapshot.name_index_builder import concept_weights
 from cuihop.snapshot.string_table import StringTable, folded
@@ -29,7 +29,7 @@ NAMES_FOR_A_PAGE = 2000
 
 _WORDS_A_BLOCK = 4096
 _FOLDED = ("folded_rows", "folded_offsets", "folded_blob")
-_NOT_STORED = {*_FOLDED, *NAME_INDEX, *NAME_SOURCES}  # the first two follow from the names
+_NOT_STORED = {*_FOLDED, *NAME_INDEX, *TERM_TABLE, *NAME_SOURCES}  # all but the last follow from the names
 
 
 class ReleaseRows:

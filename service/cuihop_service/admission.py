@@ -39,7 +39,7 @@ class RequestInfo:
         credentials: the value of the ``authorization`` header; None without one.
         request_id: chosen by the caller, or generated here.
         seconds: the caller's time limit; None for the service's own.
-        size: number of pairs, concepts or sets.
+        size: number of pairs, concepts, sets or texts.
         scope: the scope that the caller needs.
         quick: True for an answer without a thread.
         trace: the ``traceparent`` header.
@@ -75,7 +75,7 @@ class RequestOutcome:
         reason: ``OK``, ``CANCELLED``, or the reason of the error in `cuihop.remote.statuses`.
         tier: the part of the service that answered; None for none.
         digest: of the release that answered.
-        detail: the error's message.
+        detail: the error's message; of a fault, only its type.
     """
 
     info: RequestInfo
@@ -223,7 +223,7 @@ class _ObservedRequest:
         elif isinstance(error, asyncio.CancelledError):
             reason = "CANCELLED"
         else:
-            reason, detail = "INTERNAL", repr(error)
+            reason, detail = "INTERNAL", type(error).__name__  # its message may repeat the request
         spent = time.perf_counter() - self._begun
         outcome = RequestOutcome(self._info, self.caller, spent, reason, tier, digest, detail)
         self._observer.finished(outcome, self._token)

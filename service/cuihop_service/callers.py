@@ -10,8 +10,8 @@ from cuihop.errors import InputError, NotAllowed
 __all__ = ["ANONYMOUS", "SCOPES", "Caller", "Rate", "Scope"]
 
 Scope: TypeAlias = Literal["read", "names", "cypher", "metrics"]
-"""``read``: everything but names. ``names``: names and search, which a UMLS licence may restrict. ``cypher``: a
-curator's own queries. ``metrics``: the service's metrics."""
+"""``read``: everything but names. ``names``: names, search and annotation, which a UMLS licence may restrict.
+``cypher``: a curator's own queries. ``metrics``: the service's metrics."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -23,7 +23,7 @@ class Rate:
     Attributes:
         requests: a second, in the long run.
         burst: at once, after a pause; None for as many as in one second, and at least one.
-        pairs: a minute; of requests without pairs, the concepts or sets count.
+        pairs: a minute; of requests without pairs, the concepts, sets or texts count.
     """
 
     requests: float | None = None

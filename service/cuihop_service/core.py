@@ -8,7 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from cuihop.errors import InputError, InvalidCui, NotAllowed
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
+from cuihop.annotation.texts import checked_texts
+from cuihop.errors import GraphUnavailable, InputError, InvalidCui, NotAllowed
 from cuihop.graph import (
     Concept,
     Direction,
@@ -279,9 +282,7 @@ class ConceptService:
 
     def search(self, text: str, *, limit: int | None = None, context: RequestContext) -> Answer[list[SearchHit]]:
         """Concepts by name, synonym or identifier."""
-        if not self._names:
-            raise NotAllowed("this service shows no names")
-        context.caller.check("names")
+        self._check_names(context)
         most = 10 if limit is None else limit
         self.limits.check("hits", most)
         self._check_text(text, "text")
@@ -289,6 +290,28 @@ class ConceptService:
         with self.holder.lent() as served:
             graph, tier = served.quickest
             return Answer(graph.search(text, limit=most), served.digest, tier, {})
+
+    def annotate(
+        self, texts: Sequence[str], options: AnnotationOptions, *, context: RequestContext
+    ) -> Answer[Annotations]:
+        """Mentions of concepts in texts: see `ConceptGraph.annotate_many`. Only with the release in memory."""
+        self._check_names(context)
+        self.limits.check_texts(checked_texts(texts))
+        context.check()
+        listed = (*options.semantic_types, *options.sabs, *options.stop)
+        self.limits.check("concepts", len(listed))
+        for item in listed:
+            self._check_text(item, "options")
+        with self.holder.lent() as served:
+            if served.index is None:  # the database would be read into memory whole
+                raise GraphUnavailable(
+                    "texts are annotated from an index in memory, and this service has none, or not yet: "
+                    "see the setting index"
+                )
+            found = served.index.annotate_many(texts, options)
+            candidates = 0 if found.candidates is None else len(found.candidates[1])
+            self.limits.check("mentions", len(found.terms) + candidates)
+            return Answer(found, served.digest, "index", {})
 
     def concepts(
         self, cuis: Sequence[str], *, names_only: bool = False, context: RequestContext
@@ -325,6 +348,12 @@ class ConceptService:
             return Answer(found, served.digest, tier, _merged(found))
 
     # Checks of a request
+
+    def _check_names(self, context: RequestContext) -> None:
+        """Refuse a caller who may not see names."""
+        if not self._names:
+            raise NotAllowed("this service shows no names")
+        context.caller.check("names")
 
     def check_sets(self, a: Sequence[str], b: Sequence[str]) -> None:
         """Refuse two concept sets that are too large.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from annotated_types import Ge
 
+from cuihop.annotation.texts import text_too_long
 from cuihop.errors import LimitExceeded
 
 __all__ = ["Limits"]
@@ -27,6 +29,10 @@ class Limits:
         pack_concepts: concepts in one distance pack; its answer may hold the square of that.
         hops: the largest bound on hops; a request without a bound is refused then. None: any, and none.
         text: characters in a text to search for, or in an identifier.
+        texts: texts to annotate in one request.
+        text_characters: characters of one text to annotate.
+        characters: characters of all texts to annotate in one request.
+        mentions: mentions in the answer to these, their candidates included.
         message_bytes: bytes of one request.
         seconds: for one answer.
         running: requests answered at the same time, in one worker.
@@ -43,6 +49,10 @@ class Limits:
     pack_concepts: Annotated[int, Ge(1)] = 5_000
     hops: Annotated[int, Ge(0)] | None = None
     text: Annotated[int, Ge(64)] = 512
+    texts: Annotated[int, Ge(1)] = 10_000
+    text_characters: Annotated[int, Ge(1)] = 100_000
+    characters: Annotated[int, Ge(1)] = 1_000_000
+    mentions: Annotated[int, Ge(1)] = 100_000
     message_bytes: Annotated[int, Ge(1024)] = 16 << 20
     seconds: Annotated[float, Ge(0.001)] = 30.0
     running: Annotated[int, Ge(1)] = 32
@@ -57,6 +67,18 @@ class Limits:
         allowed = getattr(self, name)
         if found > allowed:
             raise LimitExceeded(f"too many {name.replace('_', ' ')}: found {found:,}; this service allows {allowed:,}")
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Refuse texts to annotate that are too many or too long.
+
+        Raises:
+            LimitExceeded: names the limit, and the text by its place.
+        """
+        self.check("texts", len(texts))
+        for place, text in enumerate(texts):
+            if len(text) > self.text_characters:
+                raise text_too_long(place, len(text), self.text_characters)
+        self.check("characters", sum(map(len, texts)))
 
     def check_hops(self, bound: int | None) -> None:
         """Refuse a search that may go farther than allowed.

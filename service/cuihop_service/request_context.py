@@ -11,10 +11,13 @@ from cuihop.errors import CuihopError, QueryTimedOut
 from cuihop.graph import Concept
 from cuihop_service.callers import ANONYMOUS, Caller
 
-__all__ = ["Answer", "Cancelled", "ConceptDescriptions", "Overdue", "RelevanceRow", "RequestContext", "Tier"]
+__all__ = ["FAULT", "Answer", "Cancelled", "ConceptDescriptions", "Overdue", "RelevanceRow", "RequestContext", "Tier"]
 
 Tier: TypeAlias = Literal["cache", "index", "cypher"]
 """The part of the service that gave an answer: a cache, the index in memory, or the database by Cypher."""
+
+FAULT = "a fault in the service; please report it"
+"""All that a caller gets to read of an error that was not foreseen: its own message may repeat the request."""
 
 T = TypeVar("T")
 

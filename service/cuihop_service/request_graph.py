@@ -104,7 +104,7 @@ class RequestGraph(ConceptGraph):
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""
-        raise NotImplementedError
+        return self._value(self._core.annotate(texts, options or AnnotationOptions(), context=self._context))
 
     def close(self) -> None:
         """Do nothing: the release goes back to its lender."""

@@ -60,8 +60,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Limits of a request": (
         "limit_pairs", "limit_concepts", "limit_neighbours", "limit_sets", "limit_set_concepts", "limit_comparisons",
-        "limit_hits", "limit_pack_concepts", "limit_hops", "limit_text", "limit_message_bytes", "limit_seconds",
-        "limit_running", "limit_waiting",
+        "limit_hits", "limit_pack_concepts", "limit_hops", "limit_text", "limit_texts", "limit_text_characters",
+        "limit_characters", "limit_mentions", "limit_message_bytes", "limit_seconds", "limit_running", "limit_waiting",
     ),
     "Limits of an address": (
         "connections", "address_connections", "heads", "address_heads", "failures", "address_failures",
@@ -146,13 +146,15 @@ class ServiceSettings(BaseSettings):
     rate_requests: Positive | None = Field(None, description="Requests a second of one caller.")
     rate_burst: Count | None = Field(None, description="Requests of one caller at once, after a pause.")
     rate_pairs: Count | None = Field(
-        None, description="Pairs, concepts or sets a minute of one caller. With Redis, replicas count together."
+        None, description="Pairs, concepts, sets or texts a minute of one caller. With Redis, replicas count together."
     )
     audit: str | None = Field(
         None, description="A file that gets one JSON line for each request; - for standard output."
     )
     audit_concepts: bool = Field(
-        False, description="Write the content of requests into the audit too: it may be patients' findings."
+        False,
+        description="Write the content of requests into the audit too: it may be patients' findings. Texts to "
+        "annotate are never written.",
     )
     cypher: bool = Field(
         False, description="Answer curators' read-only Cypher at /v1/cypher, for keys with the scopes cypher and names."
@@ -212,6 +214,14 @@ class ServiceSettings(BaseSettings):
         _DEFAULTS.hops, description="The largest bound on hops; requests without a bound are refused then."
     )
     limit_text: Annotated[int, Ge(64)] = Field(_DEFAULTS.text, description="Characters of a search or an identifier.")
+    limit_texts: Count = Field(_DEFAULTS.texts, description="Texts to annotate in one request.")
+    limit_text_characters: Count = Field(_DEFAULTS.text_characters, description="Characters of one text to annotate.")
+    limit_characters: Count = Field(
+        _DEFAULTS.characters, description="Characters of all texts to annotate in one request."
+    )
+    limit_mentions: Count = Field(
+        _DEFAULTS.mentions, description="Mentions in the answer to these, their candidates included."
+    )
     limit_message_bytes: Annotated[int, Ge(1024)] = Field(
         _DEFAULTS.message_bytes, description="Bytes of one request, unpacked."
     )

@@ -55,7 +55,7 @@ def test_the_client_lists_and_calls_the_tools(mode: str, snapshot: Path) -> None
     assert block.text == json_text(expected)
     assert message(missing) == "parameter b: missing; found nothing; expected identifier of a concept"
     assert "nothing to search for" in message(wordless)
-    assert "no such tool; found 'shortest'; expected search or concept" in message(absent)
+    assert "no such tool; found 'shortest'; expected search or annotate" in message(absent)
 
 
 def test_names_can_be_left_out(snapshot: Path) -> None:

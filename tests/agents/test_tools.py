@@ -77,6 +77,24 @@ def test_an_answer_has_the_fields_of_http(
     assert answer["left_out"] == {}
 
 
+def test_mentions_of_a_text_have_the_fields_of_http(graph: SnapshotGraph, service: RunningService) -> None:
+    text = "No lesion of the brain stem, nor of the veins."
+    over_http = http(service, "/v1/annotate", {"texts": [text], "options": {"leave_out": ["family"]}}).json
+    answer = json.loads(json_text(called(graph, "annotate", text=text, leave_out=["family"])))
+    assert [mention["cui"] for mention in answer["mentions"]] == [BRAIN_STEM, VEINS]
+    assert {"mentions": answer["mentions"]} == over_http["annotations"][0]
+    assert (answer["status"], answer["release"], answer["left_out"]) == ("answered", over_http["release"], {})
+    assert called(graph, "annotate", text="")["mentions"] == []
+    with pytest.raises(NotAllowed, match="names are hidden here"):
+        called(graph, "annotate", names=False, text=text)
+
+
+def test_mentions_are_bounded(graph: SnapshotGraph) -> None:
+    answer = called(graph, "annotate", text="brain " * 800)
+    assert 0 < len(answer["mentions"]) <= MOST_ROWS
+    assert answer["left_out"]["mentions"] == {"total": 800, "shown": len(answer["mentions"])}
+
+
 def test_a_batch_has_a_status_for_each_pair(graph: SnapshotGraph) -> None:
     pairs = [
         (BRAIN_STEM, HEAD),
@@ -262,6 +280,9 @@ def _texts(value: Any) -> Iterator[str]:
         ("search", {"text": "brain", "limit": 21}, "parameter limit: not as expected; found 21;"),
         ("search", {"text": ""}, "parameter text: not as expected; found ''; expected at least 1 character"),
         ("search", {"text": "x" * 513}, "expected at most 512 characters"),
+        ("annotate", {"text": "x" * 5_001}, "parameter text: not as expected; found 5,001 characters; expected"),
+        ("annotate", {"text": ["x"]}, "parameter text: not as expected; found a value of the type list; expected"),
+        ("annotate", {"text": "x", "leave_out": ["no"]}, "found 'no'; expected 'negated', 'uncertain' or 'family'"),
     ],
 )  # fmt: skip
 def test_arguments_that_are_not_as_expected_are_named(tool: str, arguments: dict[str, Any], text: str) -> None:
@@ -297,6 +318,7 @@ def test_limits_in_answers_are_those_in_descriptions() -> None:
 @pytest.mark.xdist_group("neo4j")
 def test_every_graph_gives_the_same_answers(neo4j_server: LocalServer, service: RunningService) -> None:
     requested = [(tool, arguments) for tool, arguments, _, _ in EXAMPLES]
+    requested += [("annotate", {"text": "The brain stem, no veins."})]
     requested += [("common_ancestors", {"a": BRAIN_STEM, "b": HEAD}), ("concept", {"cui": BROADER})]
     requested += [("distances", {"pairs": [{"a": BRAIN_STEM, "b": HEAD}, {"a": MERGED, "b": UNKNOWN}]})]
     expected = [called(example_graph(), tool, **arguments) for tool, arguments in requested]

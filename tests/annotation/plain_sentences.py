@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cuihop.annotation.code_points import NOT_A_STOP
+from cuihop.annotation.characters import folded_letters
+from cuihop.annotation.sentences import NOT_A_STOP
 
 STOP = re.compile(r"[.?!][)\]'\"’”]*(?=\s|$)")
 
@@ -14,15 +15,28 @@ def stops(text: str) -> list[int]:
     found = []
     for match in STOP.finditer(text):
         at = match.start()
-        word = re.search(r"(?:[^\W_]|\.)*$", letters_only(text[:at]))[0].lower()  # type: ignore[index]
+        first = at
+        while first and (text[first - 1] == "." or in_word(text[first - 1])):
+            first -= 1
+        word = "".join(map(small, text[first:at]))
         after = text[match.end() :].lstrip()[:1]
-        small = after.isalpha() and after == after.lower() and ord(after) < 0x10000
-        named = text[at] == "." and (word in NOT_A_STOP or (len(word) == 1 and word.isalpha() and small))
-        if not named:
+        single = len(word) == 1 and is_letter(word) and is_letter(after) and not after.isupper()
+        if text[at] != "." or not (word in NOT_A_STOP or single):
             found.append(at)
     return found
 
 
-def letters_only(text: str) -> str:
-    """Letters and digits beyond U+FFFF are signs."""
-    return "".join(c if ord(c) < 0x10000 else "_" for c in text)
+def in_word(character: str) -> bool:
+    """True for a letter or digit."""
+    return bool(folded_letters(character))
+
+
+def is_letter(character: str) -> bool:
+    """True for a letter."""
+    return bool(character) and (folded_letters(character) or "").isalpha()
+
+
+def small(character: str) -> str:
+    """The folded letter, or the character where that is not one."""
+    letters = folded_letters(character) or ""
+    return letters if len(letters) == 1 else character

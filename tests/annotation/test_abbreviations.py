@@ -10,8 +10,9 @@ from abbreviation_extractor import extract_abbreviation_definition_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.plain_sentences import stops
+from annotation.plain_sentences import in_word, is_letter, small, stops
 from cuihop.annotation.abbreviations import definitions, definitions_in
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from examples import examples
 from shared_data import shared
@@ -40,10 +41,6 @@ WORDS = [
 texts = st.lists(st.sampled_from([*SIGNS, *WORDS, " ", " ", " ("]), max_size=60).map("".join)
 
 
-def has_word(character: str) -> bool:
-    return character.isalnum() and ord(character) < 0x10000
-
-
 def plain(text: str) -> list[tuple[int, int, int, int]]:
     """The algorithm of Schwartz and Hearst, literally: bounds of the short and of the long form."""
     ends, found = stops(text), []
@@ -69,8 +66,8 @@ def plain(text: str) -> list[tuple[int, int, int, int]]:
             short, start = before[words[-1][0] :], words[-1][0]
             window = [(first + m.start(), first + m.end()) for m in re.finditer(r"\S+", content)]
             end = first + len(content)
-        letters = [c for c in short if c.isalpha() and ord(c) < 0x10000]
-        if not 2 <= len(short) <= 10 or not letters or not has_word(short[0]):
+        letters = [c for c in short if is_letter(c)]
+        if not 2 <= len(short) <= 10 or not letters or not in_word(short[0]):
             continue
         begin = window[-min(len(short) + 5, 2 * len(short)) :][0][0]
         long = longest_suffix(short, text[begin:end])
@@ -80,17 +77,13 @@ def plain(text: str) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def small(character: str) -> str:
-    return character.lower() if len(character.lower()) == 1 and ord(character) < 0x10000 else character
-
-
 def longest_suffix(short: str, window: str) -> str | None:
     at = len(window) - 1
     for place in range(len(short) - 1, -1, -1):
-        if not has_word(short[place]):
+        if not in_word(short[place]):
             continue
         while at >= 0 and (
-            small(window[at]) != small(short[place]) or (place == 0 and at > 0 and has_word(window[at - 1]))
+            small(window[at]) != small(short[place]) or (place == 0 and at > 0 and in_word(window[at - 1]))
         ):
             at -= 1
         if at < 0:
@@ -98,9 +91,9 @@ def longest_suffix(short: str, window: str) -> str | None:
         at -= 1
     begin = max((m.end() for m in re.finditer(r"\s", window[: at + 1])), default=0)
     long = window[begin:]
-    while not has_word(long[-1]):
+    while not in_word(long[-1]):
         long = long[:-1]
-    while not has_word(long[0]):
+    while not in_word(long[0]):
         long = long[1:]
     return long
 
@@ -108,14 +101,16 @@ def longest_suffix(short: str, window: str) -> str | None:
 def is_word_of(short: str, long: str) -> bool:
     places = [at for at in range(len(long)) if long.startswith(short, at)]
     return any(
-        (at == 0 or long[at - 1].isspace()) and (at + len(short) == len(long) or not has_word(long[at + len(short)]))
+        (at == 0 or long[at - 1].isspace()) and (at + len(short) == len(long) or not in_word(long[at + len(short)]))
         for at in places
     )
 
 
 def bounds(texts: list[str]) -> list[list[tuple[int, int, int, int]]]:
     codes, offsets = coded(texts)
-    rows = list(zip(*(column.tolist() for column in definitions(codes, offsets)), strict=True))
+    characters = CharacterClasses()
+    characters.classify(codes)
+    rows = list(zip(*(column.tolist() for column in definitions(codes, offsets, characters)), strict=True))
     begins = offsets.tolist()
     return [[tuple(x - begins[i] for x in row[1:]) for row in rows if row[0] == i] for i in range(len(texts))]
 

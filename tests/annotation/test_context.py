@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.plain_sentences import letters_only, stops
+from annotation.plain_sentences import in_word, small, stops
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts, contexts_in
 from cuihop.annotation.options import CONTEXTS
@@ -149,8 +150,8 @@ def test_no_trigger_stands_twice() -> None:
 
 def plain(text: str, spans: Spans) -> list[tuple[str, ...]]:
     """The rules, literally: intervals of words that lie in the scope of each trigger."""
-    words = [match.span() for match in WORD.finditer(letters_only(text))]
-    lower = [text[begin:end].lower() for begin, end in words]
+    words = [match.span() for match in re.finditer("x+", "".join("x" if in_word(c) else " " for c in text))]
+    lower = ["".join(map(small, text[begin:end])) for begin, end in words]
     ends = sorted([*stops(text), *(at for at, sign in enumerate(text) if sign in ";\n")])
     sentence = [sum(at < begin for at in ends) for begin, _ in words]
     before = [text[words[i - 1][1] if i else 0 : words[i][0]] for i in range(len(words))]
@@ -241,8 +242,10 @@ def test_a_batch_equals_its_texts_one_by_one() -> None:
     cases = [parsed(line)[:2] for line in lines()]
     cases = [rng.choice([*cases, ("", []), ("no mention here", [])]) for _ in range(300)]
     codes, offsets = coded([text for text, _ in cases])
+    characters = CharacterClasses()
+    characters.classify(codes)
     rows = [(i, offsets[i] + a, offsets[i] + b) for i, (_, spans) in enumerate(cases) for a, b in spans]
-    found = contexts(codes, offsets, *np.array(rows, dtype=np.int64).T.copy())
+    found = contexts(codes, offsets, characters, *np.array(rows, dtype=np.int64).T.copy())
     alone = [context for text, spans in cases for context in contexts_in(text, spans)]
     assert [tuple(name for i, name in enumerate(CONTEXTS) if flag >> i & 1) for flag in found.tolist()] == alone
 

@@ -57,7 +57,7 @@ OPERATIONS = [
 ]  # fmt: skip
 
 HTTP_ALONE = {
-    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions"),
+    *("distances", "distances/stream", "neighbourhoods", "pack", "relevances", "concepts", "resolutions", "annotate"),
 }
 """Batches and what programs need; the command line has no such operation, or writes files instead."""
 

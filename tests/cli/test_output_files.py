@@ -25,6 +25,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "study": ("input", "--graph", "g.cuihop", "--labels", "other"),
     "concept-detection": ("input", "other"),
     "irma-error": ("input", "other", "--branching", "2"),
+    "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
@@ -42,7 +43,8 @@ WITH = {  # what an option needs beside it
     ("distance", "rejects"): ("--output", "new.tsv", "--on-bad-row", "skip"),
     ("study", "checkpoint"): ("--out", "new"),
 }
-FILE = {("compare", "report"): ".md", ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
+FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex",
+        ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 
 
@@ -90,7 +92,7 @@ def test_every_command_that_writes_is_in_the_table() -> None:
 
 def refused(run: Run, command: str, parameter: str, target: str) -> Any:
     extra = WITH.get((command, parameter), ())
-    return run(*command.split(), *COMMANDS[command], *extra, f"--{parameter}", target)
+    return run(*command.split(), *COMMANDS[command], *extra, f"--{parameter.replace('_', '-')}", target)
 
 
 @pytest.mark.parametrize(("command", "parameter"), FILES)

@@ -76,5 +76,5 @@ def test_every_error_is_in_the_contract_s_words() -> None:
     service = pb.DESCRIPTOR.services_by_name["ConceptGraphService"]
     assert {method.name for method in service.methods} == {
         "Distance", "Distances", "StreamDistances", "Path", "Neighbourhood", "SetRelevance", "Relevances", "Search",
-        "GetConcept", "Resolve", "GetDistancePack", "GetRelease",
+        "Annotate", "GetConcept", "Resolve", "GetDistancePack", "GetRelease",
     }  # fmt: skip

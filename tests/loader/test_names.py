@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cuihop import SnapshotGraph
+from cuihop.errors import LimitExceeded
 from cuihop.snapshot.layout import SUPPRESSED_NAME
-from cuihop_loader import LoadOptions, load
+from cuihop_loader import LoadOptions, concept_names, load
 from loader.rrf_made import (
     concepts,
     grades_of_names,
@@ -161,7 +162,7 @@ def test_a_name_has_the_vocabularies_of_all_its_rows(tmp_path: Path) -> None:
     assert sabs_of_names(everything) == {heart: {"A", "B", "D"}, cor: {"B"}, vein: {"A", "C"}}
     best = load([folder], LoadOptions(synonyms=False))
     assert sabs_of_names(best) == {heart: {"A"}, vein: {"C"}}
-    assert load([folder / "MRREL.RRF"]).sections.meta.get("name_sab_sets") is None
+    assert load([folder / "MRREL.RRF"]).sections.meta.get("name_sabs") is None
 
 
 def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
@@ -173,6 +174,14 @@ def test_very_many_vocabularies_in_very_many_sets(tmp_path: Path) -> None:
         rows.append(name(cui, "name", sab=sab))
         given.setdefault((cui, "name"), set()).add(sab)
     assert sabs_of_names(load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})])) == given
+
+
+def test_more_vocabularies_than_have_numbers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concept_names, "_MOST_SABS", 2)
+    rows = [name("C0000001", "heart", sab=sab) for sab in "ABA"]
+    assert load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": rows})]).report.names == 1
+    with pytest.raises(LimitExceeded, match=r"more than 2 vocabularies \(SAB\) in MRCONSO"):
+        load([written(tmp_path, {"MRREL": EDGE, "MRCONSO": [*rows, name("C0000001", "cor", sab="C")]})])
 
 
 def test_suppressed_names_are_marked_and_grades_compare_names_of_all_concepts(tmp_path: Path) -> None:

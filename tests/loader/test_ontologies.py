@@ -112,7 +112,7 @@ def test_names_have_their_ontologies_and_terms_come_before_synonyms(tmp_path: Pa
     assert sabs == {"heart": {"TOY", "OTHER"}, "cor": {"TOY", "OTHER"}, "pump": {"OTHER"}, "vessels": {"TOY"}}
     grades = {text: grade for (cui, text), grade in grades_of_names(both).items() if text in sabs}
     assert grades == {"heart": 0, "cor": 0, "pump": 1, "vessels": 0}
-    assert both.sections.meta["name_sab_sets"] == [["OTHER"], ["OTHER", "TOY"], ["TOY"]]
+    assert both.sections.meta["name_sabs"] == ["OTHER", "TOY"]
 
 
 def test_alternatives_and_obsolete_terms_are_retired(tmp_path: Path) -> None:

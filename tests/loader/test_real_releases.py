@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from cuihop import SnapshotGraph
 from cuihop.errors import InputError
+from cuihop.snapshot.layout import SUPPRESSED_NAME
 from cuihop_loader import LoadOptions, load
 from cuihop_loader.options import RelationFilter
-from loader.rrf_made import concepts, edges, isa, written
+from loader import literal_release
+from loader.rrf_made import concepts, edges, grades_of_names, isa, sabs_of_names, written
 from real_graphs import isa_edges, parent_child_edges, rows
 from shared_data import shared
 
@@ -97,6 +100,18 @@ def test_a_concept_without_a_preferred_english_name_falls_back() -> None:
     assert len(without) == 14
     for cui, name in zip(without, SnapshotGraph(loaded.sections).names(without), strict=True):
         assert name in {row[14] for row in named if row[0] == cui and row[1] == "ENG"}
+
+
+@pytest.mark.parametrize("suppressed", [False, True])
+def test_the_names_of_the_nci_sample_have_the_vocabularies_and_marks_of_their_rows(suppressed: bool) -> None:
+    folder = "rrf/nci_sample_level0"
+    loaded = load([shared(folder)], LoadOptions(identifiers="any", include_suppressed=suppressed))
+    files: dict[str, Sequence[str]] = {role: ["|".join(row) for row in rows(shared(f"{folder}/{role}.RRF.gz"))] for role in ("MRCONSO", "MRRANK")}
+    expected = literal_release.read(files, identifiers="any", include_suppressed=suppressed).sources
+    assert sabs_of_names(loaded) == {key: source.sabs for key, source in expected.items()}
+    marked = {key for key, grade in grades_of_names(loaded).items() if grade & SUPPRESSED_NAME}
+    assert marked == {key for key, source in expected.items() if source.grade[0]}
+    assert len({tuple(sorted(source.sabs)) for source in expected.values()}) > 100
 
 
 def test_the_open_hierarchies_have_64583_pairs() -> None:

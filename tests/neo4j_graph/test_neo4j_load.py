@@ -32,7 +32,7 @@ from cuihop.neo4j_graph.releases import (
 from cuihop.neo4j_graph.schema import database_state
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import identifier_array
-from cuihop.snapshot.layout import NAME_SOURCES
+from cuihop.snapshot.layout import NAME_SOURCES, TERM_TABLE
 from cuihop.snapshot.release_difference import VocabularyDifference, release_difference
 from cuihop.snapshot.string_table import StringTable
 from cuihop.snapshot.writer import GraphTables, sections_of, tables_of_edges
@@ -59,12 +59,13 @@ def connection(neo4j_server: LocalServer) -> Iterator[Neo4jConnection]:
 def same_arrays(one: Sections, other: Sections) -> bool:
     """The same content; sets of vocabularies may be numbered in another order.
 
-    The vocabularies and grades of the other's names are left out: a database does not store them.
+    The vocabularies and grades of the other's names are left out: a database does not store them. The table of names
+    for annotation depends on them.
     """
     stored = set(other) - set(NAME_SOURCES)
     return (
         set(one) == stored
-        and all(np.array_equal(one[name], other[name]) for name in stored - {"up_sab_sets"})
+        and all(np.array_equal(one[name], other[name]) for name in stored - {"up_sab_sets", *TERM_TABLE})
         and vocabularies(one) == vocabularies(other)
     )
 

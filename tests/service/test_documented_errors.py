@@ -91,6 +91,8 @@ def test_an_error_of_a_get_comes_as_documented(
         (404, "/v1/distances", {"pairs": [[A, UNKNOWN]]}),
         (410, "/v1/neighbourhoods", {"cuis": ["C9000903"]}),
         (413, "/v1/distances", b" " * 100_001),
+        (403, "/v1/annotate", {"texts": ["brain"]}),
+        (400, "/v1/annotate", {"texts": "brain"}),
     ],
 )
 def test_an_error_of_a_post_comes_as_documented(guarded: Guarded, status: int, path: str, body: object) -> None:
@@ -117,7 +119,7 @@ def test_what_fails_behind_the_service_is_told_as_documented(
 
 def test_no_error_is_documented_in_another_form(guarded: Guarded) -> None:
     operations = [one for path in guarded.document["paths"].values() for one in path.values()]
-    assert len(operations) == 14
+    assert len(operations) == 15
     for operation in operations:
         for status, answer in operation["responses"].items():
             if status != "200":

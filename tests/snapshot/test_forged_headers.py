@@ -279,7 +279,7 @@ def rewritten(raw: bytes, name: str, values: Callable[[np.ndarray[Any, Any]], No
         ("up_indptr", 0, 1), ("up_indptr", 3, -5), ("up_indptr", -1, 2**31 - 1), ("up_indices", 0, 2**31 - 1),
         ("up_indices", 0, -1), ("down_indices", 0, 10**6), ("any_indices", 0, 10**6), ("any_indptr", 2, 10**6),
         ("name_indptr", -1, 10**6), ("name_offsets", -1, 2**62), ("up_sab_sets", 0, 60_000),
-        ("name_sab_sets", 0, 60_000),
+        ("name_sab_sets", 0, 60_000), ("name_sab_set_indptr", 1, 9), ("name_sab_set_members", 0, 60_000),
         ("retired_relations", 0, 200), ("retired_indptr", 1, 10**6), ("cuis", 0, 2**64 - 1), ("folded_rows", 0, 10**6),
     ],
 )  # fmt: skip
@@ -334,10 +334,10 @@ def test_the_bounds_of_places_themselves(files: Path, tmp_path: Path) -> None:
             SnapshotGraph.open(path)
 
 
-@pytest.mark.parametrize("name", ["up_indices", "retired_relations", "name_sab_sets"])
+@pytest.mark.parametrize("name", ["up_indices", "retired_relations", "name_sab_sets", "name_sab_set_members"])
 def test_the_bounds_of_values_themselves(files: Path, tmp_path: Path, name: str) -> None:
     graph = example_graph()
-    bound = {"up_indices": graph.release.concepts, "retired_relations": 5, "name_sab_sets": 2}[name]
+    bound = {"up_indices": graph.release.concepts, "retired_relations": 5}.get(name, 2)
     path = tmp_path / "x.cuihop"
 
     def set_value(array: np.ndarray[Any, Any]) -> None:

@@ -50,10 +50,22 @@ def test_a_page_is_read_for_its_words_alone(tmp_path: Path) -> None:
     assert causes(tmp_path, "What this is\n\nkept = 1\n\nIt tells more.\n", "page.md") == [(5, "“tells”")]
 
 
+def test_a_script_is_read_for_its_words_and_for_the_names_that_it_declares(tmp_path: Path) -> None:
+    text = (
+        "const asked = 1;\n// nobody asks\nfunction tellMore(shown) { let makers = askedFor(shown); }\nclass Told {}\n"
+    )
+    assert causes(tmp_path, text, "page.js") == [
+        (1, "the name “asked”"), (2, "“nobody asks”"), (3, "the name “tellMore”"),
+        (4, "“Told”"), (4, "the name “Told”"),
+    ]  # fmt: skip
+
+
 def test_the_command_lists_every_place_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "one.py").write_text("made = told = 1\n", encoding="utf-8")
     (tmp_path / "one_pb2.py").write_text("told = 1\n", encoding="utf-8")
     (tmp_path / "data.csv").write_text("told\n", encoding="utf-8")
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor" / "library.js").write_text("// told\n", encoding="utf-8")
     assert main([str(tmp_path)]) == 1
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [

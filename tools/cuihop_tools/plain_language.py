@@ -27,7 +27,9 @@ BANNED_TEXT = re.compile(
 BANNED_NAMES = re.compile(r"_?(told|tell|asked|settle|settled|kept|made|known|shown)(_|$)|.*_(told|settled)$")
 """No function, class, parameter or variable has such a name."""
 
-_SUFFIXES = {".py", ".md"}
+_SUFFIXES = {".py", ".md", ".js"}
+_VENDORED = "vendor"
+_JAVASCRIPT_NAME = re.compile(r"\b(?:const|let|var|function|class) +([\w$]+)")
 
 
 def problems(path: Path) -> Iterator[tuple[int, str]]:
@@ -36,6 +38,9 @@ def problems(path: Path) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if found := BANNED_TEXT.search(line):
             yield number, f"“{found[0]}”"
+        for name in _JAVASCRIPT_NAME.findall(line) if path.suffix == ".js" else ():
+            if BANNED_NAMES.match(re.sub("(?=[A-Z])", "_", name).lower()):
+                yield number, f"the name “{name}”"
     if path.suffix != ".py":
         return
     tree = ast.parse(text)
@@ -66,7 +71,8 @@ def main(arguments: list[str]) -> int:
     files = [file for root in roots for file in ([root] if root.is_file() else sorted(root.rglob("*")))]
     count = 0
     for file in files:
-        if file.suffix in _SUFFIXES and "_pb2" not in file.name and file.name != Path(__file__).name:
+        foreign = "_pb2" in file.name or _VENDORED in file.parts
+        if file.suffix in _SUFFIXES and not foreign and file.name != Path(__file__).name:
             for line, cause in problems(file):
                 print(f"{file}:{line}: {cause}")
                 count += 1

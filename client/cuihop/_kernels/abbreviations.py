@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop._kernels.sentences import character_class, lower_case, stops_before, stops_here
-
-if TYPE_CHECKING:
-    from cuihop.annotation.code_points import Characters
+from cuihop._kernels.sentences import folded_code, is_blank, is_letter, is_word_part, stops_before, stops_here
 
 __all__ = ["find_definitions"]
 
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+Int64 = npt.NDArray[np.int64]
+
 _OPEN, _CLOSE, _COMMA, _SEMICOLON = ord("("), ord(")"), ord(","), ord(";")
-_LETTER, _DIGIT, _BLANK = 1, 2, 4  # as in cuihop.annotation.code_points
 _SHORTEST, _LONGEST, _MOST_WORDS = 2, 10, 2
 _FURTHEST = 300  # characters before a bracket: bounds the work on a text of brackets without blanks
 
 
 @compiled
 def find_definitions(
-    codes: npt.NDArray[np.uint32],
-    offsets: npt.NDArray[np.int64],
-    brackets: npt.NDArray[np.int64],
-    characters: Characters,
-    definitions: npt.NDArray[np.int64],
+    codes: UInt32,
+    offsets: Int64,
+    brackets: Int64,
+    classes: UInt8,
+    folds: UInt32,
+    definitions: Int64,
 ) -> int:
     """Fill the rows of ``definitions``: text, begin and end of the short form, begin and end of the long form.
 
     Args:
         codes, offsets: texts, as `cuihop.annotation.code_points.coded` gives them.
         brackets: int64: positions of the opening brackets, ascending.
-        characters: tables of characters.
+        classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
         definitions: int64, shape (opening brackets, 5).
 
     Returns:
@@ -44,7 +43,7 @@ def find_definitions(
     for bracket in brackets:
         while offsets[text + 1] <= bracket:
             text += 1
-        if _definition(codes, bracket, offsets[text], offsets[text + 1], characters, definitions[count]):
+        if _definition(codes, bracket, offsets[text], offsets[text + 1], classes, folds, definitions[count]):
             definitions[count, 0] = text
             count += 1
     return count
@@ -52,119 +51,118 @@ def find_definitions(
 
 @compiled
 def _definition(
-    codes: npt.NDArray[np.uint32],
+    codes: UInt32,
     bracket: int,
     begin: int,
     end: int,
-    characters: Characters,
-    definition: npt.NDArray[np.int64],
+    classes: UInt8,
+    folds: UInt32,
+    definition: Int64,
 ) -> bool:
     """Fill a row with the definition at an opening bracket, if there is one."""
     close = bracket + 1
     inner_end = -1  # at the first comma or semicolon before a blank
     while close < end and codes[close] != _CLOSE:
-        if codes[close] == _OPEN or stops_here(codes, close, begin, end, characters):
+        if codes[close] == _OPEN or stops_here(codes, close, begin, end, classes, folds):
             return False
         cut = codes[close] in (_COMMA, _SEMICOLON) and inner_end < 0 and close + 1 < end
-        if cut and character_class(codes[close + 1], characters) == _BLANK:
+        if cut and is_blank(codes[close + 1], classes):
             inner_end = close
         close += 1
     if close == end:
         return False
     if inner_end < 0:
         inner_end = close
-    inner, inner_end = _trimmed(codes, bracket + 1, inner_end, characters)
+    inner, inner_end = _trimmed(codes, bracket + 1, inner_end, classes, folds)
     before = bracket
-    while before > begin and character_class(codes[before - 1], characters) == _BLANK:
+    while before > begin and is_blank(codes[before - 1], classes):
         before -= 1
-    if inner == inner_end or before == begin or stops_before(codes, before, begin, end, characters):
+    if inner == inner_end or before == begin or stops_before(codes, before, begin, end, classes, folds):
         return False
-    inside = inner_end - inner <= _LONGEST and _words(codes, inner, inner_end, characters) <= _MOST_WORDS
+    inside = inner_end - inner <= _LONGEST and _words(codes, inner, inner_end, classes, folds) <= _MOST_WORDS
     if inside:
         short, short_end = inner, inner_end
     else:
-        short, short_end = _last_words(codes, begin, before, end, 1, characters), before
-    if not _valid(codes, short, short_end, characters):
+        short, short_end = _last_words(codes, begin, before, end, 1, classes, folds), before
+    if not _valid(codes, short, short_end, classes, folds):
         return False
     most = min(short_end - short + 5, 2 * (short_end - short))
     if inside:
-        window, window_end = _last_words(codes, begin, before, end, most, characters), before
+        window, window_end = _last_words(codes, begin, before, end, most, classes, folds), before
     else:
-        window, window_end = _last_words(codes, inner, inner_end, end, most, characters), inner_end
-    first = _long_form(codes, short, short_end, window, window_end, characters)
+        window, window_end = _last_words(codes, inner, inner_end, end, most, classes, folds), inner_end
+    first = _long_form(codes, short, short_end, window, window_end, classes, folds)
     if first < 0:
         return False
-    while window_end > first and not character_class(codes[window_end - 1], characters) & (_LETTER | _DIGIT):
+    while window_end > first and not is_word_part(codes[window_end - 1], classes):
         window_end -= 1
-    if window_end - first <= short_end - short or _holds(codes, short, short_end, first, window_end, characters):
+    if window_end - first <= short_end - short or _holds(codes, short, short_end, first, window_end, classes, folds):
         return False
     definition[1], definition[2], definition[3], definition[4] = short, short_end, first, window_end
     return True
 
 
 @compiled
-def _trimmed(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> tuple[int, int]:
+def _trimmed(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> tuple[int, int]:
     """Bounds without the blanks at both ends."""
-    while begin < end and character_class(codes[begin], characters) == _BLANK:
+    while begin < end and is_blank(codes[begin], classes):
         begin += 1
-    while end > begin and character_class(codes[end - 1], characters) == _BLANK:
+    while end > begin and is_blank(codes[end - 1], classes):
         end -= 1
     return begin, end
 
 
 @compiled
-def _words(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> int:
+def _words(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> int:
     words = 0
     for at in range(begin, end):
-        blank = character_class(codes[at], characters) == _BLANK
-        words += not blank and (at == begin or character_class(codes[at - 1], characters) == _BLANK)
+        blank = is_blank(codes[at], classes)
+        words += not blank and (at == begin or is_blank(codes[at - 1], classes))
     return words
 
 
 @compiled
-def _valid(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> bool:
+def _valid(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
     """True for a valid short form: its length, a letter in it, a letter or digit in front."""
     if not _SHORTEST <= end - begin <= _LONGEST:
         return False
-    if not character_class(codes[begin], characters) & (_LETTER | _DIGIT):
+    if not is_word_part(codes[begin], classes):
         return False
     for at in range(begin, end):  # noqa: SIM110 - compiled code has no any()
-        if character_class(codes[at], characters) == _LETTER:
+        if is_letter(codes[at], classes):
             return True
     return False
 
 
 @compiled
-def _last_words(
-    codes: npt.NDArray[np.uint32], begin: int, before: int, end: int, most: int, characters: Characters
-) -> int:
+def _last_words(codes: UInt32, begin: int, before: int, end: int, most: int, classes: UInt8, folds: UInt32) -> int:
     """Begin of the last words before a position, ``most`` at the most, within a sentence and few characters."""
     first, at, words = before, before, 0
     furthest = max(begin, before - _FURTHEST)
     while at > furthest and words < most:
         at -= 1
-        if character_class(codes[at], characters) != _BLANK:
-            if at == begin or character_class(codes[at - 1], characters) == _BLANK:
+        if not is_blank(codes[at], classes):
+            if at == begin or is_blank(codes[at - 1], classes):
                 first = at
                 words += 1
-        elif stops_before(codes, at, begin, end, characters):
+        elif stops_before(codes, at, begin, end, classes, folds):
             break
     return first
 
 
 @compiled
 def _long_form(
-    codes: npt.NDArray[np.uint32], short: int, short_end: int, window: int, window_end: int, characters: Characters
+    codes: UInt32, short: int, short_end: int, window: int, window_end: int, classes: UInt8, folds: UInt32
 ) -> int:
     """Begin of the shortest long form that ends at ``window_end``; -1 without one. The algorithm of the paper."""
     at = window_end - 1
     for letter in range(short_end - 1, short - 1, -1):
-        if not character_class(codes[letter], characters) & (_LETTER | _DIGIT):
+        if not is_word_part(codes[letter], classes):
             continue
-        sought = lower_case(codes[letter], characters)
+        sought = folded_code(codes[letter], classes, folds)
         while at >= window and (
-            lower_case(codes[at], characters) != sought
-            or (letter == short and at > window and character_class(codes[at - 1], characters) & (_LETTER | _DIGIT))
+            folded_code(codes[at], classes, folds) != sought
+            or (letter == short and at > window and is_word_part(codes[at - 1], classes))
         ):
             at -= 1
         if at < window:
@@ -172,24 +170,22 @@ def _long_form(
         at -= 1
     at += 1
     first = at
-    while first > window and character_class(codes[first - 1], characters) != _BLANK:
+    while first > window and not is_blank(codes[first - 1], classes):
         first -= 1
-    while not character_class(codes[first], characters) & (_LETTER | _DIGIT):
+    while not is_word_part(codes[first], classes):
         first += 1
     return first
 
 
 @compiled
-def _holds(
-    codes: npt.NDArray[np.uint32], short: int, short_end: int, first: int, end: int, characters: Characters
-) -> bool:
+def _holds(codes: UInt32, short: int, short_end: int, first: int, end: int, classes: UInt8, folds: UInt32) -> bool:
     """True if the short form is a word of the long form, in the same letters."""
     length = short_end - short
     for at in range(first, end - length + 1):
-        if at > first and character_class(codes[at - 1], characters) != _BLANK:
+        if at > first and not is_blank(codes[at - 1], classes):
             continue
         after = at + length
-        if after < end and character_class(codes[after], characters) & (_LETTER | _DIGIT):
+        if after < end and is_word_part(codes[after], classes):
             continue
         same = 0
         while same < length and codes[at + same] == codes[short + same]:

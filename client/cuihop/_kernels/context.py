@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
-from cuihop._kernels.sentences import character_class, lower_case, stops_here
-
-if TYPE_CHECKING:
-    from cuihop.annotation.code_points import Characters
-    from cuihop.annotation.context import TriggerTable
+from cuihop._kernels.sentences import folded_code, is_word_part, stops_here
+from cuihop._kernels.tokens import SEPARATOR, SPACE
 
 __all__ = ["hash_of_word", "mark_contexts"]
 
-_LETTER, _DIGIT, _BLANK = 1, 2, 4  # as in cuihop.annotation.code_points
-_NEWLINE, _COMMA, _SEMICOLON, _HYPHEN, _APOSTROPHE, _RIGHT_QUOTE, _SLASH = 10, 44, 59, 45, 39, 0x2019, 47
+Bool = npt.NDArray[np.bool_]
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Triggers = tuple[Int32, UInt32, Int64, int, Int32, Int32, Int32, UInt8, UInt8]
+"""Fields of `cuihop.annotation.context.TriggerTable`; a plain tuple, since compiled code is cached by its types."""
+
+_NEWLINE, _COMMA, _SEMICOLON, _SLASH = 10, 44, 59, 47
 _STOP, _AFTER_COMMA, _APART = 1, 2, 4  # between two words: the end of a sentence, a comma, more than joins a phrase
 _FORWARD, _BACKWARD = 1, 2
 _ASSERTIONS, _PSEUDO, _TERMINATION = 3, 3, 4  # kinds 0 and 1, negated and uncertain, are bits 1 and 2
@@ -25,28 +27,29 @@ _NO_WORD = -1
 
 
 @compiled
-def hash_of_word(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> int:
+def hash_of_word(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> int:
     """Hash of a word: its length, its first and its last character, in lower case. A hit is compared in full."""
-    first, last = lower_case(codes[begin], characters), lower_case(codes[end - 1], characters)
+    first, last = folded_code(codes[begin], classes, folds), folded_code(codes[end - 1], classes, folds)
     return first * 37 + last * 1031 + (end - begin) * 211
 
 
 @compiled
 def mark_contexts(
-    codes: npt.NDArray[np.uint32],
-    offsets: npt.NDArray[np.int64],
-    characters: Characters,
-    triggers: TriggerTable,
-    texts: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    flags: npt.NDArray[np.uint8],
+    codes: UInt32,
+    offsets: Int64,
+    classes: UInt8,
+    folds: UInt32,
+    triggers: Triggers,
+    texts: Int64,
+    starts: Int64,
+    ends: Int64,
+    flags: UInt8,
 ) -> None:
     """Set the bits of the contexts of each mention.
 
     Args:
         codes, offsets: texts, as `cuihop.annotation.code_points.coded` gives them.
-        characters: tables of characters.
+        classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
         triggers: the triggers.
         texts, starts, ends: mentions, by text and start, as code points of the batch.
         flags: uint8, shape (mentions,), zeros.
@@ -67,7 +70,7 @@ def mark_contexts(
         while end < len(texts) and texts[end] == texts[begin]:
             end += 1
         count = _words(
-            codes, offsets[texts[begin]], offsets[texts[begin] + 1], characters, triggers, words, bounds, gaps
+            codes, offsets[texts[begin]], offsets[texts[begin] + 1], classes, folds, triggers, words, bounds, gaps
         )
         _cover(bounds, count, starts[begin:end], ends[begin:end], covered, first_words[begin:end])
         number = _find(words, gaps, covered, count, triggers, found)
@@ -78,56 +81,57 @@ def mark_contexts(
 
 @compiled
 def _words(
-    codes: npt.NDArray[np.uint32],
+    codes: UInt32,
     begin: int,
     end: int,
-    characters: Characters,
-    triggers: TriggerTable,
-    words: npt.NDArray[np.int32],
-    bounds: npt.NDArray[np.int64],
-    gaps: npt.NDArray[np.uint8],
+    classes: UInt8,
+    folds: UInt32,
+    triggers: Triggers,
+    words: Int32,
+    bounds: Int64,
+    gaps: UInt8,
 ) -> int:
     """Fill in the words of a text, their bounds, and the signs before each; return their number."""
     count, at = 0, begin
     gap = 0
     while at < end:
         code = codes[at]
-        kind = character_class(code, characters)
-        if kind & (_LETTER | _DIGIT):
+        if is_word_part(code, classes):
             first = at
             at += 1
-            while at < end and character_class(codes[at], characters) & (_LETTER | _DIGIT):
+            while at < end and is_word_part(codes[at], classes):
                 at += 1
-            words[count] = _word(codes, first, at, characters, triggers)
+            words[count] = _word(codes, first, at, classes, folds, triggers)
             bounds[count, 0], bounds[count, 1] = first, at
             gaps[count] = gap
             gap = 0
             count += 1
             continue
-        if code in (_NEWLINE, _SEMICOLON) or stops_here(codes, at, begin, end, characters):
+        if code in (_NEWLINE, _SEMICOLON) or stops_here(codes, at, begin, end, classes, folds):
             gap |= _STOP | _APART
         elif code == _COMMA:
             gap |= _AFTER_COMMA | _APART
-        elif kind != _BLANK and code not in (_HYPHEN, _APOSTROPHE, _RIGHT_QUOTE, _SLASH):
+        elif code != _SLASH and not classes[code] & SPACE and classes[code] & 7 == SEPARATOR:
             gap |= _APART
         at += 1
     return count
 
 
 @compiled
-def _word(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters, triggers: TriggerTable) -> int:
+def _word(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32, triggers: Triggers) -> int:
     """Number of a word that some trigger has; -1 for others."""
-    if end - begin > triggers.longest:
+    slots, word_codes, word_bounds, longest = triggers[:4]
+    if end - begin > longest:
         return _NO_WORD
-    mask = len(triggers.slots) - 1
-    slot = hash_of_word(codes, begin, end, characters) & mask
-    while triggers.slots[slot] >= 0:
-        word = triggers.slots[slot]
-        first = triggers.word_bounds[word]
-        if triggers.word_bounds[word + 1] - first == end - begin:
+    mask = len(slots) - 1
+    slot = hash_of_word(codes, begin, end, classes, folds) & mask
+    while slots[slot] >= 0:
+        word = slots[slot]
+        first = word_bounds[word]
+        if word_bounds[word + 1] - first == end - begin:
             same = 0
-            while same < end - begin and lower_case(codes[begin + same], characters) == np.int64(
-                triggers.word_codes[first + same]
+            while same < end - begin and folded_code(codes[begin + same], classes, folds) == np.int64(
+                word_codes[first + same]
             ):
                 same += 1
             if same == end - begin:
@@ -138,12 +142,12 @@ def _word(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Chara
 
 @compiled
 def _cover(
-    bounds: npt.NDArray[np.int64],
+    bounds: Int64,
     count: int,
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    covered: npt.NDArray[np.bool_],
-    first_words: npt.NDArray[np.int64],
+    starts: Int64,
+    ends: Int64,
+    covered: Bool,
+    first_words: Int64,
 ) -> None:
     """Mark the words that lie in mentions, and fill in the first word of each mention."""
     covered[:count] = False
@@ -160,26 +164,27 @@ def _cover(
 
 @compiled
 def _find(
-    words: npt.NDArray[np.int32],
-    gaps: npt.NDArray[np.uint8],
-    covered: npt.NDArray[np.bool_],
+    words: Int32,
+    gaps: UInt8,
+    covered: Bool,
     count: int,
-    triggers: TriggerTable,
-    found: npt.NDArray[np.int32],
+    triggers: Triggers,
+    found: Int32,
 ) -> int:
     """Fill in the triggers of a text from the left, the longest first: first word, last word, trigger."""
+    by_first_word, trigger_words, bounds = triggers[4:7]
     number, at = 0, 0
     while at < count:
         length = 0
         if words[at] >= 0 and not covered[at]:
-            for trigger in range(triggers.by_first_word[words[at]], triggers.by_first_word[words[at] + 1]):
-                begin = triggers.bounds[trigger]
-                length = triggers.bounds[trigger + 1] - begin
+            for trigger in range(by_first_word[words[at]], by_first_word[words[at] + 1]):
+                begin = bounds[trigger]
+                length = bounds[trigger + 1] - begin
                 same = 0
                 while (
                     same < length
                     and at + same < count
-                    and words[at + same] == triggers.words[begin + same]
+                    and words[at + same] == trigger_words[begin + same]
                     and not covered[at + same]
                     and (same == 0 or not gaps[at + same] & _APART)
                 ):
@@ -195,14 +200,15 @@ def _find(
 
 @compiled
 def _sweep_forward(
-    gaps: npt.NDArray[np.uint8],
+    gaps: UInt8,
     count: int,
-    found: npt.NDArray[np.int32],
-    triggers: TriggerTable,
-    first_words: npt.NDArray[np.int64],
-    flags: npt.NDArray[np.uint8],
+    found: Int32,
+    triggers: Triggers,
+    first_words: Int64,
+    flags: UInt8,
 ) -> None:
     """Set the bits of the triggers before the mentions."""
+    kinds, directions = triggers[7:]
     active, mention, next_trigger = 0, 0, 0
     for at in range(count):
         if gaps[at] & _STOP:
@@ -214,10 +220,10 @@ def _sweep_forward(
             continue
         trigger = found[next_trigger, 2]
         next_trigger += 1
-        kind = triggers.kinds[trigger]
+        kind = kinds[trigger]
         if kind == _TERMINATION:
             active = 0
-        elif kind != _PSEUDO and triggers.directions[trigger] & _FORWARD:
+        elif kind != _PSEUDO and directions[trigger] & _FORWARD:
             bit = 1 << kind
             if bit & _ASSERTIONS and gaps[at] & _AFTER_COMMA:
                 active &= ~_ASSERTIONS
@@ -226,14 +232,15 @@ def _sweep_forward(
 
 @compiled
 def _sweep_backward(
-    gaps: npt.NDArray[np.uint8],
+    gaps: UInt8,
     count: int,
-    found: npt.NDArray[np.int32],
-    triggers: TriggerTable,
-    first_words: npt.NDArray[np.int64],
-    flags: npt.NDArray[np.uint8],
+    found: Int32,
+    triggers: Triggers,
+    first_words: Int64,
+    flags: UInt8,
 ) -> None:
     """Set the bits of the triggers after the mentions."""
+    kinds, directions = triggers[7:]
     active, mention, trigger_left = 0, len(first_words) - 1, len(found) - 1
     while mention >= 0 and first_words[mention] >= count:
         mention -= 1
@@ -244,14 +251,14 @@ def _sweep_backward(
         if trigger_left >= 0 and found[trigger_left, 0] == at:
             trigger = found[trigger_left, 2]
             trigger_left -= 1
-            kind = triggers.kinds[trigger]
+            kind = kinds[trigger]
             if kind == _TERMINATION:
                 active = 0
             elif kind != _PSEUDO:
                 bit = 1 << kind
-                if triggers.directions[trigger] & _FORWARD and bit & _ASSERTIONS:
+                if directions[trigger] & _FORWARD and bit & _ASSERTIONS:
                     active &= ~_ASSERTIONS
-                if triggers.directions[trigger] & _BACKWARD:
+                if directions[trigger] & _BACKWARD:
                     active |= bit
         if gaps[at] & _STOP:
             active = 0

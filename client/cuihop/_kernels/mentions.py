@@ -9,7 +9,7 @@ from cuihop._kernels.jit import compiled
 from cuihop._kernels.terms import GENERAL, INVERTED, LAST, LONGEST_NAME, PLAIN, RULE, SPACING, TAIL, expanded, matches
 from cuihop._kernels.tokens import END, KIND, LETTER, SEVERAL, START, UNKNOWN
 
-__all__ = ["candidates_of", "mentions_of", "names_of"]
+__all__ = ["candidates_of", "distinct_numbers", "mentions_of", "names_of"]
 
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
@@ -39,7 +39,7 @@ def _tokens_at(first: int, stop: int, places: Int32, begin: int, end: int) -> tu
 @compiled
 def mentions_of(
     token_bounds: Int64, places: Int32, keys: UInt64, abbreviations: Int64, table: UInt64, firsts: Int32, rows: Int32,
-    rules: UInt8, prefixes: UInt64, usable: UInt8, general: bool, longest: bool,
+    rules: UInt8, words: UInt64, usable: UInt8, general: bool, longest: bool,
 ) -> tuple[Int64, Int32]:  # fmt: skip
     """Matches of names in every text.
 
@@ -47,7 +47,7 @@ def mentions_of(
         token_bounds, places, keys: see `cuihop._kernels.tokens.tokens_of`.
         abbreviations: int64, shape (abbreviations, 5), ascending by text: its text, the characters of the short form,
             and those of the long form, both counted in the text.
-        table, firsts, rows, rules, prefixes, usable, general, longest: see `cuihop._kernels.terms.matches`.
+        table, firsts, rows, rules, words, usable, general, longest: see `cuihop._kernels.terms.matches`.
 
     Returns:
         bounds of each text's mentions, int64, shape (texts + 1,); mentions, int32, shape (mentions, 4): first character
@@ -86,7 +86,7 @@ def mentions_of(
             more[:count] = found[:count]
             found = more
         count = matches(
-            first, stop, some_places, some_keys, table, firsts, rows, rules, prefixes, usable, general, longest,
+            first, stop, some_places, some_keys, table, firsts, rows, rules, words, usable, general, longest,
             found, count,
         )  # fmt: skip
         indptr[row + 1] = count
@@ -204,6 +204,28 @@ def _same_letters(
             return False, np.uint32(0)
         if letter_i == 0:
             return True, np.uint32(0)
+
+
+@compiled
+def distinct_numbers(numbers: Int32) -> tuple[Int32, Int32]:
+    """The distinct numbers by first occurrence, and the place of each number among them."""
+    size = 64
+    while size < 2 * numbers.size:
+        size *= 2
+    slots = np.full(size, -1, dtype=np.int32)
+    found = np.empty(numbers.size, dtype=np.int32)
+    places = np.empty(numbers.size, dtype=np.int32)
+    count = 0
+    for i in range(numbers.size):
+        slot = np.int64((np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - 1)
+        while slots[slot] >= 0 and found[slots[slot]] != numbers[i]:
+            slot = (slot + 1) & (size - 1)
+        if slots[slot] < 0:
+            slots[slot] = count
+            found[count] = numbers[i]
+            count += 1
+        places[i] = slots[slot]
+    return found[:count].copy(), places
 
 
 @compiled

@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled, signed
+from cuihop._kernels.tokens import CAPITAL, LETTER, NO_LETTER, SEVERAL, SPACE
+from cuihop.annotation.code_points import coded
+from cuihop.annotation.sentences import NOT_A_STOP
 
-if TYPE_CHECKING:
-    from cuihop.annotation.code_points import Characters
+__all__ = ["folded_code", "is_blank", "is_letter", "is_word_part", "stops_before", "stops_here"]
 
-__all__ = ["character_class", "lower_case", "stops_before", "stops_here"]
+UInt8 = npt.NDArray[np.uint8]
+UInt32 = npt.NDArray[np.uint32]
 
 _STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _ROUND, _SQUARE, _SINGLE, _DOUBLE, _CLOSING_SINGLE, _CLOSING_DOUBLE = ord(")"), ord("]"), 39, 34, 0x2019, 0x201D
-_LETTER, _DIGIT, _BLANK = 1, 2, 4  # as in cuihop.annotation.code_points
+_FORMS, _FORM_BOUNDS = coded(NOT_A_STOP)  # constants of compiled code
 
 
 @compiled
-def character_class(code: np.uint32, characters: Characters) -> int:
-    """Class of a code point: letter, digit, blank, or 0."""
-    return signed(characters.classes[code]) if code < 0x10000 else 0
+def is_word_part(code: np.uint32, classes: UInt8) -> bool:
+    """True for a letter or digit."""
+    kind = classes[code] & 7
+    return kind in (LETTER, SEVERAL)
 
 
 @compiled
-def lower_case(code: np.uint32, characters: Characters) -> int:
-    """Lower case of a code point."""
-    return signed(characters.lower[code]) if code < 0x10000 else signed(code)  # type: ignore[no-any-return]
+def is_letter(code: np.uint32, classes: UInt8) -> bool:
+    """True for a letter."""
+    return is_word_part(code, classes) and classes[code] & NO_LETTER == 0
 
 
 @compiled
-def stops_here(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, characters: Characters) -> bool:
+def is_blank(code: np.uint32, classes: UInt8) -> bool:
+    """True for a blank, a tab, the end of a line and the like."""
+    return bool(classes[code] & SPACE)
+
+
+@compiled
+def folded_code(code: np.uint32, classes: UInt8, folds: UInt32) -> int:
+    """Small letter without diacritics; the code point itself where it folds to several letters, or is a sign."""
+    return signed(folds[code]) if classes[code] & 7 == LETTER else signed(code)  # type: ignore[no-any-return]
+
+
+@compiled
+def stops_here(codes: UInt32, at: int, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
     """True for a full stop, question mark or exclamation mark that ends a sentence.
 
     A blank or the end of the text follows it, perhaps after a closing bracket or quotation mark. A full stop ends none
-    after a word of ``characters.words``, nor between a single letter and a small one (“E. coli”).
+    after a word of `cuihop.annotation.sentences.NOT_A_STOP`, nor between a single letter and a small one (“E. coli”).
 
     Args:
         codes: code points of a batch of texts.
         at: the position.
         begin, end: the bounds of the text.
-        characters: their tables.
+        classes, folds: see `cuihop.annotation.characters.CharacterClasses`.
     """
     sign = codes[at]
     if sign not in (_STOP, _QUESTION, _EXCLAMATION):
@@ -52,35 +66,28 @@ def stops_here(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, cha
         after += 1
     if after == end:
         return True
-    if character_class(codes[after], characters) != _BLANK:
+    if not is_blank(codes[after], classes):
         return False
     if sign != _STOP:
         return True
     word = at
-    while word > begin and (
-        codes[word - 1] == _STOP or character_class(codes[word - 1], characters) & (_LETTER | _DIGIT)
-    ):
+    while word > begin and (codes[word - 1] == _STOP or is_word_part(codes[word - 1], classes)):
         word -= 1
-    if _listed(codes, word, at, characters):
+    if _listed(codes, word, at, classes, folds):
         return False
-    while after < end and character_class(codes[after], characters) == _BLANK:
+    while after < end and is_blank(codes[after], classes):
         after += 1
-    single = at - word == 1 and character_class(codes[word], characters) == _LETTER
-    return not (
-        single
-        and after < end
-        and character_class(codes[after], characters) == _LETTER
-        and lower_case(codes[after], characters) == signed(codes[after])
-    )
+    single = at - word == 1 and is_letter(codes[word], classes)
+    return not (single and after < end and is_letter(codes[after], classes) and not classes[codes[after]] & CAPITAL)
 
 
 @compiled
-def stops_before(codes: npt.NDArray[np.uint32], at: int, begin: int, end: int, characters: Characters) -> bool:
+def stops_before(codes: UInt32, at: int, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
     """True if the characters just before a blank end a sentence: see `stops_here`."""
     before = at - 1
     while before >= begin and _closes(codes[before]):
         before -= 1
-    return before >= begin and stops_here(codes, before, begin, end, characters)
+    return before >= begin and stops_here(codes, before, begin, end, classes, folds)
 
 
 @compiled
@@ -90,15 +97,13 @@ def _closes(code: np.uint32) -> bool:
 
 
 @compiled
-def _listed(codes: npt.NDArray[np.uint32], begin: int, end: int, characters: Characters) -> bool:
-    for word in range(len(characters.bounds) - 1):
-        first = characters.bounds[word]
-        if characters.bounds[word + 1] - first != end - begin:
+def _listed(codes: UInt32, begin: int, end: int, classes: UInt8, folds: UInt32) -> bool:
+    for word in range(len(_FORM_BOUNDS) - 1):
+        first = _FORM_BOUNDS[word]
+        if _FORM_BOUNDS[word + 1] - first != end - begin:
             continue
         same = 0
-        while same < end - begin and lower_case(codes[begin + same], characters) == signed(
-            characters.words[first + same]
-        ):
+        while same < end - begin and folded_code(codes[begin + same], classes, folds) == signed(_FORMS[first + same]):
             same += 1
         if same == end - begin:
             return True

@@ -25,7 +25,7 @@ from cuihop._kernels.tokens import (
 
 __all__ = [
     "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "PLAIN", "RULE", "SPACING", "TAIL", "TWIN",
-    "add_prefixes", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
+    "add_to_filter", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
     "sequences_of_names",
 ]  # fmt: skip
 
@@ -257,20 +257,25 @@ def _add_name(
 
 
 @compiled
-def add_prefixes(prefixes: UInt64, filter_words: UInt64) -> None:
-    """Set two bits for each beginning in a filter of 64-bit words, a power of two of them."""
-    mask = np.uint64(filter_words.size - 1)
-    for key in prefixes:
-        word = (key >> np.uint64(12)) & mask
-        filter_words[word] |= (np.uint64(1) << (key & np.uint64(63))) | (
-            np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63))
-        )
+def add_to_filter(keys: UInt64, prefixes: bool, words: UInt64) -> None:
+    """Set two bits for each sequence, or for each beginning of one, in a filter of 64-bit words, a power of two."""
+    for key in keys:
+        words[_word(key, words)] |= _prefix_bits(key) if prefixes else _sequence_bits(key)
 
 
 @compiled
-def _may_begin(filter_words: UInt64, key: np.uint64) -> bool:
-    bits = (np.uint64(1) << (key & np.uint64(63))) | (np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63)))
-    return bool(filter_words[(key >> np.uint64(12)) & np.uint64(filter_words.size - 1)] & bits == bits)
+def _word(key: np.uint64, words: UInt64) -> np.uint64:
+    return (key >> np.uint64(12)) & np.uint64(words.size - 1)
+
+
+@compiled
+def _prefix_bits(key: np.uint64) -> np.uint64:
+    return (np.uint64(1) << (key & np.uint64(63))) | (np.uint64(1) << ((key >> np.uint64(6)) & np.uint64(63)))
+
+
+@compiled
+def _sequence_bits(key: np.uint64) -> np.uint64:
+    return (np.uint64(1) << (key >> np.uint64(58))) | (np.uint64(1) << ((key >> np.uint64(52)) & np.uint64(63)))
 
 
 @compiled
@@ -366,8 +371,9 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
             new_places[count] = places[token]
             new_keys[count] = keys[token]
             # A bracket closed after an abbreviation does not separate.
-            if count and token > first and new_places[count - 1, IN_TEXT] >= 4:
+            if count and new_places[count - 1, IN_TEXT] >= 4:
                 new_places[count, GAP] &= ~np.int32(CLOSE)
+                new_keys[count, JOINED] = np.uint64(0)
             count += 1
             token += 1
             continue
@@ -389,13 +395,13 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
 @compiled
 def matches(
     first: int, stop: int, places: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
-    prefixes: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
+    words: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
 ) -> int:  # fmt: skip
     """Add the matches in the tokens ``first`` up to ``stop``; return how many there are then.
 
     Args:
         first, stop, places, keys: tokens of one text.
-        table, firsts, rows, rules, prefixes: the table of names.
+        table, firsts, rows, rules: the table of names, and ``words`` its filter.
         usable: uint8, shape (names,): 0 for a name that must not match.
         general: match general names too.
         longest: the longest match from the left only; otherwise all.
@@ -405,13 +411,15 @@ def matches(
     """
     separating = OPEN | CLOSE | BREAK
     token = first
+    next_join = first  # the next token that a hyphen joins to the one before
     while token < stop:
         best_end, best, best_flags = token, -1, 0
         if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
             token += 1
             continue
-        last_join = min(stop, token + _JOINS)
-        for join in range(token, last_join):
+        while next_join < stop and (next_join <= token or keys[next_join, JOINED] == 0):
+            next_join += 1
+        for join in range(token, min(stop, token + _JOINS) if next_join < token + _JOINS else token + 1):
             # With join == token, no hyphen is left out; otherwise that before token ``join``.
             if join > token and (keys[join, JOINED] == 0 or places[join, IN_TEXT] != 1):
                 continue
@@ -426,15 +434,17 @@ def matches(
                 flags |= 2 if places[k, IN_TEXT] > 1 else 0
                 k += 2 if joins else 1
                 key = _end(state)
+                bits = words[_word(key, words)]
                 may_end = places[k - 1, IN_TEXT] != 2 and places[k - 1, IN_TEXT] != 3
-                if may_end and (join == token or k > join):
+                may_end &= join == token or k > join
+                if may_end and bits & _sequence_bits(key) == _sequence_bits(key):
                     at = _candidate(key, table, firsts, rows, rules, usable, general)
                     if at >= 0:
                         if not longest:
                             count = _add(token, k, at, flags, places, found, count)
                         elif k > best_end:
                             best_end, best, best_flags = k, at, flags
-                if not _may_begin(prefixes, key):
+                if bits & _prefix_bits(key) != _prefix_bits(key):
                     break
         # Acronyms, in their own capitals.
         state = _ACRONYM_SEED
@@ -447,8 +457,10 @@ def matches(
             written += places[k, END] - places[k, START]
             state = _step(state, keys[k, CASED])
             k += 1
-            if capitals >= 2 or written <= 2:
-                at = _candidate(_end(state), table, firsts, rows, rules, usable, general)
+            key = _end(state)
+            bits = words[_word(key, words)]
+            if (capitals >= 2 or written <= 2) and bits & _sequence_bits(key) == _sequence_bits(key):
+                at = _candidate(key, table, firsts, rows, rules, usable, general)
                 if at >= 0:
                     if not longest:
                         count = _add(token, k, at, 0, places, found, count)

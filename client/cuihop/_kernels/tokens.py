@@ -171,7 +171,8 @@ def tokens_of(
                 if kind == LETTER:
                     letter = np.uint64(folds[code])
                     state = (state ^ letter) * _PRIME
-                    joined = (joined ^ letter) * _PRIME
+                    if hyphen:
+                        joined = (joined ^ letter) * _PRIME
                     letters += 1
                 elif kind == SEVERAL:
                     at = folds[code]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
+from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
 from cuihop.graph import MOST_PATHS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.resolution import Unknown
 
 __all__ = [
-    "MOST_ROWS", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments", "DistancesArguments",
-    "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments", "checked_arguments",
+    "MOST_ROWS", "AnnotateArguments", "Arguments", "CommonAncestorsArguments", "CompareArguments", "ConceptArguments",
+    "DistancesArguments", "NeighbourhoodArguments", "PairArguments", "PathArguments", "SearchArguments",
+    "checked_arguments",
 ]  # fmt: skip
 
 MOST_ROWS = 20
 """Rows of one list in an answer, and pairs in one request."""
 
 _LONGEST_TEXT = 512
+_LONGEST_ANNOTATED = 5_000
 _MOST_CONCEPTS = 100
 _MOST_FIELDS = 50
 _LONGEST_FOUND = 100
@@ -51,10 +54,18 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    private: ClassVar[frozenset[str]] = frozenset()
+    """Fields that no error and no audit repeats."""
+
     @property
     def size(self) -> int:
         """Number of pairs or concepts, as rates count them."""
         return 1
+
+    @property
+    def audited(self) -> dict[str, Any]:
+        """The arguments as an audit may record them."""
+        return self.model_dump(by_alias=True, exclude=set(self.private))
 
 
 class SearchArguments(Arguments):
@@ -71,6 +82,32 @@ class SearchArguments(Arguments):
         ),
     ]
     limit: Annotated[int, Field(ge=1, le=MOST_ROWS, strict=True, description="Maximum number of concepts.")] = 10
+
+
+class AnnotateArguments(Arguments):
+    """A text, and the mentions that count."""
+
+    private = frozenset({"text"})
+
+    text: Annotated[
+        str,
+        Field(
+            max_length=_LONGEST_ANNOTATED,
+            strict=True,
+            description="Text whose concepts are looked for, such as a caption or a part of a report.",
+            examples=["Lesion in the brain stem, no fracture of the skull."],
+        ),
+    ]
+    semantic_types: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=_LONGEST_TEXT, strict=True)], ...],
+        FailFast(),
+        Field(max_length=MOST_ROWS, description="Semantic types and groups by code or name, and MEDCON. Empty: all."),
+    ] = ()
+    leave_out: Annotated[
+        tuple[Context, ...],
+        FailFast(),
+        Field(max_length=len(CONTEXTS), description="Contexts of mentions that are left out."),
+    ] = ()
 
 
 class ConceptArguments(Arguments):
@@ -170,7 +207,7 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
         raise InputError(f"{tool}: no such parameter", found=repr(place[:_LONGEST_FOUND]), expected=_names_of(kind))
     if first["type"] == "missing":
         raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
-    found, expected = repr(first["input"]), first["msg"].removeprefix("Input should be ")
+    found, expected = _printed(kind, place, first["input"]), first["msg"].removeprefix("Input should be ")
     limits = first.get("ctx", {})
     if first["type"] in ("too_short", "too_long"):
         found = f"{len(first['input']):,} items"
@@ -183,6 +220,13 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
         found=found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…",
         expected=expected.removeprefix("String should have "),
     )
+
+
+def _printed(kind: type[Arguments], place: str, value: Any) -> str:
+    """The value found at a place, or only its length or type where it is private."""
+    if place not in kind.private:
+        return repr(value)
+    return f"{len(value):,} characters" if isinstance(value, str) else f"a value of the type {type(value).__name__}"
 
 
 def _names_of(kind: type[Arguments]) -> str:

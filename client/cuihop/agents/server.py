@@ -40,8 +40,8 @@ _FAULT = "a fault in cuihop; please report it"
 
 _INSTRUCTIONS = (
     "Exact hop distances between concepts (UMLS CUIs, or identifiers of ontologies) over the is_a graph of a release. "
-    "Find identifiers with search; do not guess them. A distance counts is_a hops. Cite release_name with "
-    "every value. An answer has at most 20 rows a list; left_out counts the rest."
+    "Find identifiers with search, or those of a text with annotate; do not guess them. A distance counts is_a hops. "
+    "Cite release_name with every value. An answer has at most 20 rows a list; left_out counts the rest."
 )
 
 _OUTPUT = {

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from cuihop.agents.arguments import (
     MOST_ROWS,
+    AnnotateArguments,
     Arguments,
     CommonAncestorsArguments,
     CompareArguments,
@@ -23,7 +24,9 @@ from cuihop.agents.arguments import (
     SearchArguments,
 )
 from cuihop.agents.bounded_answers import bounded
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.answer_fields import (
+    annotation_fields,
     common_ancestors_fields,
     distance_fields,
     fields_of,
@@ -145,6 +148,11 @@ def _search(graph: ConceptGraph, arguments: SearchArguments, names: bool) -> _An
     return _Answer("answered", search_fields(hits), {})
 
 
+def _annotate(graph: ConceptGraph, arguments: AnnotateArguments, names: bool) -> _Answer:
+    options = AnnotationOptions(semantic_types=arguments.semantic_types, leave_out=arguments.leave_out)
+    return _Answer("answered", annotation_fields(graph.annotate(arguments.text, options)), {})
+
+
 def _concept(graph: ConceptGraph, arguments: ConceptArguments, names: bool) -> _Answer:
     identifiers = _Identifiers(graph, [arguments.cui])
     if faults := identifiers.faults():
@@ -238,6 +246,13 @@ TOOLS: Mapping[str, AgentTool] = {
             "Find concepts by name or synonym, best first; other spellings and forms of words are found, too, and each "
             "hit says how its name matches. Gives the identifiers (CUIs) that the other tools need.",
             SearchArguments, _search, names_only=True,
+        ),
+        AgentTool(
+            "annotate", "Find concepts in a text",
+            "Find the concepts that a text mentions, by their names in the release: each mention with its place, the "
+            "name that matched, the rule by which it did, and its context (negated, uncertain, family). The text is "
+            "not logged.",
+            AnnotateArguments, _annotate, names_only=True,
         ),
         AgentTool(
             "concept", "Describe a concept",

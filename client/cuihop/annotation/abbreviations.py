@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.code_points import characters, coded
+from cuihop.annotation.characters import CharacterClasses
+from cuihop.annotation.code_points import coded
 
 __all__ = ["Definitions", "definitions", "definitions_in"]
 
@@ -39,17 +40,20 @@ class Definitions(NamedTuple):
     long_ends: npt.NDArray[np.int64]
 
 
-def definitions(codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64]) -> Definitions:
+def definitions(
+    codes: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int64], characters: CharacterClasses
+) -> Definitions:
     """Definitions of abbreviations in a batch of texts.
 
     Args:
         codes, offsets: the texts, as `cuihop.annotation.code_points.coded` gives them.
+        characters: classes of the characters, those of the texts among them.
     """
     from cuihop._kernels.abbreviations import find_definitions
 
     brackets = np.flatnonzero(codes == _OPEN)
     rows = np.empty((len(brackets), 5), dtype=np.int64)
-    found = rows[: find_definitions(codes, offsets, brackets, characters(), rows)]
+    found = rows[: find_definitions(codes, offsets, brackets, characters.classes, characters.folds, rows)]
     return Definitions(*(np.ascontiguousarray(found[:, column]) for column in range(5)))
 
 
@@ -61,7 +65,10 @@ def definitions_in(text: str) -> list[tuple[str, str]]:
     >>> definitions_in("MDS (a myelodysplastic syndrome, low risk) had been excluded.")
     [('MDS', 'myelodysplastic syndrome')]
     """
-    found = definitions(*coded([text]))
+    codes, offsets = coded([text])
+    characters = CharacterClasses()
+    characters.classify(codes)
+    found = definitions(codes, offsets, characters)
     return [
         (text[begin:end], text[first:last])
         for begin, end, first, last in zip(*(column.tolist() for column in found[1:]), strict=True)

@@ -16,12 +16,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.annotation.code_points import characters, coded
+from cuihop.annotation.characters import CharacterClasses
+from cuihop.annotation.code_points import coded
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.annotation.triggers import TRIGGERS
 
@@ -64,9 +65,10 @@ def _table() -> TriggerTable:
     words = sorted({word for phrase in phrases for word in phrase})
     places = {word: place for place, word in enumerate(words)}
     codes, bounds = coded(words)
+    characters = CharacterClasses()
     slots = np.full(_SLOTS, -1, dtype=np.int32)
     for place in range(len(words)):
-        slot = hash_of_word(codes, bounds[place], bounds[place + 1], characters()) % _SLOTS
+        slot = hash_of_word(codes, bounds[place], bounds[place + 1], characters.classes, characters.folds) % _SLOTS
         while slots[slot] >= 0:
             slot = (slot + 1) % _SLOTS
         slots[slot] = place
@@ -88,6 +90,7 @@ def _table() -> TriggerTable:
 def contexts(
     codes: npt.NDArray[np.uint32],
     offsets: npt.NDArray[np.int64],
+    characters: CharacterClasses,
     texts: npt.NDArray[np.int64],
     starts: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],
@@ -96,6 +99,7 @@ def contexts(
 
     Args:
         codes, offsets: the texts, as `cuihop.annotation.code_points.coded` gives them.
+        characters: classes of the characters, those of the texts among them.
         texts, starts, ends: the mentions, by text and start: the place of the text, and code points counted from the
             beginning of the batch. They may overlap.
 
@@ -105,7 +109,8 @@ def contexts(
     from cuihop._kernels.context import mark_contexts
 
     flags = np.zeros(len(texts), dtype=np.uint8)
-    mark_contexts(codes, offsets, characters(), _table(), texts, starts, ends, flags)
+    triggers: Any = tuple(_table())
+    mark_contexts(codes, offsets, characters.classes, characters.folds, triggers, texts, starts, ends, flags)
     return flags
 
 
@@ -120,5 +125,8 @@ def contexts_in(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[Conte
     [('negated',), ('uncertain',)]
     """
     starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T.copy()
-    flags = contexts(*coded([text]), np.zeros(len(spans), dtype=np.int64), starts, ends)
+    codes, offsets = coded([text])
+    characters = CharacterClasses()
+    characters.classify(codes)
+    flags = contexts(codes, offsets, characters, np.zeros(len(spans), dtype=np.int64), starts, ends)
     return [tuple(context for place, context in enumerate(CONTEXTS) if flag >> place & 1) for flag in flags.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, overload
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.annotation.options import CONTEXTS, Context
 
-__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary"]
+__all__ = ["RULES", "Annotation", "Annotations", "Mention", "Rule", "Term", "Vocabulary", "joined_bounds"]
 
 Rule: TypeAlias = Literal["exact", "form", "spacing", "inverted", "tail", "acronym", "abbreviation", "spelling"]
 """Rule by which a text matches a name: see `RULES`."""
@@ -179,6 +179,34 @@ class Annotations(Sequence[Annotation]):
             candidates=(bounds, np.array(candidates, dtype=np.int32)) if candidates else None,
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Annotations]) -> Annotations:
+        """The annotations of several batches as those of one, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        places: dict[Term, int] = {}
+        new_places = [
+            np.array([places.setdefault(term, len(places)) for term in part.vocabulary], dtype=np.int32)
+            for part in parts
+        ]
+        candidates = None
+        if any(part.candidates is not None for part in parts):
+            of_parts = [part.candidates or (np.zeros(len(part.terms) + 1, np.int64), _NONE) for part in parts]
+            joined = [new[listed] for new, (_, listed) in zip(new_places, of_parts, strict=True)]
+            candidates = joined_bounds([bounds for bounds, _ in of_parts]), np.concatenate([_NONE, *joined])
+        terms = [new[part.terms] for new, part in zip(new_places, parts, strict=True)]
+        return cls(
+            texts=[text for part in parts for text in part.texts],
+            indptr=joined_bounds([part.indptr for part in parts]),
+            starts=np.concatenate([_NONE, *(part.starts for part in parts)]),
+            ends=np.concatenate([_NONE, *(part.ends for part in parts)]),
+            terms=np.concatenate([_NONE, *terms]),
+            rules=np.concatenate([np.empty(0, np.uint8), *(part.rules for part in parts)]),
+            contexts=np.concatenate([np.empty(0, np.uint8), *(part.contexts for part in parts)]),
+            vocabulary=Vocabulary(list(places)),
+            candidates=candidates,
+        )
+
     def concept_lists(self) -> list[list[str]]:
         """The concepts of each text, each once, ascending."""
         cui_of = self.vocabulary.cuis
@@ -201,6 +229,10 @@ class Annotations(Sequence[Annotation]):
             return [self._annotation(i) for i in range(len(self))[index]]
         return self._annotation(range(len(self))[index])
 
+    def __iter__(self) -> Iterator[Annotation]:
+        terms = Vocabulary(list(self.vocabulary))  # each is read once, and used by many mentions
+        return map(replace(self, vocabulary=terms).__getitem__, range(len(self)))
+
     def _annotation(self, i: int) -> Annotation:
         text = self.texts[i]
         return Annotation(text, tuple(self._mention(text, m) for m in range(*self.indptr[i : i + 2].tolist())))
@@ -218,5 +250,11 @@ class Annotations(Sequence[Annotation]):
         )  # fmt: skip
 
 
+def joined_bounds(parts: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Bounds of rows that follow one another, from the bounds of each part."""
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *(np.diff(bounds) for bounds in parts)]))
+
+
+_NONE: npt.NDArray[np.int32] = np.empty(0, np.int32)
 _RULES = tuple(RULES)
 _CONTEXTS = tuple(CONTEXTS)

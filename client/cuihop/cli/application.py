@@ -36,6 +36,7 @@ _OWN = {
     "measures": "measures:measures",
     "concept-detection": "detection:concept_detection",
     "irma-error": "detection:irma_error",
+    "score-annotations": "score_annotations:score_annotated_texts",
     "index": "index:index",
     "info": "info:info",
     "mcp": "agents:mcp",
@@ -51,6 +52,7 @@ _PANEL_OF = {
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "measures", "concept-detection", "irma-error",
+            "score-annotations",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),

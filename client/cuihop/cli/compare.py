@@ -12,8 +12,11 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import Conditions, evaluations_of, systems_named, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
+    TESTS_PANEL,
+    CardsOption,
     ConceptColumnOption,
     ConceptsOption,
+    ConfidenceOption,
     CorpusOption,
     EmptyIdealOption,
     HopsOption,
@@ -24,6 +27,9 @@ from cuihop.cli.evaluation_options import (
     OptionalGraphOption,
     PlotOption,
     QrelsOption,
+    ReportOption,
+    ResamplesOption,
+    SeedOption,
     SimilarityOption,
     ThreadsOption,
     TiesOption,
@@ -47,7 +53,6 @@ __all__ = ["compare_systems"]
 
 _OF_COMPARING = {"systems", "measure", "against", "resamples", "confidence", "seed", "output", "report", "plot", "json",
                  "threads"}  # fmt: skip
-_TESTS_PANEL = "Tests"
 
 
 def compare_systems(
@@ -84,21 +89,8 @@ def compare_systems(
         ),
         FileUse.WRITES,
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report", rich_help_panel=FILES_PANEL,
-            help="File for the tables, for a paper: Markdown (.md) or LaTeX (.tex).",
-        ),
-        FileUse.WRITES,
-    ] = None,
-    cards: Annotated[
-        Path | None,
-        typer.Option(
-            "--cards", metavar="FOLDER", help="Folder for a score card of each ranking.", rich_help_panel=FILES_PANEL
-        ),
-        FileUse.WRITES_FOLDER,
-    ] = None,
+    report: ReportOption = None,
+    cards: CardsOption = None,
     plot: PlotOption = None,
     measure: Annotated[list[str] | None, measures_option("those of the cards, or else nn-CUI@5,10,30")] = None,
     hops: HopsOption = 1,
@@ -112,22 +104,13 @@ def compare_systems(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="NAME", rich_help_panel=_TESTS_PANEL,
+            "--against", metavar="NAME", rich_help_panel=TESTS_PANEL,
             help="Baseline: compare all others with this system, instead of every pair.",
         ),
     ] = None,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            "--resamples", min=1, help="Resamples of bootstrap and randomisation test.", rich_help_panel=_TESTS_PANEL
-        ),
-    ] = 10_000,
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="Confidence level of the intervals.", rich_help_panel=_TESTS_PANEL)
-    ] = 0.95,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Seed of the resamples.", rich_help_panel=_TESTS_PANEL)
-    ] = 0,
+    resamples: ResamplesOption = 10_000,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
     json: JsonOption = False,
@@ -136,8 +119,6 @@ def compare_systems(
 
     Rankings are evaluated first, all under the options given. Cards have to match one another, and the options.
     """
-    if report is not None and report.suffix not in (".md", ".tex"):
-        raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
     given = systems_named(systems)
     rankings = {name: system for name, system in given.items() if isinstance(system, InputFile)}
     stored_cards = {name: system for name, system in given.items() if isinstance(system, ScoreCard)}

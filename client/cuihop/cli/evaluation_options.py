@@ -1,4 +1,4 @@
-"""Options of an evaluation, shared by `cuihop evaluate` and `cuihop compare`."""
+"""Options of an evaluation, shared by the commands that evaluate and compare."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from cuihop.rankings.ranking import Similarity, Ties
 __all__ = [
     "FILES_PANEL",
     "MEASURES_PANEL",
+    "TESTS_PANEL",
+    "CardsOption",
     "ConceptColumnOption",
     "ConceptsOption",
+    "ConfidenceOption",
     "CorpusEmbeddingsOption",
     "CorpusOption",
     "EmptyIdealOption",
@@ -30,6 +33,9 @@ __all__ = [
     "OptionalGraphOption",
     "PlotOption",
     "QrelsOption",
+    "ReportOption",
+    "ResamplesOption",
+    "SeedOption",
     "SimilarityOption",
     "ThreadsOption",
     "TiesOption",
@@ -39,6 +45,7 @@ __all__ = [
 
 FILES_PANEL = "Files"
 MEASURES_PANEL = "Measures"
+TESTS_PANEL = "Tests"
 
 ConceptsOption = Annotated[
     Path | None,
@@ -159,3 +166,36 @@ ThreadsOption = Annotated[
         "--threads", min=1, help="Threads; all cores by default.", show_default=False, rich_help_panel=RESOURCES_PANEL
     ),
 ]
+CardsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cards", metavar="FOLDER", help="Folder for a score card of each system.", rich_help_panel=FILES_PANEL
+    ),
+    FileUse.WRITES_FOLDER,
+]
+
+
+def _checked_report(path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in (".md", ".tex"):
+        raise typer.BadParameter("--report takes a file whose name ends with .md or .tex")
+    return path
+
+
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report", rich_help_panel=FILES_PANEL, callback=_checked_report,
+        help="File for the tables, for a paper: Markdown (.md) or LaTeX (.tex).",
+    ),
+    FileUse.WRITES,
+]  # fmt: skip
+ResamplesOption = Annotated[
+    int,
+    typer.Option(
+        "--resamples", min=1, help="Resamples of bootstrap and randomisation test.", rich_help_panel=TESTS_PANEL
+    ),
+]
+ConfidenceOption = Annotated[
+    float, typer.Option("--confidence", help="Confidence level of the intervals.", rich_help_panel=TESTS_PANEL)
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the resamples.", rich_help_panel=TESTS_PANEL)]

@@ -15,6 +15,7 @@ _KINDS: dict[Kind, str] = {
     "pair": "two images; in Python",
     "detection": "concept-detection",
     "code": "irma-error",
+    "annotation": "score-annotations",
 }
 
 

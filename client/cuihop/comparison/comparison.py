@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.comparison.paired_tests import (
-    checked_resampling,
     holm,
     paired_bootstraps,
     randomisation_tests,
@@ -23,6 +22,7 @@ from cuihop.comparison.paired_tests import (
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InputError
 from cuihop.evaluation.means import mean_columns, number_text, p_text, signed_text, span_text
+from cuihop.evaluation.resampling import checked_resampling
 from cuihop.files.text_lines import quoted
 from cuihop.files.written_files import write_whole
 from cuihop.measures.measure import Measure, measures_named

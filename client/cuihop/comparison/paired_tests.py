@@ -8,14 +8,13 @@ on memory: each block of resamples has a generator of its own, made from the see
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.errors import InputError
-from cuihop.resources.cores import in_order
+from cuihop.evaluation.resampling import EXCHANGES, in_blocks, resampled_sums
 
 __all__ = [
     "PairedBootstrap",
@@ -29,11 +28,7 @@ __all__ = [
 
 Float64 = npt.NDArray[np.float64]
 
-MOST_RESAMPLES = 1_000_000
-
-_CELLS_A_BLOCK = 1 << 21  # bounds the memory of resampling: 16 MB of numbers for each thread
 _CELLS_A_PASS = 1 << 24  # columns that share their draws: 128 MB of differences or resampled means
-_EXCHANGES, _QUERIES = 0, 1  # streams of random numbers
 _TINY, _ENOUGH, _MOST_TERMS = 1e-300, 1e-15, 100_000  # of a continued fraction
 _ROUNDING = 1e-12  # sums of the same numbers in another order are equal
 
@@ -76,7 +71,7 @@ def randomisation_tests(
             changed = np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
             return np.asarray((np.abs(totals - 2.0 * (changed @ part)) >= least).sum(axis=0))  # noqa: B023 - called at once
 
-        counts = sum(_blocks(reached, queries, resamples, (seed, _EXCHANGES), threads))
+        counts = sum(in_blocks(reached, queries, resamples, (seed, EXCHANGES), threads))
         for test, count in zip(some, np.asarray(counts).tolist(), strict=True):
             found[test] = (1 + count) / (1 + resamples)
     return found
@@ -133,13 +128,7 @@ def paired_bootstraps(
     for some in _passes(range(tests), max(queries, resamples)):
         part = differences[:, some]
 
-        def means(generator: np.random.Generator, rows: int) -> Float64:
-            drawn = generator.integers(0, queries, (rows, queries))
-            drawn += np.arange(rows)[:, np.newaxis] * queries
-            times = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
-            return np.asarray(times.astype(np.float64) @ part / queries)  # noqa: B023 - called at once
-
-        resampled = np.concatenate(list(_blocks(means, queries, resamples, (seed, _QUERIES), threads)))
+        resampled = resampled_sums(part, resamples, seed, threads) / queries
         observed = part.sum(axis=0) / queries
         reached = (np.abs(resampled - observed) >= _far(part) / queries).sum(axis=0)
         low, high = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
@@ -153,20 +142,6 @@ def _passes(tests: Sequence[int], cells: int) -> Iterator[list[int]]:
     step = max(1, _CELLS_A_PASS // cells)
     for first in range(0, len(tests), step):
         yield list(tests[first : first + step])
-
-
-def _blocks(
-    call: Callable[[np.random.Generator, int], npt.NDArray[np.generic]],
-    queries: int, resamples: int, stream: tuple[int, int], threads: int | None,
-) -> Iterator[npt.NDArray[np.generic]]:  # fmt: skip
-    """The results of the call for each block of resamples, in their order."""
-    step = max(1, _CELLS_A_BLOCK // queries)
-
-    def block(number: int) -> npt.NDArray[np.generic]:
-        generator = np.random.default_rng([*stream, number])
-        return call(generator, min(step, resamples - number * step))
-
-    return in_order(block, range(-(-resamples // step)), threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,18 +248,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = largest
     return adjusted
-
-
-def checked_resampling(resamples: int, confidence: float, seed: int) -> None:
-    """Refuse parameters out of their range."""
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
-        raise InputError(
-            "not a number of resamples", column="resamples", found=repr(resamples),
-            expected=f"1 or more, {MOST_RESAMPLES:,} at most",
-        )  # fmt: skip
-    if not 0.0 < confidence < 1.0:
-        raise InputError(
-            "not a confidence", column="confidence", found=repr(confidence), expected="a number between 0 and 1"
-        )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError("not a seed", column="seed", found=repr(seed), expected="a whole number, 0 or more")

@@ -14,11 +14,12 @@ __all__ = ["RELEVANT_FROM", "Cutoff", "Family", "Kind", "Option", "OptionValue"]
 
 OptionValue: TypeAlias = int | float | str
 
-Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code"]
+Kind: TypeAlias = Literal["concepts", "judged", "pair", "detection", "code", "annotation"]
 """Input of a measure.
 
 ``concepts``: a ranking, and the concepts of the images. ``judged``: a ranking, and labels or relevance judgements.
 ``pair``: the concepts of two images. ``detection``: detected concepts and the true ones. ``code``: predicted codes.
+``annotation``: annotated texts, and the true annotations.
 """
 
 Cutoff: TypeAlias = Literal["needed", "optional", "none"]

@@ -16,11 +16,14 @@ from cuihop.measures.graded_ndcg import FAMILY as GRADED_NDCG
 from cuihop.measures.hashing_average_precision import FAMILY as MAP_AT_P
 from cuihop.measures.iou import FAMILY as IOU
 from cuihop.measures.irma_error import FAMILY as IRMA
+from cuihop.measures.nn_f1 import DOCUMENT_F1
+from cuihop.measures.nn_f1 import FAMILY as NN_F1
 from cuihop.measures.nn_iou import FAMILY as NN_IOU
 from cuihop.measures.precision import FAMILY as PRECISION
 from cuihop.measures.r_precision import FAMILY as R_PRECISION
 from cuihop.measures.recall import FAMILY as RECALL
 from cuihop.measures.reciprocal_rank import FAMILY as RECIPROCAL_RANK
+from cuihop.measures.span_f1 import FAMILY as SPAN_F1
 
 __all__ = ["FAMILIES", "family_named"]
 
@@ -42,6 +45,9 @@ FAMILIES: Mapping[str, Family] = {
         BM,
         F1,
         IRMA,
+        NN_F1,
+        DOCUMENT_F1,
+        SPAN_F1,
     )
 }
 

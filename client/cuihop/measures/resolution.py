@@ -104,14 +104,15 @@ def resolved_concepts(
 
 
 def check_some_known(
-    resolution: ResolvedConcepts, occurrences: Mapping[str, int], graph: ConceptGraph, source: str | None = None
-) -> None:
+    resolution: ResolvedConcepts, occurrences: Mapping[str, int], graph: ConceptGraph, source: str | None = None,
+    things: str = "images",
+) -> None:  # fmt: skip
     """Warn where many occurrences of identifiers are unknown to the graph, and refuse where all are.
 
     Args:
         resolution: of the identifiers of a collection.
         occurrences: identifier → number of its occurrences in the collection.
-        graph: the graph. source: the collection, for messages.
+        graph: the graph. source: the collection, for messages. things: its members.
 
     Raises:
         InputError: the graph holds none of them.
@@ -120,12 +121,12 @@ def check_some_known(
     outside = sum(times for cui, times in occurrences.items() if upper.get(cui, cui) in isolated)
     if not total or outside <= MANY_UNKNOWN * total:
         return
-    advice = "Are these images annotated with the vocabulary that was loaded?"
+    advice = f"Are these {things} annotated with the vocabulary that was loaded?"
     file = None if source == "memory" else source
     if outside == total:
         listed = sorted(cui for cui in occurrences if upper.get(cui, cui) in isolated)
         raise InputError(
-            "no concept of the images is in the graph", file=file,
+            f"no concept of the {things} is in the graph", file=file,
             found=f"{counted(total, 'occurrence')} of {counted(len(listed), 'identifier')}, such as {listed[0]}",
             expected=f"concepts of release {graph.release.name}", advice=advice,
         )  # fmt: skip

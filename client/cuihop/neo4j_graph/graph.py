@@ -420,11 +420,17 @@ class Neo4jGraph(ConceptGraph):
         return with_identifier(self, text, hits)[:most]
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`. The first call reads the whole release into memory, as a snapshot."""
+        """See `ConceptGraph.annotate_many`.
+
+        The first call reads the whole release into memory, as a snapshot; other threads wait for it. A database stores
+        no vocabularies and grades of names.
+        """
         with self._snapshot_lock:
             if self._snapshot is None:
                 self._snapshot = SnapshotGraph(self.sections)
-        return self._snapshot.annotate_many(texts, options)
+        annotations = self._snapshot.annotate_many(texts, options)
+        self._read(lambda tx: None)  # the release is still there
+        return annotations
 
 
 def _parts(items: Sequence[Result], size: int) -> Iterator[list[Result]]:

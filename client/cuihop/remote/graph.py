@@ -15,7 +15,8 @@ import numpy as np
 from cuihop.adapter_rules import checked_pack_bound
 from cuihop.annotation.mentions import Annotations
 from cuihop.annotation.options import AnnotationOptions
-from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, ReleaseMismatch
+from cuihop.annotation.texts import blocks_of_texts, checked_texts, text_too_long
+from cuihop.errors import ConceptError, GraphUnavailable, InvalidCui, LimitExceeded, RateLimited, ReleaseMismatch
 from cuihop.graph import (
     Concept,
     ConceptGraph,
@@ -61,6 +62,8 @@ _PAIRS_A_BLOCK = 8_192
 _CENTRES_A_BLOCK = 128
 _CONCEPTS_A_BLOCK = 2_000
 _IDENTIFIERS_A_BLOCK = 10_000
+_TEXTS_A_BLOCK = 2_000
+_CHARACTERS_A_BLOCK = 250_000
 
 
 class RemoteGraph(ConceptGraph):
@@ -156,8 +159,8 @@ class RemoteGraph(ConceptGraph):
             )
         return response
 
-    def _send_all(self, requests: Sequence[Callable[[], Response[T]]]) -> list[Response[T]]:
-        """The responses to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
+    def _send_all(self, requests: Sequence[Callable[[], T]]) -> list[T]:
+        """The answers to several requests, in their order; ``in_flight`` of the settings bounds the concurrency.
 
         Separate calls, not one stream: docs/decisions/0005-remote-batches.md.
         """
@@ -367,8 +370,41 @@ class RemoteGraph(ConceptGraph):
         return self._send(self._service, lambda t, request: t.search(sendable, _wire(most) or 0, request)).value
 
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
-        """See `ConceptGraph.annotate_many`."""
-        raise NotImplementedError
+        """See `ConceptGraph.annotate_many`. The texts go to the service, which neither logs nor keeps them.
+
+        Raises:
+            NotAllowed: the key may not see names.
+            LimitExceeded: a text is longer than the service accepts.
+            GraphUnavailable: the service is of a version that does not annotate; no text is sent.
+        """
+        service, used = self._service, options or AnnotationOptions()
+        limits = service.limits
+        if not limits.texts:
+            raise GraphUnavailable(
+                f"{self._settings.address}: this service is cuihop {service.service_version}, which does not annotate "
+                "texts. Its owner can update it; a snapshot annotates without a service."
+            )
+        for place, text in enumerate(checked_texts(texts)):
+            if len(text) > limits.text_characters:
+                raise text_too_long(place, len(text), limits.text_characters)
+        sendable = [text.encode("utf-8", "replace").decode() for text in texts]  # half a character is one of these, too
+
+        def send(part: slice) -> Annotations:
+            block = sendable[part]
+            try:
+                return self._send(service, lambda transport, request: transport.annotate(block, used, request)).value
+            except RateLimited:
+                raise
+            except LimitExceeded:  # the service bounds the mentions of all texts; their number is unknown beforehand
+                if len(block) <= 1:
+                    raise
+                middle = (part.start + part.stop) // 2
+                halves = slice(part.start, middle), slice(middle, part.stop)
+                return Annotations.joined([send(half) for half in halves])
+
+        size = _within(_TEXTS_A_BLOCK, limits.texts), _within(_CHARACTERS_A_BLOCK, limits.characters)
+        blocks = self._send_all([partial(send, part) for part in blocks_of_texts(sendable, *size)])
+        return dataclasses.replace(Annotations.joined(blocks), texts=texts)
 
 
 class _Connection:

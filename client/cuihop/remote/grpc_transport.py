@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path as FilePath
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import grpc
 import numpy as np
@@ -13,6 +14,8 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError
 from cuihop.graph import (
     MATCHES,
@@ -28,6 +31,7 @@ from cuihop.graph import (
     Step,
 )
 from cuihop.identifiers import Identifiers
+from cuihop.remote.annotation_messages import annotations_of_message, options_message
 from cuihop.remote.failures import (
     NEEDS_TLS,
     NOT_RUNNING,
@@ -124,7 +128,7 @@ class GrpcTransport:
                     source=release.source,
                 ),
                 indexed=reply.indexed,
-                limits=ServiceLimits(limits.pairs, limits.concepts, limits.neighbours, limits.pack_concepts),
+                limits=ServiceLimits(**{field.name: getattr(limits, field.name) for field in fields(ServiceLimits)}),
                 names=reply.names,
                 service_version=reply.service_version,
             )
@@ -252,6 +256,19 @@ class GrpcTransport:
             return Response([_hit(hit) for hit in reply.hits], reply.provenance.release_digest)
 
         return self._send(self._stub.Search, messages.SearchRequest(text=text, limit=limit), request, parse)
+
+    def annotate(self, texts: Sequence[str], options: AnnotationOptions, request: Request) -> Response[Annotations]:
+        """See `Transport.annotate`. A stream of one request: docs/decisions/0005-remote-batches.md."""
+
+        def parse(replies: Iterable[messages.AnnotateResponse]) -> Response[Annotations]:
+            (reply,) = replies
+            return Response(annotations_of_message(reply, texts), reply.provenance.release_digest)
+
+        def annotate(message: messages.AnnotateRequest, **options: Any) -> Iterable[messages.AnnotateResponse]:
+            return self._stub.Annotate(iter([message]), **options)
+
+        message = messages.AnnotateRequest(texts=texts, options=options_message(options))
+        return self._send(annotate, message, request, parse)
 
     # Calls
 

@@ -9,6 +9,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
@@ -17,10 +18,13 @@ import numpy.typing as npt
 import urllib3
 from urllib3 import exceptions
 
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.answer_fields import value_of
 from cuihop.errors import InputError, QueryTimedOut
 from cuihop.files.text_lines import quoted
 from cuihop.graph import Concept, Direction, DistancePack, Path, Release, Resolution, SearchHit, Step
+from cuihop.remote.annotations import annotations_of_rows
 from cuihop.remote.failures import (
     NEEDS_TLS,
     NOT_RUNNING,
@@ -128,6 +132,14 @@ class HttpTransport:
     def search(self, text: str, limit: int, request: Request) -> Response[list[SearchHit]]:
         """See `Transport.search`."""
         return self._get("search", {"text": text, "limit": limit}, request, _rows(SearchHit, "hits"))
+
+    def annotate(self, texts: Sequence[str], options: AnnotationOptions, request: Request) -> Response[Annotations]:
+        """See `Transport.annotate`."""
+
+        def parse(body: Body) -> Response[Annotations]:
+            return _response(annotations_of_rows(_member(body, "annotations", list), texts), body)
+
+        return self._post("annotate", {"texts": texts, "options": asdict(options)}, request, parse)
 
     # Calls
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from cuihop.annotation.mentions import Annotations
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.graph import Concept, Direction, DistancePack, Neighbour, Path, Release, Resolution, SearchHit
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ class ServiceLimits:
     concepts: int = 0
     neighbours: int = 0
     pack_concepts: int = 0
+    texts: int = 0
+    text_characters: int = 0
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,9 @@ class Transport(Protocol):
 
     def search(self, text: str, limit: int, request: Request) -> Response[list[SearchHit]]:
         """Concepts by name."""
+
+    def annotate(self, texts: Sequence[str], options: AnnotationOptions, request: Request) -> Response[Annotations]:
+        """The mentions of each text."""
 
     def close(self) -> None:
         """Close the connections. Harmless twice."""

@@ -12,17 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop.annotation.abbreviations import definitions
+from cuihop.annotation.characters import CharacterClasses
 from cuihop.annotation.code_points import coded
 from cuihop.annotation.context import contexts
-from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary
+from cuihop.annotation.mentions import RULES, Annotations, Term, Vocabulary, joined_bounds
 from cuihop.annotation.options import CONTEXTS, AnnotationOptions
 from cuihop.annotation.semantic_groups import selected_types
+from cuihop.annotation.texts import checked_texts
 from cuihop.annotation.tokens import Tokeniser, Tokens
 from cuihop.errors import InputError, first_few
 from cuihop.resources.interruption import check_interruption
 from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
+from cuihop.snapshot.name_index_builder import read_only
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
@@ -34,7 +37,8 @@ UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
 _CHARACTERS_AT_A_TIME = 1 << 20
-_MASKS = 8  # distinct, for as many choices of names
+_PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
+_MASKS = 8  # cached, for as many choices of names
 _FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
 _SHORTEST_CORRECTED = 6  # letters of a word that may be misspelt
 
@@ -67,7 +71,9 @@ class Annotator:
         self._cuis = cuis
         self._hops = hops
         self._nearest = nearest
-        self._indptr: Int32 = sections["name_indptr"]
+        self._indptr: Int32 = read_only(sections["name_indptr"])
+        self._offsets: Int64 = read_only(sections["name_offsets"])
+        self._blob: UInt8 = read_only(sections["name_blob"])
         self._tokeniser = Tokeniser(form_of)
         self._correcting = Tokeniser(self._corrected_form)
         self._lock = threading.Lock()
@@ -75,14 +81,16 @@ class Annotator:
 
     def annotate(self, texts: Sequence[str], options: AnnotationOptions) -> Annotations:
         """See `cuihop.graph.ConceptGraph.annotate_many`."""
-        texts = _checked_texts(texts)
+        from cuihop._kernels import mentions as kernels
+
+        texts = checked_texts(texts)
         with self._lock:
             usable = self._masks(options.semantic_types, options.sabs, options.stop)
         parts = [self._part(texts[begin:end], options, usable) for begin, end in _blocks(texts)]
         found = _Found.joined(parts)
         others = found.candidates
-        used, terms = np.unique(
-            found.chosen if others is None else np.concatenate([found.chosen, others[1]]), return_inverse=True
+        used, terms = kernels.distinct_numbers(
+            found.chosen if others is None else np.concatenate([found.chosen, others[1]])
         )
         count = len(found.chosen)
         return Annotations(
@@ -90,11 +98,11 @@ class Annotator:
             indptr=found.indptr,
             starts=found.places[:, 0].copy(),
             ends=found.places[:, 1].copy(),
-            terms=terms[:count].astype(np.int32),
+            terms=terms[:count],
             rules=found.rules,
             contexts=found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
-            candidates=None if others is None else (others[0], terms[count:].astype(np.int32)),
+            candidates=None if others is None else (others[0], terms[count:]),
             left_out=found.left_out,
         )
 
@@ -111,8 +119,8 @@ class Annotator:
             misspelt = np.flatnonzero(corrected.keys[:, 0] != tokens.keys[:, 0])
             tokens = corrected
         indptr, places = kernels.mentions_of(
-            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds),
-            table.hashes, table.firsts, table.rows, table.rules, table.prefixes,
+            tokens.bounds, tokens.places, tokens.keys, _abbreviations(text, bounds, self._tokeniser.characters),
+            table.hashes, table.firsts, table.rows, table.rules, table.words,
             usable, options.general, options.longest,
         )  # fmt: skip
         of_text = np.repeat(np.arange(len(texts)), np.diff(indptr))
@@ -120,7 +128,9 @@ class Annotator:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
         starts = bounds[of_text]
-        flags = contexts(text, bounds, of_text, starts + places[:, 0], starts + places[:, 1])
+        flags = contexts(
+            text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+        )
         all_mentions = len(places)
         if options.leave_out:
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
@@ -138,7 +148,7 @@ class Annotator:
         """The candidate of each mention, its rule, and all candidates if requested."""
         from cuihop._kernels import mentions as kernels
 
-        table, sections = self._table, self._sections
+        table = self._table
         others = None
         if options.candidates or options.disambiguate == "context":
             others = kernels.candidates_of(
@@ -153,7 +163,7 @@ class Annotator:
         while unknown:
             unknown = kernels.names_of(
                 places, of_text, bounds, text, characters.classes, characters.folds, characters.several,
-                table.rows, table.rules, usable, self._indptr, sections["name_offsets"], sections["name_blob"],
+                table.rows, table.rules, usable, self._indptr, self._offsets, self._blob,
                 chosen, rules,
             )  # fmt: skip
             characters.classify(np.array([unknown], dtype=np.uint32))
@@ -168,30 +178,16 @@ class Annotator:
 
     def _nearest_candidates(self, of_text: Int64, bounds: Int64, candidates: Int32) -> Int32:
         """For each mention the candidate with the fewest hops in sum to the text's other concepts, then the best."""
-        concepts = self._concepts(candidates)
         best: Int32 = candidates[bounds[:-1]]
-        ambiguous = np.flatnonzero(np.diff(bounds) > 1)
-        starts = np.searchsorted(of_text, np.arange(of_text[-1] + 2)) if len(of_text) else np.zeros(1, dtype=np.int64)
-        clear = np.diff(bounds) == 1
-        pairs: list[npt.NDArray[np.int64]] = []
-        sizes: list[int] = []
-        for mention in ambiguous.tolist():
-            rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
-            own = concepts[bounds[mention] : bounds[mention + 1]]
-            some = rows[clear[rows]]
-            context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
-            pairs.append(np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel())
-            sizes.append(len(context))
-        if not pairs:
-            return best
-        hops = self._hops(np.concatenate(pairs).astype(np.int32), _FAR)
-        hops = np.where(hops < 0, _FAR + 1, hops)
-        at = 0
-        for mention, size in zip(ambiguous.tolist(), sizes, strict=True):
-            count = int(bounds[mention + 1] - bounds[mention])
-            sums = hops[at : at + count * size].reshape(count, size).sum(axis=1)
-            best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
-            at += count * size
+        for batch in _batches(_ambiguous_pairs(of_text, bounds, self._concepts(candidates))):
+            hops = self._hops(np.concatenate([pairs for _, _, pairs in batch]), _FAR)
+            hops = np.where(hops < 0, _FAR + 1, hops)
+            at = 0
+            for mention, count, pairs in batch:
+                end = at + len(pairs) // 2
+                sums = hops[at:end].reshape(count, -1).sum(axis=1)
+                best[mention] = candidates[bounds[mention] + int(np.argmin(sums))]
+                at = end
         return best
 
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
@@ -220,24 +216,21 @@ class Annotator:
 
     def _names_of_vocabularies(self, requested: tuple[str, ...]) -> UInt8:
         """1 for each name of one of these vocabularies, uint8, shape (names,)."""
-        sections = self._sections
-        if "name_sab_sets" not in sections:
+        held = self._records.all_name_sabs
+        if held is None:
             raise InputError(
                 "the vocabularies of the names are not recorded", column="sabs", found=", ".join(requested),
                 expected="a release loaded by this version of cuihop from MRCONSO or OBO",
             )  # fmt: skip
-        sets = sections.meta["name_sab_sets"]
-        held = sorted({sab for sabs in sets for sab in sabs})
         if unknown := [sab for sab in requested if sab not in held]:
             raise InputError(
                 "no name of this release comes from such a vocabulary", column="sabs", found=first_few(unknown),
                 expected=f"one of {first_few(held)}",
             )  # fmt: skip
-        wanted = np.array([not set(requested).isdisjoint(sabs) for sabs in sets], dtype=np.uint8)
-        found: UInt8 = wanted[sections["name_sab_sets"]]
-        return found
+        return self._records.names_of_sabs(requested).astype(np.uint8)
 
     def _corrected_form(self, word: str) -> str:
+        check_interruption()
         form = form_of(word)
         if len(word) < _SHORTEST_CORRECTED:
             return form
@@ -271,12 +264,12 @@ class _Found:
             return parts[0]
         others = [part.candidates for part in parts if part.candidates is not None]
         return cls(
-            _joined_bounds([part.indptr for part in parts]),
+            joined_bounds([part.indptr for part in parts]),
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.chosen for part in parts]),
             np.concatenate([part.rules for part in parts]),
             np.concatenate([part.contexts for part in parts]),
-            (_joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
+            (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
             if others
             else None,
             sum(part.left_out for part in parts),
@@ -312,15 +305,6 @@ class _SnapshotVocabulary(Vocabulary):
         return Term(self._cuis[place], records.name(place), records.strings[row], records.name_sabs(row))
 
 
-def _checked_texts(texts: Sequence[str]) -> Sequence[str]:
-    if isinstance(texts, str):
-        raise InputError("one text, not a list of texts", column="texts", found="a text", expected="[text, …]")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError("not a text", column=f"texts[{number}]", found=type(text).__name__, expected="a string")
-    return texts
-
-
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Bounds of blocks of texts, of some length in characters; one block at least."""
     begin, filled = 0, 0
@@ -333,11 +317,39 @@ def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         yield begin, len(texts)
 
 
-def _abbreviations(text: UInt32, bounds: Int64) -> Int64:
+def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
     """Definitions in these texts as `cuihop._kernels.mentions.mentions_of` takes them."""
-    found = definitions(text, bounds)
+    found = definitions(text, bounds, characters)
     starts = bounds[found.texts]
     return np.stack([found.texts, *(places - starts for places in found[1:])], axis=1)
+
+
+def _ambiguous_pairs(of_text: Int64, bounds: Int64, concepts: Int64) -> Iterator[tuple[int, int, Int32]]:
+    """Each ambiguous mention, the number of its candidates, and the pairs of each of them with the text's concepts."""
+    starts = np.searchsorted(of_text, np.arange(of_text[-1] + 2)) if len(of_text) else np.zeros(1, dtype=np.int64)
+    clear = np.diff(bounds) == 1
+    for mention in np.flatnonzero(np.diff(bounds) > 1).tolist():
+        rows = np.arange(starts[of_text[mention]], starts[of_text[mention] + 1])
+        own = concepts[bounds[mention] : bounds[mention + 1]]
+        some = rows[clear[rows]]
+        context = np.unique(concepts[bounds[some if len(some) else rows[rows != mention]]])
+        pairs = np.stack([np.repeat(own, len(context)), np.tile(context, len(own))], axis=1).ravel()
+        yield mention, len(own), pairs.astype(np.int32)
+
+
+def _batches(mentions: Iterator[tuple[int, int, Int32]]) -> Iterator[list[tuple[int, int, Int32]]]:
+    """Mentions with their pairs, some of them together, so that a long text takes bounded memory."""
+    batch: list[tuple[int, int, Int32]] = []
+    filled = 0
+    for mention in mentions:
+        check_interruption()
+        batch.append(mention)
+        filled += len(mention[2])
+        if filled > _PAIRS_AT_A_TIME:
+            yield batch
+            batch, filled = [], 0
+    if batch:
+        yield batch
 
 
 def _distinct_places(of_text: Int64, places: Int32) -> Int64:
@@ -368,10 +380,3 @@ def _chosen_first(
     candidates = np.where(own, chosen[mention], candidates).astype(np.int32)
     order = np.lexsort((np.arange(len(candidates)), ~own, mention))
     return bounds, candidates[order]
-
-
-def _joined_bounds(parts: Sequence[Int64]) -> Int64:
-    lengths = np.concatenate([np.diff(bounds) for bounds in parts])
-    joined = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=joined[1:])
-    return joined

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
+import numpy.typing as npt
 
 from cuihop.graph import Concept, Definition, Direction, Step
 from cuihop.snapshot.file import Sections
@@ -46,16 +49,28 @@ class ConceptRecords:
 
     def name_sabs(self, row: int) -> tuple[str, ...]:
         """The vocabularies of a name, sorted; empty where the snapshot does not record them."""
-        if "name_sab_sets" not in self._sections:
+        sabs = self.all_name_sabs
+        if sabs is None:
             return ()
-        return tuple(self._sections.meta["name_sab_sets"][int(self._sections["name_sab_sets"][row])])
+        of_name, indptr = int(self._sections["name_sab_sets"][row]), self._sections["name_sab_set_indptr"]
+        members = self._sections["name_sab_set_members"][int(indptr[of_name]) : int(indptr[of_name + 1])]
+        return tuple(sabs[place] for place in members.tolist())
 
     @property
     def all_name_sabs(self) -> tuple[str, ...] | None:
         """The vocabularies of all names, sorted; ``None`` where the snapshot does not record them."""
         if "name_sab_sets" not in self._sections:
             return None
-        return tuple(sorted({sab for sabs in self._sections.meta["name_sab_sets"] for sab in sabs}))
+        return tuple(self._sections.meta["name_sabs"])
+
+    def names_of_sabs(self, sabs: Collection[str]) -> npt.NDArray[np.bool_]:
+        """True for each name of one of these vocabularies; the snapshot must record them."""
+        wanted = np.array([sab in sabs for sab in self._sections.meta["name_sabs"]], dtype=np.bool_)
+        indptr, members = self._sections["name_sab_set_indptr"], self._sections["name_sab_set_members"]
+        of_sets = np.zeros(len(indptr) - 1, dtype=np.bool_)
+        of_sets[np.repeat(np.arange(len(of_sets)), np.diff(indptr))[wanted[members]]] = True
+        found: npt.NDArray[np.bool_] = of_sets[self._sections["name_sab_sets"]]
+        return found
 
     def concept(self, place: int) -> Concept:
         """The whole record of a concept."""

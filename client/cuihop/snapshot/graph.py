@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path as FilePath
+from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -46,11 +47,11 @@ from cuihop.snapshot.distance_index import DistanceIndex, index_path
 from cuihop.snapshot.distance_packs import NEAR, TOGETHER, packed
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import MANY, IdentifierTable
-from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT
+from cuihop.snapshot.layout import NAME_INDEX, SNAPSHOT, TERM_TABLE
 from cuihop.snapshot.name_index import NameIndex, check_name_index, name_search
 from cuihop.snapshot.scratch import ScratchPool
 from cuihop.snapshot.string_table import folded_query
-from cuihop.snapshot.term_table import term_table
+from cuihop.snapshot.term_table import TermTable, term_table
 from cuihop.snapshot.writer import check_digest, sections_of, tables_of_edges, write_snapshot
 
 __all__ = ["SnapshotGraph"]
@@ -97,6 +98,7 @@ class SnapshotGraph(ConceptGraph):
         self._scratch = ScratchPool(len(self._cuis))
         self._name_index: NameIndex | None = None
         self._annotator: Annotator | None = None
+        self._annotator_lock = Lock()
         self._engines = DistanceEngines(sections, self._cuis, self._scratch)
 
     @classmethod
@@ -223,10 +225,12 @@ class SnapshotGraph(ConceptGraph):
         check_digest(self._sections)
         if NAME_INDEX[0] in self._sections:
             check_name_index(self._sections)
+        if TERM_TABLE[0] in self._sections:
+            TermTable(self._sections)
         return checked
 
     def set_aside_damage(self) -> None:
-        """Check as `verify` does, but leave out a damaged index of distances or names with a warning.
+        """Check as `verify` does, but leave out a damaged index of distances or table of names with a warning.
 
         Answers are the same without these, and take longer.
 
@@ -234,11 +238,13 @@ class SnapshotGraph(ConceptGraph):
             SnapshotError: a section that answers need is damaged.
         """
         for name in self._sections:
-            if name not in NAME_INDEX:
+            if name not in (*NAME_INDEX, *TERM_TABLE):
                 self._sections[name]
         check_digest(self._sections)
         self._engines.labels("any", None)
         self._name_index = name_search(self._sections, thoroughly=True)
+        if TERM_TABLE[0] in self._sections:
+            self._annotation()
 
     def warm_up(self) -> None:
         """Prepare for requests: compile searches, check arrays, and build landmarks where there is no index."""
@@ -258,6 +264,8 @@ class SnapshotGraph(ConceptGraph):
             self.pack(some, hops=NEAR + 1, direction=direction)
         if (index := self._names()) is not None:
             index.warm_up()
+        if all(name in self._sections for name in TERM_TABLE):
+            self.annotate_many([""], AnnotationOptions(candidates=True, disambiguate="context"))
 
     # Identifiers
 
@@ -459,16 +467,21 @@ class SnapshotGraph(ConceptGraph):
     @_steady
     def annotate_many(self, texts: Sequence[str], options: AnnotationOptions | None = None) -> Annotations:
         """See `ConceptGraph.annotate_many`."""
-        if self._annotator is None:
-            if (table := term_table(self._sections)) is None:
-                raise InputError(
-                    "the graph has no names", found=self._release.name, expected="a release loaded with its names"
-                )
-            self._annotator = Annotator(
-                self._sections, table, self._records, self._cuis,
-                hops=lambda places, most: self._engines.many(places, "any", most), nearest=self._nearest_word,
-            )  # fmt: skip
-        return self._annotator.annotate(texts, options or AnnotationOptions())
+        return self._annotation().annotate(texts, options or AnnotationOptions())
+
+    def _annotation(self) -> Annotator:
+        """The annotator, with the table of names opened."""
+        with self._annotator_lock:
+            if self._annotator is None:
+                if (table := term_table(self._sections)) is None:
+                    raise InputError(
+                        "the graph has no names", found=self._release.name, expected="a release loaded with its names"
+                    )
+                self._annotator = Annotator(
+                    self._sections, table, self._records, self._cuis,
+                    hops=lambda places, most: self._engines.many(places, "any", most), nearest=self._nearest_word,
+                )  # fmt: skip
+            return self._annotator
 
     def _nearest_word(self, word: str) -> str:
         """The nearest word that names have; the word itself where they have it, or none is near."""

@@ -26,8 +26,8 @@ from cuihop.identifiers import EXPECTED
 
 __all__ = [
     "ALIGNMENT", "DISTANCE_INDEX", "FORMAT_VERSION", "HEAD_BYTES", "NAME_INDEX", "NAME_SOURCES", "SNAPSHOT",
-    "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX",
-    "Layout", "StoredSection", "fits", "packed_head", "read_header",
+    "SUPPRESSED_NAME", "TERM_TABLE", "UNFINISHED_INDEX", "Layout", "StoredSection", "fits", "packed_head",
+    "read_header",
 ]  # fmt: skip
 
 FORMAT_VERSION = 1
@@ -172,12 +172,12 @@ NAME_INDEX = (
 )  # fmt: skip
 """Sections of the name index: see `cuihop.snapshot.name_index` and `cuihop.snapshot.spelling`."""
 
-TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_prefixes")
+TERM_TABLE = ("term_hashes", "term_firsts", "term_rows", "term_rules", "term_filter")
 """Sections of the table of names for annotation: see `cuihop.snapshot.term_table`."""
 
-NAME_SOURCES = ("name_grades", "name_sab_sets")
-"""Sections of the grade of each name, and of its vocabularies; absent from snapshots of earlier versions, from exports
-of a database, and from graphs made in memory: see `cuihop.snapshot.writer.GraphTables`."""
+NAME_SOURCES = ("name_grades", "name_sab_sets", "name_sab_set_indptr", "name_sab_set_members")
+"""Sections of each name's grade and vocabularies: the number of their set; its members are places in ``name_sabs`` of
+the JSON part. Not in older snapshots, exports of a database and graphs made in memory: see `GraphTables`."""
 
 SUPPRESSED_NAME = 1 << 29
 """Bit of the grade of a name that UMLS suppresses."""
@@ -314,12 +314,12 @@ def _snapshot_lengths(meta: Mapping[str, Any]) -> Mapping[str, int]:
     release = meta["release"]
     if set(release) != set(_RELEASE) or release["identifiers"] not in EXPECTED or len(release["digest"]) != 64:
         raise ValueError("the release is not described as this cuihop describes one")
-    name_sab_sets = meta.get("name_sab_sets", [])
-    if not fits(name_sab_sets, [[str]]):
-        raise ValueError("the vocabularies of the names are not lists of names")
+    name_sabs = meta.get("name_sabs", [])
+    if not fits(name_sabs, [str]):
+        raise ValueError("the vocabularies of the names are not a list of names")
     return {
         "concepts": release["concepts"], "edges": release["edges"], "sab_sets": len(meta["sab_sets"]),
-        "types": len(meta["semantic_types"]), "name_sab_sets": len(name_sab_sets),
+        "types": len(meta["semantic_types"]), "name_sabs": len(name_sabs),
     }  # fmt: skip
 
 
@@ -338,7 +338,9 @@ SNAPSHOT = Layout(
     name_offsets       | i8       | names+1    | rows of letters
     name_blob          | u1       | letters    |
     name_grades        | u4       | names      |
-    name_sab_sets      | u2 u4    | names      | below name_sab_sets
+    name_sab_sets      | u2 u4    | names      | below name_sets
+    name_sab_set_indptr | i4      | name_sets+1 | rows of name_set_sabs
+    name_sab_set_members | u2     | name_set_sabs | below name_sabs
     folded_rows        | i4       | folded     | below names
     folded_offsets     | i8       | folded+1   | rows of folds
     folded_blob        | u1       | folds      |
@@ -366,7 +368,7 @@ SNAPSHOT = Layout(
     term_firsts        | i4       | slots      | below candidates
     term_rows          | i4       | candidates | below names
     term_rules         | u1       | candidates |
-    term_prefixes      | u8       | filter     |
+    term_filter        | u8       | filter     |
     """,
     {"release": _RELEASE, "sab_sets": [[str]], "semantic_types": [(str, str)], "report": {}},
     _snapshot_lengths,

@@ -336,7 +336,7 @@ def name_search(sections: Sections, *, thoroughly: bool = False) -> NameIndex | 
         if sections.origin != "memory":
             warnings.warn(
                 f"{sections.origin}: the index of names is missing, or that of an earlier cuihop, and is built anew "
-                "in memory; load the release again to store it: cuihop load",
+                f"in memory; store it with: cuihop index --names {sections.origin}",
                 OlderSnapshot,
                 stacklevel=2,
             )

@@ -13,7 +13,7 @@ from cuihop.snapshot.spelling import spelling_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of
 from cuihop.snapshot.word_forms import STOP_WORDS, form_of
 
-__all__ = ["concept_weights", "name_index_sections", "name_merits", "tier_bounds"]
+__all__ = ["concept_weights", "counted_descendants", "name_index_sections", "name_merits", "read_only", "tier_bounds"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -32,17 +32,18 @@ def tier_bounds(names: int) -> list[int]:
     return [0, *(bound for bound in _TIERS if bound < names), names]
 
 
-def name_index_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def name_index_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the index.
 
     Args:
         arrays: the sections ``name_…``, ``folded_…`` and ``up_…`` of a snapshot.
+        descendants: the result of `counted_descendants`, where it is there already.
     """
     from cuihop._kernels import name_index as kernels
 
-    merit = name_merits(arrays)
+    merit = name_merits(arrays, descendants)
     texts = [arrays[name] for name in ("name_offsets", "name_blob", "folded_rows", "folded_offsets", "folded_blob")]
-    begins, numbers, word_offsets, word_blob = kernels.words_of(*(_read_only(array) for array in texts))
+    begins, numbers, word_offsets, word_blob = kernels.words_of(*(read_only(array) for array in texts))
     order = _ordered_texts(StringTable(word_offsets, word_blob))
     words = _taken(StringTable(word_offsets, word_blob), order)
     place = np.empty(len(words), dtype=np.int32)
@@ -105,28 +106,36 @@ def _by_key(begins: Int64, forms: Int32, stops: npt.NDArray[np.bool_], merit: In
     return merit_of[_ordered(merit.astype(np.int64), some_forms)]
 
 
-def concept_weights(arrays: Arrays) -> npt.NDArray[np.int64]:
-    """Descendants of each concept in powers of two, int64, shape (concepts,).
+def counted_descendants(arrays: Arrays) -> Int64:
+    """Descendants of each concept, int64, shape (concepts,).
 
-    0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on. A concept counts for the first thousand
-    of its ancestors, breadth first.
+    A concept counts for the first thousand of its ancestors, breadth first.
     """
     from cuihop._kernels.descendants import descendant_counts
 
-    counts = descendant_counts(_read_only(arrays["up_indptr"]), _read_only(arrays["up_indices"]), _MOST_ANCESTORS)
+    return descendant_counts(read_only(arrays["up_indptr"]), read_only(arrays["up_indices"]), _MOST_ANCESTORS)
+
+
+def concept_weights(arrays: Arrays, descendants: Int64 | None = None) -> Int64:
+    """Descendants of each concept in powers of two, int64, shape (concepts,).
+
+    0 for none, 1 for one, 2 for two or three, 3 for four to seven, and so on: see `counted_descendants`.
+    """
+    counts = counted_descendants(arrays) if descendants is None else descendants
     weights: Int64 = np.ceil(np.log2(counts + 1.0)).astype(np.int64)
     return weights
 
 
-def name_merits(arrays: Arrays) -> Int32:
+def name_merits(arrays: Arrays, descendants: Int64 | None = None) -> Int32:
     """Rows of all names: preferred ones first, those of concepts with most descendants, short ones, then as they stand.
 
     Args:
         arrays: the sections ``name_…`` and ``up_…`` of a snapshot.
+        descendants: the result of `counted_descendants`, where it is there already.
     """
     indptr, offsets = arrays["name_indptr"], arrays["name_offsets"]
     rows = len(offsets) - 1
-    lightness = np.repeat(31 - concept_weights(arrays), np.diff(indptr)).astype(np.uint64)
+    lightness = np.repeat(31 - concept_weights(arrays, descendants), np.diff(indptr)).astype(np.uint64)
     lengths = np.minimum(np.diff(offsets), (1 << 24) - 1).astype(np.uint64)
     keys = lightness << np.uint64(56) | lengths << np.uint64(32) | np.arange(rows, dtype=np.uint64)
     keys |= np.uint64(1 << 63)
@@ -141,7 +150,7 @@ def _ordered_texts(texts: StringTable) -> Int64:
 
     def letters(rows: Int64, level: int) -> npt.NDArray[np.uint64]:
         keys = np.empty(len(rows), dtype=np.uint64)
-        kernels.letters(texts.offsets, _read_only(texts.blob), rows, 8 * level, keys)
+        kernels.letters(texts.offsets, read_only(texts.blob), rows, 8 * level, keys)
         return keys
 
     return _ordered(np.arange(len(texts)), letters)
@@ -178,7 +187,7 @@ def _taken(strings: StringTable, rows: Int64) -> StringTable:
     return StringTable(offsets, strings.blob[places])
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A read-only view of an array: mapped arrays are read-only, and code is compiled for that type alone."""
     view = array.view()
     view.flags.writeable = False

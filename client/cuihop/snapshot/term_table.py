@@ -11,7 +11,7 @@ Sections:
 ``term_firsts``    int32, shape (slots,): the first candidate of the sequence
 ``term_rows``      int32, shape (candidates,): the name, best first
 ``term_rules``     uint8, shape (candidates,): see `cuihop._kernels.terms`
-``term_prefixes``  uint64, shape (words,): a Bloom filter of the beginnings of sequences
+``term_filter``    uint64, shape (words,): a Bloom filter of the sequences and of their beginnings
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from cuihop.errors import DamageWarning, OlderSnapshot, SnapshotError
 from cuihop.resources.cores import in_order
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.layout import SUPPRESSED_NAME, TERM_TABLE
+from cuihop.snapshot.name_index_builder import counted_descendants, read_only
 from cuihop.snapshot.word_forms import form_of
 
 __all__ = [
@@ -76,7 +77,7 @@ would yes yet you your
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
-_BITS_A_PREFIX = 16
+_FILTER_BITS = 16  # of each sequence, and of each beginning of one
 _LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
 _FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
 _FEWEST_NAMES = 1000  # of several words in a release in which a word may be too general
@@ -98,22 +99,25 @@ def _word_set(words: Collection[str]) -> UInt64:
     return table
 
 
-def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+def term_table_sections(arrays: Arrays, descendants: Int64 | None = None) -> dict[str, npt.NDArray[Any]]:
     """Build the sections of the table.
 
     Args:
         arrays: the sections ``name_…``, ``up_…`` and ``down_…`` of a snapshot.
+        descendants: the result of `counted_descendants`, where it is there already.
     """
     from cuihop._kernels import terms as kernels
 
     found = _sequences(arrays)
     hashes, rows, rules, places = found.hashes, found.rows, found.rules, found.places
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]][: len(hashes)])
-    general = _too_general(arrays) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
+    general = _too_general(arrays, descendants) | _named_by_general_words(found, starts, len(arrays["name_indptr"]) - 1)
     rules |= np.where(general[places], np.uint8(kernels.GENERAL), np.uint8(0))
     order = _best_first(arrays, starts, rows, rules, places)
     rows, rules = rows[order], rules[order]
     rules[np.r_[starts[1:], len(rows)].astype(np.int64)[: len(starts)] - 1] |= np.uint8(kernels.LAST)
+    if not len(rows):  # one candidate, of no sequence
+        rows, rules = np.zeros(1, dtype=np.int32), np.full(1, kernels.LAST, dtype=np.uint8)
     table = np.zeros(max(4, 1 << int(len(starts) * 3 // 2).bit_length()), dtype=np.uint64)
     firsts = np.zeros(len(table), dtype=np.int32)
     kernels.filled_table(hashes[starts], starts.astype(np.int32), table, firsts)
@@ -122,7 +126,7 @@ def term_table_sections(arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         "term_firsts": firsts,
         "term_rows": rows,
         "term_rules": rules,
-        "term_prefixes": found.prefixes,
+        "term_filter": found.words,
     }
 
 
@@ -133,23 +137,23 @@ class _Sequences:
     Attributes:
         hashes, rows, rules: of each sequence, ascending by hash: see `cuihop._kernels.terms.sequences_of_names`.
         places: int32: the concept.
-        prefixes: the filter of the beginnings.
-        words: uint64, shape (names, 2): the last of several words of each name, and an only word.
+        words: the filter.
+        last_words: uint64, shape (names, 2): the last of several words of each name, and an only word.
     """
 
     hashes: UInt64
     rows: Int32
     rules: UInt8
     places: Int32
-    prefixes: UInt64
     words: UInt64
+    last_words: UInt64
 
 
 def _sequences(arrays: Arrays) -> _Sequences:
     from cuihop._kernels import terms as kernels
     from cuihop._kernels import tokens as token_kernels
 
-    offsets, blob = arrays["name_offsets"], arrays["name_blob"]
+    offsets, blob = read_only(arrays["name_offsets"]), read_only(arrays["name_blob"])
     tokeniser, tables, caseless = Tokeniser(form_of), _word_tables(), _caseless(arrays)
 
     def block(number: int) -> tuple[UInt64, Int32, UInt8, UInt64, UInt64]:
@@ -164,24 +168,25 @@ def _sequences(arrays: Arrays) -> _Sequences:
 
     blocks = list(in_order(block, range(-(-(len(offsets) - 1) // _NAMES_A_BLOCK))))
     hashes, rows, rules = (np.concatenate([part[column] for part in blocks]) for column in range(3))
-    size = _BITS_A_PREFIX * sum(len(part[3]) for part in blocks) // 64
-    prefixes = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
+    size = _FILTER_BITS * (len(hashes) + sum(len(part[3]) for part in blocks)) // 64
+    words = np.zeros(1 << max(1, size).bit_length(), dtype=np.uint64)
     for part in blocks:
-        kernels.add_prefixes(part[3], prefixes)
-    words = np.concatenate([part[4] for part in blocks])
+        kernels.add_to_filter(part[3], True, words)
+    last_words = np.concatenate([part[4] for part in blocks])
     del blocks
     places = (np.searchsorted(arrays["name_indptr"], rows, side="right") - 1).astype(np.int32)
     order = np.argsort(hashes, kind="stable")
     order = order[~_left_out(arrays, hashes[order], rows[order], rules[order], places[order])]
-    return _Sequences(hashes[order], rows[order], rules[order], places[order], prefixes, words)
+    kernels.add_to_filter(hashes[order], False, words)
+    return _Sequences(hashes[order], rows[order], rules[order], places[order], words, last_words)
 
 
 def _caseless(arrays: Arrays) -> UInt8:
     """1 for the names of vocabularies that write most longer names in capitals alone, uint8, shape (names,)."""
     from cuihop._kernels import terms as kernels
 
-    offsets = arrays["name_offsets"]
-    case = kernels.in_capitals(offsets, arrays["name_blob"])
+    offsets = read_only(arrays["name_offsets"])
+    case = kernels.in_capitals(offsets, read_only(arrays["name_blob"]))
     sets = arrays["name_sab_sets"] if "name_sab_sets" in arrays else np.zeros(len(case), dtype=np.uint16)
     long = (np.diff(offsets) > _LONGEST_SHORT_NAME) & (case > 0)
     count = int(sets.max(initial=0)) + 1
@@ -215,11 +220,11 @@ def _named_by_general_words(found: _Sequences, starts: Int64, concepts: int) -> 
 
     general = np.zeros(concepts, dtype=np.bool_)
     as_written = (found.rules[starts] & np.uint8(kernels.RULE)) == kernels.PLAIN
-    last = found.words[found.rows[starts[as_written]], 0]
+    last = found.last_words[found.rows[starts[as_written]], 0]
     words, counts = np.unique(last[last != 0], return_counts=True)
     total = int(counts.sum())
     if total >= _FEWEST_NAMES:
-        some = np.isin(found.words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
+        some = np.isin(found.last_words[found.rows, 1], words[counts >= GENERAL_WORD_SHARE * total])
         way = found.rules & np.uint8(kernels.RULE)
         general[found.places[some & ((way == kernels.PLAIN) | (way == kernels.TAIL))]] = True
     return general
@@ -234,15 +239,14 @@ def _brackets(bounds: Int64, text: npt.NDArray[np.uint32]) -> UInt8:
     return found
 
 
-def _too_general(arrays: Arrays) -> npt.NDArray[np.bool_]:
+def _too_general(arrays: Arrays, descendants: Int64 | None) -> npt.NDArray[np.bool_]:
     """Concepts above more than a fifth of the concepts that have an edge."""
-    from cuihop._kernels.descendants import descendant_counts
-
     up, down = arrays["up_indptr"], arrays["down_indptr"]
     linked = int(np.count_nonzero((np.diff(up) > 0) | (np.diff(down) > 0)))
     if linked < _FEWEST_LINKED:
         return np.zeros(len(up) - 1, dtype=np.bool_)
-    above: npt.NDArray[np.bool_] = descendant_counts(up, arrays["up_indices"], linked) > GENERAL_SHARE * linked
+    counts = counted_descendants(arrays) if descendants is None else descendants
+    above: npt.NDArray[np.bool_] = counts > GENERAL_SHARE * linked
     return above
 
 
@@ -296,17 +300,29 @@ class TermTable:
 
     Args:
         sections: of a snapshot that holds the table.
+
+    Attributes:
+        hashes, firsts, rows, rules, words: the sections, in their order.
+
+    Raises:
+        SnapshotError: a section is damaged, or compiled code would not end with its values.
     """
 
     def __init__(self, sections: Sections) -> None:
-        self.hashes: UInt64 = sections["term_hashes"]
-        self.firsts: Int32 = sections["term_firsts"]
-        self.rows: Int32 = sections["term_rows"]
-        self.rules: UInt8 = sections["term_rules"]
-        self.prefixes: UInt64 = sections["term_prefixes"]
+        from cuihop._kernels import terms as kernels
+
+        self.hashes, self.firsts, self.rows, self.rules, self.words = (read_only(sections[name]) for name in TERM_TABLE)
+        for name, array in (("term_hashes", self.hashes), ("term_filter", self.words)):
+            if len(array) & (len(array) - 1) or not len(array):
+                raise SnapshotError(f"{sections.origin}: section {name!r} has {len(array):,} values, no power of two")
+        if not (self.hashes == 0).any() or not len(self.rules) or not self.rules[-1] & kernels.LAST:
+            raise SnapshotError(
+                f"{sections.origin}: section 'term_hashes' or 'term_rules' holds values that it must not; "
+                "the file is damaged"
+            )
 
     def names_of(self, texts: Sequence[str]) -> Int32:
-        """All names with the sequence of one of these texts, int32."""
+        """All names with the sequence of one of these texts, int32. One in capitals is taken as acronym and as word."""
         from cuihop._kernels import terms as kernels
 
         text, bounds = coded(texts)
@@ -315,7 +331,7 @@ class TermTable:
             tokens.bounds, tokens.places, tokens.keys, np.zeros(len(texts), dtype=np.uint8), *_word_tables(),
             np.zeros(len(texts), dtype=np.uint8),
         )  # fmt: skip
-        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM))
+        as_written = np.isin(rules & np.uint8(kernels.RULE), (kernels.PLAIN, kernels.ACRONYM, kernels.TWIN))
         return kernels.names_of_sequences(hashes[as_written], self.hashes, self.firsts, self.rows, self.rules)
 
 
@@ -336,23 +352,10 @@ def term_table(sections: Sections) -> TermTable | None:
             )
         return TermTable(with_term_table(sections))
     try:
-        table = TermTable(sections)
-        _check(table, sections.origin)
+        return TermTable(sections)
     except SnapshotError as error:
         warnings.warn(f"{error}. The table of names is built anew in memory", DamageWarning, stacklevel=2)
         return TermTable(with_term_table(sections))
-    return table
-
-
-def _check(table: TermTable, origin: str) -> None:
-    """Check what compiled code relies on: sizes that are powers of two, an empty slot, and an end of the candidates."""
-    from cuihop._kernels import terms as kernels
-
-    for name, array in (("term_hashes", table.hashes), ("term_prefixes", table.prefixes)):
-        if len(array) & (len(array) - 1) or not len(array):
-            raise SnapshotError(f"{origin}: section {name!r} has {len(array):,} values, not a power of two")
-    if not (table.hashes == 0).any() or (len(table.rules) and not table.rules[-1] & kernels.LAST):
-        raise SnapshotError(f"{origin}: section 'term_hashes' or 'term_rules' holds values that it must not")
 
 
 def with_term_table(sections: Sections) -> Sections:

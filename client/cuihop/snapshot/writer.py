@@ -18,7 +18,7 @@ from cuihop.identifiers import EXPECTED, Identifiers, is_identifier
 from cuihop.snapshot.file import Sections, write_sections
 from cuihop.snapshot.identifier_table import IdentifierTable, identifier_array
 from cuihop.snapshot.layout import NAME_SOURCES
-from cuihop.snapshot.name_index import name_index_sections
+from cuihop.snapshot.name_index_builder import counted_descendants, name_index_sections
 from cuihop.snapshot.string_table import StringTable, bounds_of, folded
 from cuihop.snapshot.term_table import term_table_sections
 
@@ -270,11 +270,16 @@ def sections_of(
         "report": dict(report or {}),
     }
     if tables.name_grades is not None and tables.name_sab_sets is not None:
-        arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets), strict=True))
-        meta["name_sab_sets"] = [list(sabs) for sabs in tables.name_sab_set_members]
+        of_sets = tables.name_sab_set_members
+        meta["name_sabs"] = name_sabs = sorted({sab for sabs in of_sets for sab in sabs})
+        places = {sab: place for place, sab in enumerate(name_sabs)}
+        indptr = bounds_of([len(sabs) for sabs in of_sets], np.int32)
+        in_sets = np.array([places[sab] for sabs in of_sets for sab in sabs], dtype=np.uint16)
+        arrays |= dict(zip(NAME_SOURCES, (tables.name_grades, tables.name_sab_sets, indptr, in_sets), strict=True))
     if len(tables.names):
-        arrays |= name_index_sections(arrays)
-        arrays |= term_table_sections(arrays)
+        descendants = counted_descendants(arrays)
+        arrays |= name_index_sections(arrays, descendants)
+        arrays |= term_table_sections(arrays, descendants)
     return Sections(meta, arrays)
 
 

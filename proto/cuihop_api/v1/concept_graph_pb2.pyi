@@ -163,6 +163,106 @@ MATCH_KIND_PART: MatchKind.ValueType  # 7
 """Only some of the words: no name matches them all."""
 Global___MatchKind: _TypeAlias = MatchKind  # noqa: Y015
 
+class _MentionRule:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MentionRuleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MentionRule.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MENTION_RULE_UNSPECIFIED: _MentionRule.ValueType  # 0
+    """Not stated."""
+    MENTION_RULE_EXACT: _MentionRule.ValueType  # 1
+    """The text is the name."""
+    MENTION_RULE_FORM: _MentionRule.ValueType  # 2
+    """In another form: British or American, singular or plural, possessive."""
+    MENTION_RULE_SPACING: _MentionRule.ValueType  # 3
+    """Written together or apart: a hyphen, or none."""
+    MENTION_RULE_INVERTED: _MentionRule.ValueType  # 4
+    """The name in its natural order: "Fracture, hip" as "hip fracture"."""
+    MENTION_RULE_TAIL: _MentionRule.ValueType  # 5
+    """The name without its brackets, or without NOS or NEC."""
+    MENTION_RULE_ACRONYM: _MentionRule.ValueType  # 6
+    """A short name in its own capitals."""
+    MENTION_RULE_ABBREVIATION: _MentionRule.ValueType  # 7
+    """Short for a name, as the text defines it (Schwartz and Hearst 2003)."""
+    MENTION_RULE_SPELLING: _MentionRule.ValueType  # 8
+    """The nearest words: one or two letters differ."""
+
+class MentionRule(_MentionRule, metaclass=_MentionRuleEnumTypeWrapper):
+    """Rule by which a part of a text matches a name. Case, accents and punctuation never matter, but for acronyms."""
+
+MENTION_RULE_UNSPECIFIED: MentionRule.ValueType  # 0
+"""Not stated."""
+MENTION_RULE_EXACT: MentionRule.ValueType  # 1
+"""The text is the name."""
+MENTION_RULE_FORM: MentionRule.ValueType  # 2
+"""In another form: British or American, singular or plural, possessive."""
+MENTION_RULE_SPACING: MentionRule.ValueType  # 3
+"""Written together or apart: a hyphen, or none."""
+MENTION_RULE_INVERTED: MentionRule.ValueType  # 4
+"""The name in its natural order: "Fracture, hip" as "hip fracture"."""
+MENTION_RULE_TAIL: MentionRule.ValueType  # 5
+"""The name without its brackets, or without NOS or NEC."""
+MENTION_RULE_ACRONYM: MentionRule.ValueType  # 6
+"""A short name in its own capitals."""
+MENTION_RULE_ABBREVIATION: MentionRule.ValueType  # 7
+"""Short for a name, as the text defines it (Schwartz and Hearst 2003)."""
+MENTION_RULE_SPELLING: MentionRule.ValueType  # 8
+"""The nearest words: one or two letters differ."""
+Global___MentionRule: _TypeAlias = MentionRule  # noqa: Y015
+
+class _MentionContext:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MentionContextEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MentionContext.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MENTION_CONTEXT_UNSPECIFIED: _MentionContext.ValueType  # 0
+    """Not stated."""
+    MENTION_CONTEXT_NEGATED: _MentionContext.ValueType  # 1
+    """The text says that it is absent."""
+    MENTION_CONTEXT_UNCERTAIN: _MentionContext.ValueType  # 2
+    """The text says that it is possible."""
+    MENTION_CONTEXT_FAMILY: _MentionContext.ValueType  # 3
+    """It concerns a relative and not the patient."""
+
+class MentionContext(_MentionContext, metaclass=_MentionContextEnumTypeWrapper):
+    """Context of a mention, after ConText (Harkema et al. 2009)."""
+
+MENTION_CONTEXT_UNSPECIFIED: MentionContext.ValueType  # 0
+"""Not stated."""
+MENTION_CONTEXT_NEGATED: MentionContext.ValueType  # 1
+"""The text says that it is absent."""
+MENTION_CONTEXT_UNCERTAIN: MentionContext.ValueType  # 2
+"""The text says that it is possible."""
+MENTION_CONTEXT_FAMILY: MentionContext.ValueType  # 3
+"""It concerns a relative and not the patient."""
+Global___MentionContext: _TypeAlias = MentionContext  # noqa: Y015
+
+class _Disambiguation:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _DisambiguationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Disambiguation.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    DISAMBIGUATION_UNSPECIFIED: _Disambiguation.ValueType  # 0
+    """The same as DISAMBIGUATION_RANK."""
+    DISAMBIGUATION_RANK: _Disambiguation.ValueType  # 1
+    """The best name by the ranks of the release, then the name of fewest concepts, then by identifier."""
+    DISAMBIGUATION_CONTEXT: _Disambiguation.ValueType  # 2
+    """The smallest sum of hops to the other concepts of the text, then by rank."""
+
+class Disambiguation(_Disambiguation, metaclass=_DisambiguationEnumTypeWrapper):
+    """Way to choose among the concepts of an ambiguous mention."""
+
+DISAMBIGUATION_UNSPECIFIED: Disambiguation.ValueType  # 0
+"""The same as DISAMBIGUATION_RANK."""
+DISAMBIGUATION_RANK: Disambiguation.ValueType  # 1
+"""The best name by the ranks of the release, then the name of fewest concepts, then by identifier."""
+DISAMBIGUATION_CONTEXT: Disambiguation.ValueType  # 2
+"""The smallest sum of hops to the other concepts of the text, then by rank."""
+Global___Disambiguation: _TypeAlias = Disambiguation  # noqa: Y015
+
 class _UnknownConcepts:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -1414,6 +1514,224 @@ class SearchResponse(_message.Message):
 Global___SearchResponse: _TypeAlias = SearchResponse  # noqa: Y015
 
 @_typing.final
+class AnnotationOptions(_message.Message):
+    """Options of Annotate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LONGEST_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    DISAMBIGUATE_FIELD_NUMBER: _builtins.int
+    SEMANTIC_TYPES_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
+    LEAVE_OUT_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
+    GENERAL_FIELD_NUMBER: _builtins.int
+    CORRECT_SPELLING_FIELD_NUMBER: _builtins.int
+    longest: _builtins.bool
+    """Only the longest match from the left; otherwise every match, overlapping ones included. Unset: true."""
+    candidates: _builtins.bool
+    """Keep all concepts of an ambiguous mention, best first."""
+    disambiguate: Global___Disambiguation.ValueType
+    """Way to choose among the concepts of an ambiguous mention."""
+    general: _builtins.bool
+    """Match also names that are too general."""
+    correct_spelling: _builtins.bool
+    """Match a word that no name has as the nearest word that some name has."""
+    @_builtins.property
+    def semantic_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Semantic types and groups by code or name, and MEDCON. Empty: all."""
+
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Vocabularies whose names match. Empty: all."""
+
+    @_builtins.property
+    def leave_out(self) -> _containers.RepeatedScalarFieldContainer[Global___MentionContext.ValueType]:
+        """Contexts whose mentions are left out."""
+
+    @_builtins.property
+    def stop(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers and names that never match."""
+
+    def __init__(
+        self,
+        *,
+        longest: _builtins.bool | None = ...,
+        candidates: _builtins.bool = ...,
+        disambiguate: Global___Disambiguation.ValueType = ...,
+        semantic_types: _abc.Iterable[_builtins.str] | None = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
+        leave_out: _abc.Iterable[Global___MentionContext.ValueType] | None = ...,
+        stop: _abc.Iterable[_builtins.str] | None = ...,
+        general: _builtins.bool = ...,
+        correct_spelling: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_longest", b"_longest", "longest", b"longest"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_longest", b"_longest", "candidates", b"candidates", "correct_spelling", b"correct_spelling", "disambiguate", b"disambiguate", "general", b"general", "leave_out", b"leave_out", "longest", b"longest", "sabs", b"sabs", "semantic_types", b"semantic_types", "stop", b"stop"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__longest: _TypeAlias = _typing.Literal["longest"]  # noqa: Y015
+    _WhichOneofArgType__longest: _TypeAlias = _typing.Literal["_longest", b"_longest"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__longest) -> _WhichOneofReturnType__longest | None: ...
+
+Global___AnnotationOptions: _TypeAlias = AnnotationOptions  # noqa: Y015
+
+@_typing.final
+class AnnotateRequest(_message.Message):
+    """Request of Annotate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    TEXTS_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    sequence: _builtins.int
+    """Number chosen by the caller; repeated in the answer."""
+    @_builtins.property
+    def texts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The texts."""
+
+    @_builtins.property
+    def options(self) -> Global___AnnotationOptions:
+        """The options, for all texts."""
+
+    def __init__(
+        self,
+        *,
+        sequence: _builtins.int = ...,
+        texts: _abc.Iterable[_builtins.str] | None = ...,
+        options: Global___AnnotationOptions | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["options", b"options", "sequence", b"sequence", "texts", b"texts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnnotateRequest: _TypeAlias = AnnotateRequest  # noqa: Y015
+
+@_typing.final
+class Term(_message.Message):
+    """A name of a concept that matched."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CUI_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    MATCHED_FIELD_NUMBER: _builtins.int
+    SABS_FIELD_NUMBER: _builtins.int
+    cui: _builtins.str
+    """The concept."""
+    name: _builtins.str
+    """Its preferred name. Unset: the release has none."""
+    matched: _builtins.str
+    """The name that matched."""
+    @_builtins.property
+    def sabs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The vocabularies (SAB) of that name, sorted. Empty: the release does not record them."""
+
+    def __init__(
+        self,
+        *,
+        cui: _builtins.str = ...,
+        name: _builtins.str | None = ...,
+        matched: _builtins.str = ...,
+        sabs: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "name", b"name"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_name", b"_name", "cui", b"cui", "matched", b"matched", "name", b"name", "sabs", b"sabs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
+    _WhichOneofArgType__name: _TypeAlias = _typing.Literal["_name", b"_name"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+
+Global___Term: _TypeAlias = Term  # noqa: Y015
+
+@_typing.final
+class AnnotateResponse(_message.Message):
+    """Response of Annotate: the mentions of all texts in columns, text by text and by position."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    STARTS_FIELD_NUMBER: _builtins.int
+    ENDS_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
+    CONTEXTS_FIELD_NUMBER: _builtins.int
+    VOCABULARY_FIELD_NUMBER: _builtins.int
+    CANDIDATE_COUNTS_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    sequence: _builtins.int
+    """Number of the request."""
+    @_builtins.property
+    def counts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Number of mentions of each text, in the order of the request."""
+
+    @_builtins.property
+    def starts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The first character of each mention, from 0. A character is a code point of Unicode."""
+
+    @_builtins.property
+    def ends(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The character after the last one of each mention."""
+
+    @_builtins.property
+    def terms(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The term of each mention: a position in `vocabulary`."""
+
+    @_builtins.property
+    def rules(self) -> _containers.RepeatedScalarFieldContainer[Global___MentionRule.ValueType]:
+        """The rule of each mention."""
+
+    @_builtins.property
+    def contexts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The contexts of each mention, as the sum of 1 (negated), 2 (uncertain) and 4 (family); 0 for a plain statement."""
+
+    @_builtins.property
+    def vocabulary(self) -> _containers.RepeatedCompositeFieldContainer[Global___Term]:
+        """The terms, each once."""
+
+    @_builtins.property
+    def candidate_counts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Number of candidates of each mention. Empty unless requested."""
+
+    @_builtins.property
+    def candidates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The candidates of all mentions, best first: positions in `vocabulary`."""
+
+    @_builtins.property
+    def provenance(self) -> Global___Provenance:
+        """Source of the answer."""
+
+    def __init__(
+        self,
+        *,
+        sequence: _builtins.int = ...,
+        counts: _abc.Iterable[_builtins.int] | None = ...,
+        starts: _abc.Iterable[_builtins.int] | None = ...,
+        ends: _abc.Iterable[_builtins.int] | None = ...,
+        terms: _abc.Iterable[_builtins.int] | None = ...,
+        rules: _abc.Iterable[Global___MentionRule.ValueType] | None = ...,
+        contexts: _abc.Iterable[_builtins.int] | None = ...,
+        vocabulary: _abc.Iterable[Global___Term] | None = ...,
+        candidate_counts: _abc.Iterable[_builtins.int] | None = ...,
+        candidates: _abc.Iterable[_builtins.int] | None = ...,
+        provenance: Global___Provenance | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["provenance", b"provenance"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidate_counts", b"candidate_counts", "candidates", b"candidates", "contexts", b"contexts", "counts", b"counts", "ends", b"ends", "provenance", b"provenance", "rules", b"rules", "sequence", b"sequence", "starts", b"starts", "terms", b"terms", "vocabulary", b"vocabulary"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnnotateResponse: _TypeAlias = AnnotateResponse  # noqa: Y015
+
+@_typing.final
 class GetConceptRequest(_message.Message):
     """Request of GetConcept."""
 
@@ -1867,6 +2185,10 @@ class Limits(_message.Message):
     SET_CONCEPTS_FIELD_NUMBER: _builtins.int
     HITS_FIELD_NUMBER: _builtins.int
     PACK_CONCEPTS_FIELD_NUMBER: _builtins.int
+    TEXTS_FIELD_NUMBER: _builtins.int
+    TEXT_CHARACTERS_FIELD_NUMBER: _builtins.int
+    CHARACTERS_FIELD_NUMBER: _builtins.int
+    MENTIONS_FIELD_NUMBER: _builtins.int
     pairs: _builtins.int
     """Pairs in one batch."""
     concepts: _builtins.int
@@ -1881,6 +2203,14 @@ class Limits(_message.Message):
     """Hits of one search."""
     pack_concepts: _builtins.int
     """Concepts in one distance pack."""
+    texts: _builtins.int
+    """Texts in one Annotate request. 0: a service of an earlier version, without Annotate."""
+    text_characters: _builtins.int
+    """Characters of one text to annotate."""
+    characters: _builtins.int
+    """Characters of all texts in one Annotate request."""
+    mentions: _builtins.int
+    """Mentions in one Annotate response, their candidates included."""
     def __init__(
         self,
         *,
@@ -1891,10 +2221,14 @@ class Limits(_message.Message):
         set_concepts: _builtins.int = ...,
         hits: _builtins.int = ...,
         pack_concepts: _builtins.int = ...,
+        texts: _builtins.int = ...,
+        text_characters: _builtins.int = ...,
+        characters: _builtins.int = ...,
+        mentions: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["concepts", b"concepts", "hits", b"hits", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["characters", b"characters", "concepts", b"concepts", "hits", b"hits", "mentions", b"mentions", "neighbours", b"neighbours", "pack_concepts", b"pack_concepts", "pairs", b"pairs", "set_concepts", b"set_concepts", "sets", b"sets", "text_characters", b"text_characters", "texts", b"texts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -75,6 +75,11 @@ class ConceptGraphServiceStub:
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SearchRequest.SerializeToString,
                 response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.Annotate = channel.stream_stream(
+                '/cuihop_api.v1.ConceptGraphService/Annotate',
+                request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateRequest.SerializeToString,
+                response_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateResponse.FromString,
+                _registered_method=True)
         self.GetConcept = channel.unary_unary(
                 '/cuihop_api.v1.ConceptGraphService/GetConcept',
                 request_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.GetConceptRequest.SerializeToString,
@@ -165,6 +170,16 @@ class ConceptGraphServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Annotate(self, request_iterator, context):
+        """Concepts of texts, found by their names. A stream of batches: one answer for each request, in order, and the next
+        request is read after the previous answer is sent. Texts are never logged, and no error repeats them.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no names, or an option names what
+        it does not hold; the stream ends there. UNAVAILABLE: the release is not in memory, or not yet.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetConcept(self, request, context):
         """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -237,6 +252,11 @@ def add_ConceptGraphServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SearchRequest.FromString,
                     response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.SearchResponse.SerializeToString,
+            ),
+            'Annotate': grpc.stream_stream_rpc_method_handler(
+                    servicer.Annotate,
+                    request_deserializer=cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateRequest.FromString,
+                    response_serializer=cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateResponse.SerializeToString,
             ),
             'GetConcept': grpc.unary_unary_rpc_method_handler(
                     servicer.GetConcept,
@@ -476,6 +496,33 @@ class ConceptGraphService:
             '/cuihop_api.v1.ConceptGraphService/Search',
             cuihop__api_dot_v1_dot_concept__graph__pb2.SearchRequest.SerializeToString,
             cuihop__api_dot_v1_dot_concept__graph__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Annotate(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/cuihop_api.v1.ConceptGraphService/Annotate',
+            cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateRequest.SerializeToString,
+            cuihop__api_dot_v1_dot_concept__graph__pb2.AnnotateResponse.FromString,
             options,
             channel_credentials,
             insecure,

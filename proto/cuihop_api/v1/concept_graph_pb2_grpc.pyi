@@ -84,6 +84,12 @@ class ConceptGraphServiceStub:
     """
     Search: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
+    Annotate: _grpc.StreamStreamMultiCallable[_concept_graph_pb2.AnnotateRequest, _concept_graph_pb2.AnnotateResponse]
+    """Concepts of texts, found by their names. A stream of batches: one answer for each request, in order, and the next
+    request is read after the previous answer is sent. Texts are never logged, and no error repeats them.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no names, or an option names what
+    it does not hold; the stream ends there. UNAVAILABLE: the release is not in memory, or not yet.
+    """
     GetConcept: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]
     """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -133,6 +139,12 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     """
     Search: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.SearchRequest, _concept_graph_pb2.SearchResponse]  # type: ignore[assignment]
     """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
+    Annotate: _aio.StreamStreamMultiCallable[_concept_graph_pb2.AnnotateRequest, _concept_graph_pb2.AnnotateResponse]  # type: ignore[assignment]
+    """Concepts of texts, found by their names. A stream of batches: one answer for each request, in order, and the next
+    request is read after the previous answer is sent. Texts are never logged, and no error repeats them.
+    PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no names, or an option names what
+    it does not hold; the stream ends there. UNAVAILABLE: the release is not in memory, or not yet.
+    """
     GetConcept: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.GetConceptRequest, _concept_graph_pb2.GetConceptResponse]  # type: ignore[assignment]
     """Records of concepts. Without the scope for names, names, synonyms and definitions are left out.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
@@ -227,6 +239,18 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.SearchResponse, _abc.Awaitable[_concept_graph_pb2.SearchResponse]]:
         """Concepts by name, synonym or identifier, best first. PERMISSION_DENIED: the key may not see names."""
+
+    @_abc_1.abstractmethod
+    def Annotate(
+        self,
+        request_iterator: _MaybeAsyncIterator[_concept_graph_pb2.AnnotateRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_concept_graph_pb2.AnnotateResponse], _abc.AsyncIterator[_concept_graph_pb2.AnnotateResponse]]:
+        """Concepts of texts, found by their names. A stream of batches: one answer for each request, in order, and the next
+        request is read after the previous answer is sent. Texts are never logged, and no error repeats them.
+        PERMISSION_DENIED: the key may not see names. INVALID_ARGUMENT: the release has no names, or an option names what
+        it does not hold; the stream ends there. UNAVAILABLE: the release is not in memory, or not yet.
+        """
 
     @_abc_1.abstractmethod
     def GetConcept(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from google.protobuf.message import Message
 
 import cuihop
 from cuihop.errors import CuihopError
+from cuihop.remote.annotation_messages import columns_message, options_of_message
 from cuihop_api.v1 import concept_graph_pb2 as pb
 from cuihop_service.admission import Admission, RequestInfo
 from cuihop_service.callers import Scope
@@ -21,11 +23,13 @@ from cuihop_service.core import ConceptService
 from cuihop_service.grpc_api import messages
 from cuihop_service.grpc_api.guarded_handlers import Context
 from cuihop_service.grpc_api.messages import grpc_status_of
-from cuihop_service.request_context import RequestContext
+from cuihop_service.request_context import FAULT, RequestContext
 
 __all__ = ["ConceptGraphHandlers", "Rpc"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("cuihop.service")
 
 _OPERATIONS = {
     "Distance": "distance",
@@ -36,6 +40,7 @@ _OPERATIONS = {
     "SetRelevance": "set_relevance",
     "Relevances": "relevances",
     "Search": "search",
+    "Annotate": "annotate",
     "GetConcept": "get_concept",
     "Resolve": "resolve",
     "GetDistancePack": "pack",
@@ -102,15 +107,21 @@ class ConceptGraphHandlers:
         size: int = 1,
         scope: Scope = "read",
         quick: bool = False,
+        audited: Message | None = None,
     ) -> T:
-        """The answer; an error ends the call with its status."""
+        """The answer; an error ends the call with its status. The audit has ``audited``, by default the request."""
         info = rpc.head
         info.seconds, info.size, info.scope, info.quick = rpc.context.time_remaining(), size, scope, quick
-        info.content = lambda: MessageToDict(request, preserving_proto_field_name=True)
+        content = request if audited is None else audited
+        info.content = lambda: MessageToDict(content, preserving_proto_field_name=True)
         try:
             return await self._admission.answer(info, work)
         except CuihopError as error:
             await rpc.ended_by(error)
+            raise
+        except Exception:
+            _log.exception("a fault")  # gRPC itself would send the message
+            await rpc.ended_by(CuihopError(FAULT))
             raise
 
     async def Distance(self, request: pb.DistanceRequest, rpc: Rpc) -> pb.DistanceResponse:
@@ -209,6 +220,25 @@ class ConceptGraphHandlers:
             hits=[messages.hit_message(hit) for hit in answer.value],
             provenance=messages.provenance(answer),
         )
+
+    async def Annotate(
+        self, request_iterator: AsyncIterator[pb.AnnotateRequest], rpc: Rpc
+    ) -> AsyncIterator[pb.AnnotateResponse]:
+        async for request in request_iterator:
+            rpc.head = replace(rpc.head, caller=None)  # a key may be revoked while its stream goes on
+            yield await self._annotated(request, rpc)
+
+    async def _annotated(self, request: pb.AnnotateRequest, rpc: Rpc) -> pb.AnnotateResponse:
+        def work(context: RequestContext) -> pb.AnnotateResponse:
+            options = options_of_message(request.options)
+            answer = context.answer = self._core.annotate(list(request.texts), options, context=context)
+            message = columns_message(answer.value)
+            message.sequence = request.sequence
+            message.provenance.CopyFrom(messages.provenance(answer))
+            return message
+
+        without_texts = pb.AnnotateRequest(sequence=request.sequence, options=request.options)
+        return await self._answer(rpc, request, work, size=len(request.texts), scope="names", audited=without_texts)
 
     async def GetConcept(self, request: pb.GetConceptRequest, rpc: Rpc) -> pb.GetConceptResponse:
         answer = await self._answer(

@@ -33,6 +33,7 @@ _TRANSPORT = "mcp"
 _CALL = "tools/call"
 _OPERATIONS = {
     "search": "search",
+    "annotate": "annotate",
     "concept": "get_concept",
     "distances": "distances",
     "path": "path",
@@ -117,7 +118,7 @@ class _AgentEndpoint:
             _OPERATIONS[tool.name],
             size=arguments.size,
             scope="names" if tool.names_only else "read",
-            content=lambda: arguments.model_dump(by_alias=True),
+            content=lambda: arguments.audited,
         )
         info.transport = _TRANSPORT
         return await until_gone(request, self._responder.admission.answer(info, work))

@@ -27,7 +27,7 @@ from cuihop_service.http_api.problems import (
     with_problems_as_sent,
 )
 from cuihop_service.http_api.responder import Responder, request_id_of, request_info
-from cuihop_service.http_api.routes import routes
+from cuihop_service.http_api.routes import ANNOTATE_PATH, routes
 from cuihop_service.observe.metrics import Metrics
 
 __all__ = ["LOOPBACK_HOSTS", "application", "metrics_route"]
@@ -94,7 +94,8 @@ def application(
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return problem_response(input_error(error), request_id_of(request))
+        private = request.scope["path"] == ANNOTATE_PATH
+        return problem_response(input_error(error, private=private), request_id_of(request))
 
     @app.exception_handler(HTTPException)
     async def not_served(request: Request, error: HTTPException) -> Response:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
+from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import CuihopError, InputError, RateLimited
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
-from cuihop_service.request_context import Cancelled
+from cuihop_service.request_context import FAULT, Cancelled
 
 __all__ = [
     "PROBLEM", "fault_response", "input_error", "other_response", "problem", "problem_response", "problem_responses",
@@ -87,11 +88,16 @@ def other_response(
 
 def fault_response(request_id: str) -> Response:
     """The response to a fault of the service itself."""
-    return other_response(500, "INTERNAL", "a fault in the service; please report it", request_id)
+    return other_response(500, "INTERNAL", FAULT, request_id)
 
 
-def input_error(error: RequestValidationError) -> InputError:
-    """The error of an invalid request, by its first fault: the field, found and expected."""
+def input_error(error: RequestValidationError, *, private: bool = False) -> InputError:
+    """The error of an invalid request, by its first fault: the field, found and expected.
+
+    Args:
+        error: the framework's.
+        private: show of the body only the values of options, and of others their type.
+    """
     first = error.errors()[0]
     place = [str(part) for part in first["loc"]]
     if first["type"] == "json_invalid":
@@ -102,10 +108,19 @@ def input_error(error: RequestValidationError) -> InputError:
     return InputError(
         "required, but missing" if missing else "not valid",
         column=field,
-        found=None if missing else _short(first.get("input")),
+        found=None if missing else (_type_of if private and not _is_option(place) else _short)(first.get("input")),
         expected=None if missing else first["msg"],
         advice=f"{more} more of the request's values are not valid." if more else None,
     )
+
+
+def _is_option(place: Sequence[str]) -> bool:
+    """True for the place of an option of `AnnotationOptions` in a body."""
+    return place[1:2] == ["options"] and len(place) > 2 and place[2] in AnnotationOptions.__dataclass_fields__
+
+
+def _type_of(value: object) -> str:
+    return f"a value of the type {type(value).__name__}"
 
 
 def _short(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -15,12 +16,13 @@ from pydantic import (
     model_validator,
 )
 
+from cuihop.annotation.options import CONTEXTS, DISAMBIGUATIONS, AnnotationOptions, Context, Disambiguation
 from cuihop.graph import Direction
 from cuihop_service.keyed_pairs import KeyedPairs
 
 __all__ = [
-    "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest", "RelevanceRequest",
-    "RelevancesRequest", "ResolutionsRequest", "StreamedRequest",
+    "AnnotateRequest", "ConceptsRequest", "DistancesRequest", "NeighbourhoodsRequest", "PackRequest",
+    "RelevanceRequest", "RelevancesRequest", "ResolutionsRequest", "StreamedRequest", "described",
 ]  # fmt: skip
 
 # A body cannot be larger than the limit of bytes, and the core checks lengths: the models check shapes and types.
@@ -67,6 +69,11 @@ Unknown = Annotated[
     Literal["error", "isolated"],
     Field(description="Identifiers that the release cannot use: an error, or concepts that match only themselves."),
 ]
+
+
+def described(meanings: Mapping[Any, str]) -> str:
+    """Words of a contract and their meanings, as a description."""
+    return "; ".join(f"{word}: {meaning}" for word, meaning in meanings.items())
 
 
 class RequestBody(BaseModel):
@@ -155,6 +162,50 @@ class ResolutionsRequest(RequestBody):
     """Texts that may be identifiers."""
 
     cuis: Cuis
+
+
+Texts = Annotated[list[Annotated[str, Field(strict=True), AfterValidator(_text)]], FailFast()]
+Words = Annotated[tuple[Annotated[str, Field(strict=True), AfterValidator(_text)], ...], FailFast()]
+
+
+class OptionsFields(RequestBody):
+    """Options of an annotation."""
+
+    longest: Annotated[
+        bool, Field(strict=True, description="Only the longest match from the left; otherwise overlapping ones too.")
+    ] = True
+    candidates: Annotated[
+        bool, Field(strict=True, description="Keep all concepts of an ambiguous mention, best first.")
+    ] = False
+    disambiguate: Annotated[Disambiguation, Field(description=described(DISAMBIGUATIONS))] = "rank"
+    semantic_types: Annotated[
+        Words, Field(description="Types and groups by code or name, and MEDCON. Empty: all.", examples=[["T047"]])
+    ] = ()
+    sabs: Annotated[
+        Words, Field(description="Vocabularies whose names match. Empty: all.", examples=[["SNOMEDCT_US"]])
+    ] = ()
+    leave_out: Annotated[
+        tuple[Context, ...], FailFast(), Field(description=f"Contexts to leave out. {described(CONTEXTS)}")
+    ] = ()
+    stop: Annotated[
+        Words, Field(description="Identifiers and names that never match.", examples=[["C0018670", "normal"]])
+    ] = ()
+    general: Annotated[bool, Field(strict=True, description="Match also names that are too general.")] = False
+    correct_spelling: Annotated[
+        bool, Field(strict=True, description="Match a word that no name has as the nearest word that some name has.")
+    ] = False
+
+
+class AnnotateRequest(RequestBody):
+    """Texts to annotate. They are never logged, and no error repeats them."""
+
+    texts: Annotated[Texts, Field(description="The texts.", examples=[["Lesion in the brain stem.", "No fracture."]])]
+    options: OptionsFields = OptionsFields()
+
+    @property
+    def annotation_options(self) -> AnnotationOptions:
+        """The options as the core takes them."""
+        return AnnotationOptions(**dict(self.options))
 
 
 class PackRequest(RequestBody):

@@ -62,6 +62,7 @@ class Responder:
         scope: Scope = "read",
         quick: bool = False,
         release: str | None = None,
+        content: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Response:
         """The response to a request.
 
@@ -70,10 +71,11 @@ class Responder:
             operation: its name.
             work: computes the answer.
             fields: of the JSON, from the answer.
-            size: number of pairs, concepts or sets.
+            size: number of pairs, concepts, sets or texts.
             scope: that the caller needs.
             quick: True for an answer without a thread.
             release: digest of the release that the caller demands; None for any.
+            content: of the request, for the audit; by default its body, or its query string.
         """
         tags = request.headers.get("if-none-match") if request.method == "GET" else None
 
@@ -87,8 +89,7 @@ class Responder:
             _check_release(release, answer.digest)  # it may have been exchanged meanwhile
             return written(answer, fields(answer)), self._tag(request, answer.digest, context)
 
-        content = None
-        if request.method != "GET":
+        if content is None and request.method != "GET":
             body = await request.json()  # parsed before
             content = lambda: body  # noqa: E731 - half of it would be a signature
         info = self.request_info(request, operation, size=size, scope=scope, quick=quick, content=content)

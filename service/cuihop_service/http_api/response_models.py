@@ -12,16 +12,20 @@ from pydantic import BaseModel, Field
 
 import cuihop
 from cuihop import answer_fields
+from cuihop.annotation.mentions import RULES, Annotations, Rule
+from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.graph import MATCHES, DistancePack, Distances, MatchKind
 from cuihop.resources.interruption import check_interruption
 from cuihop_service.graph_holder import ServedGraph
+from cuihop_service.http_api.request_models import described
 from cuihop_service.limits import Limits
 from cuihop_service.request_context import Answer, RelevanceRow
 
 __all__ = [
-    "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "NeighbourhoodBody", "NeighbourhoodsBody",
-    "PackBody", "PathBody", "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody", "ResolutionsBody",
-    "SearchBody", "distances_fields", "pack_fields", "release_fields", "row_fields", "written",
+    "AnnotationsBody", "ConceptBody", "ConceptsBody", "DistanceBody", "DistancesBody", "NeighbourhoodBody",
+    "NeighbourhoodsBody", "PackBody", "PathBody", "ProblemBody", "ReleaseBody", "RelevanceBody", "RelevancesBody",
+    "ResolutionsBody", "SearchBody", "annotations_fields", "distances_fields", "pack_fields", "release_fields",
+    "row_fields", "written",
 ]  # fmt: skip
 
 _NUMBERS_A_PART = 1 << 20
@@ -41,6 +45,15 @@ def written(answer: Answer[Any], fields: Mapping[str, Any]) -> bytes:
 def distances_fields(answer: Answer[Distances]) -> dict[str, Any]:
     """A batch of distances."""
     return {**answer_fields.distances_fields(answer.value), "from_cache": answer.from_cache}
+
+
+def annotations_fields(annotations: Annotations) -> dict[str, Any]:
+    """The mentions of each text."""
+    rows = []
+    for annotation in annotations:
+        check_interruption()
+        rows.append(answer_fields.annotation_fields(annotation))
+    return {"annotations": rows}
 
 
 def row_fields(row: RelevanceRow) -> dict[str, Any]:
@@ -87,6 +100,10 @@ def release_fields(served: ServedGraph, limits: Limits, *, names: bool) -> dict[
                 "comparisons",
                 "hits",
                 "pack_concepts",
+                "texts",
+                "text_characters",
+                "characters",
+                "mentions",
             )
         },
         "service_version": cuihop.__version__,
@@ -209,13 +226,45 @@ class HitBody(BaseModel):
     cui: str
     name: str | None
     matched: str
-    kind: MatchKind = Field(description="; ".join(f"{kind}: {meaning}" for kind, meaning in MATCHES.items()))
+    kind: MatchKind = Field(description=described(MATCHES))
 
 
 class SearchBody(AnswerBody):
     """Concepts found by name, best first."""
 
     hits: list[HitBody]
+
+
+class TermBody(BaseModel):
+    """A name of a concept that matched."""
+
+    cui: str
+    name: str | None
+    matched: str
+    sabs: list[str] = Field(description="Vocabularies of that name; empty where the release does not record them.")
+
+
+class MentionBody(TermBody):
+    """A mention of a concept in a text."""
+
+    start: int = Field(description="Its first character, from 0. A character is a code point of Unicode.")
+    end: int = Field(description="The character after its last one.")
+    text: str = Field(description="Its characters.")
+    rule: Rule = Field(description=described(RULES))
+    context: list[Context] = Field(description=f"Empty for a plain statement. {described(CONTEXTS)}")
+    candidates: list[TermBody] = Field(description="All concepts of an ambiguous mention, best first, where requested.")
+
+
+class AnnotationRow(BaseModel):
+    """The mentions of one text, by position."""
+
+    mentions: list[MentionBody]
+
+
+class AnnotationsBody(AnswerBody):
+    """Concepts of texts, in the order of the request."""
+
+    annotations: list[AnnotationRow]
 
 
 class TypeBody(BaseModel):

@@ -20,6 +20,7 @@ from cuihop.graph import MOST_PATHS, Direction
 from cuihop_service.http_api import response_models
 from cuihop_service.http_api.problems import problem, problem_responses
 from cuihop_service.http_api.request_models import (
+    AnnotateRequest,
     ConceptsRequest,
     DistancesRequest,
     NeighbourhoodsRequest,
@@ -32,7 +33,13 @@ from cuihop_service.http_api.request_models import (
 from cuihop_service.http_api.responder import CALLER, Responder, request_id_of
 from cuihop_service.request_context import RequestContext
 
-__all__ = ["NDJSON", "routes"]
+__all__ = ["ANNOTATE_PATH", "NDJSON", "routes"]
+
+_PREFIX = "/v1"
+_ANNOTATE = "/annotate"
+
+ANNOTATE_PATH = _PREFIX + _ANNOTATE
+"""The one route whose errors show nothing of the body but options: it holds texts of patients."""
 
 NDJSON = "application/x-ndjson"
 
@@ -74,7 +81,7 @@ _PROBLEMS = problem_responses(
 def routes(responder: Responder) -> APIRouter:
     """The routes of the operations."""
     core = responder.core
-    router = APIRouter(prefix="/v1", responses=_PROBLEMS, route_class=_OrjsonRoute)
+    router = APIRouter(prefix=_PREFIX, responses=_PROBLEMS, route_class=_OrjsonRoute)
 
     @router.get("/distance", response_model=response_models.DistanceBody, tags=["distances"])
     async def distance(
@@ -245,6 +252,19 @@ def routes(responder: Responder) -> APIRouter:
             lambda answer: answer_fields.search_fields(answer.value),
             scope="names",
             release=release,
+        )
+
+    @router.post(_ANNOTATE, response_model=response_models.AnnotationsBody, tags=["concepts"])
+    async def annotate(request: Request, body: AnnotateRequest) -> Response:
+        """Concepts of texts, found by their names. The texts are never logged, and no error repeats them."""
+        return await responder.answer(
+            request,
+            "annotate",
+            lambda context: core.annotate(body.texts, body.annotation_options, context=context),
+            lambda answer: response_models.annotations_fields(answer.value),
+            size=len(body.texts),
+            scope="names",
+            content=lambda: {"options": body.options.model_dump()},
         )
 
     @router.get("/concept", response_model=response_models.ConceptBody, tags=["concepts"])

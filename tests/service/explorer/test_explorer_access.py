@@ -29,6 +29,7 @@ VIEWS = {
         f"#/comparison?a={STEM}+{HEAD}+C0003483&b=C0006104+{HEAD}+C9999999&unknown=isolated",
         "#why",
     ),
+    "captions": ("#/captions", "#privacy"),
     "problem": ("#/concept?cui=C9999999", ".problem"),
 }
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -37,6 +38,7 @@ RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     graph = explorer_graph(tmp_path_factory.mktemp("release"))
+    graph.annotate("head")  # compiles what the browser would wait for
     with running_service(graph, routes=lambda core, admission: explorer_routes()) as running:
         yield running
 
@@ -48,6 +50,9 @@ def view_text(explorer: Explorer, view: str) -> None:
     else:
         explorer.open(address)
     expect(explorer[there].first).to_be_visible()
+    if view == "captions":
+        explorer.page.get_by_role("button", name="Magnetic resonance imaging").click()
+        expect(explorer["#why"]).to_be_visible()
 
 
 def violations(explorer: Explorer, name: str) -> list[str]:

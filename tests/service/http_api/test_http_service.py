@@ -332,7 +332,7 @@ def test_the_openapi_document_is_valid_and_tells_every_operation(call: Caller) -
     assert set(document["paths"]) == {
         "/v1/distance", "/v1/distances", "/v1/distances/stream", "/v1/path", "/v1/neighbourhood", "/v1/neighbourhoods",
         "/v1/pack", "/v1/relevance", "/v1/relevances", "/v1/search", "/v1/concept", "/v1/concepts", "/v1/resolutions",
-        "/v1/release",
+        "/v1/annotate", "/v1/release",
     }  # fmt: skip
     for operations in document["paths"].values():
         for operation in operations.values():
@@ -362,7 +362,7 @@ def test_the_examples_of_the_document_are_answered(call: Caller) -> None:
                 body = {field: schema["properties"][field]["examples"][0] for field in schema["required"]}
                 assert call.post(path, body).status == 200, path
             receptions += 1
-    assert receptions == 12
+    assert receptions == 13
 
 
 def test_answers_are_as_the_document_says(call: Caller) -> None:
@@ -388,6 +388,7 @@ def test_answers_are_as_the_document_says(call: Caller) -> None:
         ("/v1/concepts", {"cuis": PAIR}, response_models.ConceptsBody),
         ("/v1/resolutions", {"cuis": PAIR}, response_models.ResolutionsBody),
         ("/v1/pack", {"cuis": PAIR, "hops": 3}, response_models.PackBody),
+        ("/v1/annotate", {"texts": ["a brain stem", ""]}, response_models.AnnotationsBody),
     ]
     for path, body, model in posted:
         content = json.loads(call.post(path, body).data)

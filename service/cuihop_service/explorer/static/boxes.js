@@ -45,9 +45,9 @@ function wrapped(text) {
     if (pen.measureText(longer).width <= WIDEST || !lines[lines.length - 1]) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
-  const kept = lines.slice(0, MOST_LINES).map(shortened);
-  if (lines.length > MOST_LINES) kept[MOST_LINES - 1] = shortened(`${kept[MOST_LINES - 1]} …`, true);
-  return kept;
+  const visible = lines.slice(0, MOST_LINES).map(shortened);
+  if (lines.length > MOST_LINES) visible[MOST_LINES - 1] = shortened(`${visible[MOST_LINES - 1]} …`, true);
+  return visible;
 }
 
 function shortened(line) {

@@ -104,7 +104,7 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
       mark(-1);
       status.textContent = found.note ?? counts(choices.length);
       if (wantsFirst && choices.length) choose(0);
-      else await tellMore(own.signal);
+      else await addDetails(own.signal);
     } catch (error) {
       if (isCancelled(error) || own !== asking) return;
       close();
@@ -114,13 +114,13 @@ export function conceptField(app, { label, hint, large = false, onchoose }) {
     }
   }
 
-  /** Adds what tells concepts of one name apart. Nobody waits for it, and the list is whole without it. */
-  async function tellMore(signal) {
-    const asked = choices.map((choice) => choice.cui).filter((cui) => !about.has(cui)).slice(0, app.release.limits.concepts);
-    if (!asked.length) return;
-    const answer = await app.service.post("v1/concepts", { cuis: asked }, signal).catch(() => null);
+  /** Adds semantic types and vocabularies, which distinguish concepts of one name. The list is whole without them. */
+  async function addDetails(signal) {
+    const requested = choices.map((choice) => choice.cui).filter((cui) => !about.has(cui)).slice(0, app.release.limits.concepts);
+    if (!requested.length) return;
+    const answer = await app.service.post("v1/concepts", { cuis: requested }, signal).catch(() => null);
     if (!answer || signal.aborted) return;
-    answer.concepts.forEach((concept, place) => about.set(asked[place], inShort(concept)));
+    answer.concepts.forEach((concept, place) => about.set(requested[place], inShort(concept)));
     choices.forEach((choice, place) => {
       const line = list.children[place].querySelector(".about");
       if (line) line.textContent = about.get(choice.cui) ?? "";
@@ -170,7 +170,7 @@ function counts(found) {
   return found < HITS ? counted(found, "concept") : `The first ${HITS} concepts; type more to narrow them down`;
 }
 
-/** @param {any} concept as the service tells it */
+/** @param {any} concept a record of the service */
 function inShort({ semantic_types: types, sabs = [], parents, children }) {
   const names = types.map((type) => type.name).join(", ");
   const more = sabs.length > SABS ? ` and ${sabs.length - SABS} more` : "";
@@ -227,7 +227,7 @@ async function resolved(app, text, signal) {
   return answer.resolutions[0];
 }
 
-/** Why a hit is one, where its name does not tell. */
+/** Why a hit is one, where its name does not show it. */
 function why(hit, resolution) {
   if (resolution?.status === "merged" && resolution.cui === hit.cui) return `successor of ${resolution.requested}, retired`;
   const also = hit.matched === hit.name || hit.matched === hit.cui ? "" : `also: ${hit.matched}`;

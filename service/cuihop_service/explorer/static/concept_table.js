@@ -35,21 +35,21 @@ export function conceptTable(app, { centre, direction, total, concepts }, signal
 
   async function show(most) {
     const found = matching(concepts, filter.value);
-    const shown = found.slice(0, most);
+    const first = found.slice(0, most);
     const all = concepts.length < total ? `the nearest ${grouped(concepts.length)} of ${counted(total, "concept")}` : counted(total, "concept");
     status.textContent = filter.value.trim() ? `${grouped(found.length)} of ${all}` : all;
-    const fillTable = () => fill(place, table("Concepts", HEADS, shown.map(row)));
+    const fillTable = () => fill(place, table("Concepts", HEADS, first.map(row)));
     fillTable();
     fill(more, found.length > most && el("button", { type: "button", class: "quiet small", id: "more-rows", onclick: () => {
       show(most + ROWS);
       document.getElementById("more-rows")?.focus();
     } }, `${grouped(Math.min(ROWS, found.length - most))} more of ${grouped(found.length - most)}`));
-    const missing = shown.map(({ cui }) => cui).filter((cui) => !records.has(cui)).slice(0, app.release.limits.concepts);
+    const missing = first.map(({ cui }) => cui).filter((cui) => !records.has(cui)).slice(0, app.release.limits.concepts);
     if (!missing.length) return;
     const answer = await app.service.post("v1/concepts", { cuis: missing }, signal).catch(() => null); // the table is there without it
     if (!answer || signal.aborted) return;
     answer.concepts.forEach((concept, i) => records.set(missing[i], concept));
-    for (const one of shown) place.querySelector(`[data-cui="${CSS.escape(one.cui)}"]`)?.replaceWith(row(one));
+    for (const one of first) place.querySelector(`[data-cui="${CSS.escape(one.cui)}"]`)?.replaceWith(row(one));
   }
 
   show(ROWS);

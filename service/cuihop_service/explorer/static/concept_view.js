@@ -74,6 +74,7 @@ function welcome(app, card, signal) {
       entry("Path", "path", "How far one concept is from another, and the way there."),
       entry("Neighbourhood", "neighbourhood", "What lies around a concept; large ones come as a table."),
       entry("Compare sets", "comparison", "Why two images are as relevant to one another as nn-IoU says."),
+      entry("Compare captions", "captions", "The concepts that two texts mention, marked in them, and their nn-IoU."),
     ),
     examples,
     el(
@@ -103,7 +104,7 @@ function fact(name, value) {
   return [el("dt", {}, name), el("dd", {}, value)];
 }
 
-function showCard(app, card, asked, concept, signal) {
+function showCard(app, card, requested, concept, signal) {
   const title = concept.name ?? concept.cui;
   document.title = `${title} – cuihop`;
   const parents = el("ul", { class: "related" });
@@ -113,7 +114,7 @@ function showCard(app, card, asked, concept, signal) {
     el(
       "article",
       { class: "card" },
-      concept.cui !== asked && el("p", { class: "notice" }, `${asked} is retired; this is its successor.`),
+      concept.cui !== requested && el("p", { class: "notice" }, `${requested} is retired; this is its successor.`),
       el("h1", {}, title),
       el("p", { class: "row" }, el("code", { class: "cui" }, concept.cui),
         copyButton("Copy CUI", concept.cui), concept.name && copyButton("Copy name", concept.name),

@@ -8,15 +8,15 @@
  * @returns {any}
  */
 export function el(tag, given = {}, ...children) {
-  const made = document.createElement(tag);
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(given)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "value") made.value = value;
-    else made.setAttribute(name, value === true ? "" : String(value));
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
   }
-  add(made, children);
-  return made;
+  add(element, children);
+  return element;
 }
 
 /** Adds children; nothing for null, undefined and false. */
@@ -34,7 +34,7 @@ export function fill(parent, ...children) {
   add(parent, children);
 }
 
-/** Tells something to screen readers. */
+/** Has screen readers say a text. */
 export function announce(text) {
   const place = document.getElementById("announcer");
   if (place) place.textContent = text;

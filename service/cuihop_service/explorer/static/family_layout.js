@@ -1,7 +1,7 @@
 // Places of the boxes of a neighbourhood: the centre in the middle, broader concepts on the left and narrower ones on
 // the right of it, and from there outwards, a column for each hop. The ends of a family share a frame.
 
-const TOGETHER = 5; // so many share a frame
+const TOGETHER = 5; // concepts, at least, in a frame
 const BETWEEN = 8; // boxes, from top to bottom
 const COLUMNS = 60; // between columns
 const WIDE = 0.8; // columns of a frame for each row, about

@@ -23,19 +23,19 @@ export function groups(concepts, by) {
   for (const concept of concepts) counts.set(key(concept), (counts.get(key(concept)) ?? 0) + 1);
   const names = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one) || (one < other ? -1 : 1));
   const own = names.length > MOST ? names.slice(0, MOST - 1) : names;
-  const shown = own.map((text) => ({ text, count: counts.get(text) }));
+  const listed = own.map((text) => ({ text, count: counts.get(text) }));
   if (own.length < names.length) {
-    shown.push({ text: `${names.length - own.length} other groups`, count: names.slice(own.length).reduce((sum, name) => sum + counts.get(name), 0) });
+    listed.push({ text: `${names.length - own.length} other groups`, count: names.slice(own.length).reduce((sum, name) => sum + counts.get(name), 0) });
   }
-  const made = shown.map(({ text, count }, place) => {
-    const mark = String.fromCodePoint(0x2460 + place); // a number in a circle: the colour is not all that tells them apart
+  const all = listed.map(({ text, count }, place) => {
+    const mark = String.fromCodePoint(0x2460 + place); // a number in a circle: groups differ not by colour alone
     return { kind: `group-${place + 1}`, mark, text, legend: `${mark} ${text} (${grouped(count)})` };
   });
   return {
     of: new Map(concepts.map((concept) => {
-      const { kind, mark } = made[own.includes(key(concept)) ? own.indexOf(key(concept)) : made.length - 1];
+      const { kind, mark } = all[own.includes(key(concept)) ? own.indexOf(key(concept)) : all.length - 1];
       return [concept.cui, { kind, mark, text: key(concept) }];
     })),
-    legend: made.map(({ kind, legend }) => ({ kind, text: legend })),
+    legend: all.map(({ kind, legend }) => ({ kind, text: legend })),
   };
 }

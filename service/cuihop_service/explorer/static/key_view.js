@@ -22,14 +22,14 @@ export function keyView(place, refused, again) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const shown = input.value.trim();
-    if (!shown) return;
-    if (/[^\x21-\x7e]/.test(shown)) {
+    const entered = input.value.trim();
+    if (!entered) return;
+    if (/[^\x21-\x7e]/.test(entered)) {
       input.setCustomValidity("A key has no spaces and no letters beyond ASCII.");
       input.reportValidity();
       return;
     }
-    key.set(shown);
+    key.set(entered);
     again();
   });
   input.addEventListener("input", () => input.setCustomValidity(""));

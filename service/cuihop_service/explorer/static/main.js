@@ -8,16 +8,18 @@ import { conceptView } from "./concept_view.js";
 import { pathView } from "./path_view.js";
 import { neighbourhoodView } from "./neighbourhood_view.js";
 import { comparisonView } from "./comparison_view.js";
+import { captionView } from "./caption_view.js";
 import { keyView } from "./key_view.js";
 
 /**
  * What every view has.
- * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>}} App
+ * @typedef {{service: Service, release: any, names: (cuis: string[], signal?: AbortSignal) => Promise<Map<string, string|null>>,
+ *   captions: import("./caption_view.js").Captions|null}} App
  * @typedef {(app: App, place: HTMLElement, query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
  */
 
 /** @type {Record<string, View>} */
-const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView };
+const VIEWS = { concept: conceptView, path: pathView, neighbourhood: neighbourhoodView, comparison: comparisonView, captions: captionView };
 const SHORT = 12; // digits of a digest that people compare
 const AGREED = 10_000; // ms after which all workers serve the same release
 const MOST_EXCHANGES = 3;
@@ -27,7 +29,7 @@ const badges = /** @type {HTMLElement} */ (document.getElementById("badges"));
 const forget = /** @type {HTMLButtonElement} */ (document.getElementById("forget"));
 
 /** @type {Map<string, string|null>} */
-let known = new Map();
+let nameByCui = new Map();
 let showing = new AbortController();
 let tier = "";
 /** @type {number[]} */
@@ -42,18 +44,19 @@ const app = {
   }, askForKey),
   release: null,
   names,
+  captions: null,
 };
 
 /** Names of concepts; null where the release gives none or the key may not see them. */
 async function names(cuis, signal) {
-  const missing = [...new Set(cuis)].filter((cui) => !known.has(cui));
+  const missing = [...new Set(cuis)].filter((cui) => !nameByCui.has(cui));
   const size = app.release.limits.concepts;
   for (let first = 0; first < missing.length; first += size) {
     const part = missing.slice(first, first + size);
     const answer = await app.service.post("v1/concepts", { cuis: part, names_only: true }, signal);
-    part.forEach((cui, place) => known.set(cui, answer.concepts[place].name));
+    part.forEach((cui, place) => nameByCui.set(cui, answer.concepts[place].name));
   }
-  return known;
+  return nameByCui;
 }
 
 function showBadges() {
@@ -74,7 +77,7 @@ async function begin() {
   forget.hidden = !key.get();
   try {
     const release = await app.service.get("v1/release");
-    if (release.digest !== app.release?.digest) known = new Map();
+    if (release.digest !== app.release?.digest) nameByCui = new Map();
     app.release = release;
   } catch (error) {
     if (!(error instanceof Problem && error.reason === "NOT_AUTHENTICATED")) fill(main, problemPanel(error, begin));
@@ -96,8 +99,8 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   takeAlong(view, query);
-  const shown = VIEWS[view];
-  if (!shown) {
+  const render = VIEWS[view];
+  if (!render) {
     fill(main, el("section", { class: "problem", role: "alert" }, el("h1", {}, "There is no such view"),
       el("p", {}, el("a", { href: address("") }, "Begin with a search"))));
     return;
@@ -105,7 +108,7 @@ async function show() {
   main.dataset.view = view;
   const focused = document.activeElement;
   try {
-    const done = shown(app, main, query, signal);
+    const done = render(app, main, query, signal);
     keepFocus(focused);
     await done;
     if (!signal.aborted && document.activeElement === main) keepFocus(focused); // what had it may have come with the answer
@@ -139,19 +142,20 @@ function exchanged() {
   if (exchanges.length <= MOST_EXCHANGES) begin();
 }
 
-/** @param {Problem} problem why not @param {boolean} shown whether a key was shown */
-function askForKey(problem, shown) {
+/** @param {Problem} problem why not @param {boolean} sent whether a key was sent */
+function askForKey(problem, sent) {
   showing.abort();
   key.forget();
   forget.hidden = true;
   app.release = null;
   showBadges();
-  keyView(main, shown ? problem : null, begin);
+  keyView(main, sent ? problem : null, begin);
 }
 
 forget.addEventListener("click", () => {
   key.forget();
   app.release = null;
+  app.captions = null;
   announce("The key is forgotten");
   begin();
 });

@@ -16,13 +16,13 @@ const ROOM = 1100; // pixels, where the page does not say
 /**
  * Fetches what is drawn first.
  * @param {import("./main.js").App} app
- * @param {{asked: any, around: any, name: string, to: (changed: any) => string, ondraw: (note: string, cuis: string[]) => void}} view
+ * @param {{requested: any, around: any, name: string, to: (changed: any) => string, ondraw: (note: string, cuis: string[]) => void}} view
  *   `ondraw` gets a note on how much is drawn, and the concepts
  * @param {AbortSignal} signal
  * @returns {Promise<{root: HTMLElement, controls: HTMLElement, picture: Picture, draw: () => void, drawn: () => any}>}
  *   `draw` is called when the root is in the page
  */
-export async function neighbourhoodPicture(app, { asked, around: centre, name, to, ondraw }, signal) {
+export async function neighbourhoodPicture(app, { requested, around: centre, name, to, ondraw }, signal) {
   const around = new Surroundings(app, centre, signal);
   await around.grow();
   let colouring = groups([], "");
@@ -45,7 +45,7 @@ export async function neighbourhoodPicture(app, { asked, around: centre, name, t
     const near = around.folds().find((fold) => fold.id === id)?.cui ?? around.centre;
     await work();
     fill(trouble);
-    asked.open = around.opened();
+    requested.open = around.opened();
     note(to({}));
     draw(near);
     announce(`${counted(around.nodes.size - before, "more concept")} drawn`);
@@ -54,15 +54,15 @@ export async function neighbourhoodPicture(app, { asked, around: centre, name, t
   const families = new Families({ members: (id) => around.members(id), unfold,
     choose: (id, cui) => changed(id, () => around.choose(id, cui)) }, signal);
   const colour = el("select", { id: "colour-choice", onchange: () => {
-    asked.colour = colour.value;
+    requested.colour = colour.value;
     note(to({}));
     draw();
-  } }, COLOURINGS.map(([value, text]) => el("option", { value, selected: value === asked.colour }, text)));
+  } }, COLOURINGS.map(([value, text]) => el("option", { value, selected: value === requested.colour }, text)));
 
   /** Draws what is there now; `near` is what must be seen. */
   function draw(near = around.centre) {
     const nodes = [...around.nodes.values()].sort(byName);
-    colouring = groups(nodes, asked.colour);
+    colouring = groups(nodes, requested.colour);
     const folds = around.folds();
     const boxes = boxesOf(nodes, around.centre, colouring.of);
     // The layers come of one shortest way to each concept; all edges at once would hide them.
@@ -74,16 +74,16 @@ export async function neighbourhoodPicture(app, { asked, around: centre, name, t
       lines.push(fold.upwards ? { from: fold.cui, to: fold.id, kind: "fold" } : { from: fold.id, to: fold.cui, kind: "fold" });
     }
     const { frames, edges } = placedInFamilies(boxes, lines, around.centre, picture.canvas.clientWidth || ROOM);
-    const drawn = asked.all ? [...aside, ...edges] : edges;
+    const drawn = requested.all ? [...aside, ...edges] : edges;
     picture.draw(boxes, drawn.map((edge) => ({ ...edge, sides: true })), { centre: near, frames, legend: [
-      ...(asked.colour ? [] : [{ kind: "end", text: "centre" }]),
+      ...(requested.colour ? [] : [{ kind: "end", text: "centre" }]),
       ...colouring.legend,
       ...(folds.length ? [{ kind: "folded", text: "concepts that are not drawn" }] : []),
       ...(frames.length ? [{ kind: "family", text: "a frame: each concept in it has the edge of the frame" }] : []),
     ] });
     fill(others, aside.length > 0 && el("label", { class: "inline" },
-      el("input", { type: "checkbox", id: "all", checked: asked.all === "yes", onchange: (event) => {
-        asked.all = event.target.checked ? "yes" : "";
+      el("input", { type: "checkbox", id: "all", checked: requested.all === "yes", onchange: (event) => {
+        requested.all = event.target.checked ? "yes" : "";
         note(to({}));
         draw();
         document.getElementById("all")?.focus();
@@ -104,7 +104,7 @@ export async function neighbourhoodPicture(app, { asked, around: centre, name, t
   };
 }
 
-/** The boxes of concepts. Identifiers tell concepts of one name apart, and stand in the centre. */
+/** The boxes of concepts. Identifiers stand in the centre, and where concepts have one name. */
 function boxesOf(nodes, centre, groupOf) {
   const named = new Map();
   for (const { name } of nodes) named.set(name, (named.get(name) ?? 0) + 1);

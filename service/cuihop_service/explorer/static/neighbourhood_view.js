@@ -18,7 +18,7 @@ const LARGE_ON_A_PHONE = 30;
 
 /** @type {import("./main.js").View} */
 export async function neighbourhoodView(app, place, query, signal) {
-  const asked = {
+  const requested = {
     cui: query.get("cui") ?? "",
     hops: whole(query.get("hops"), 1, 1, FARTHEST),
     direction: directionIn(query),
@@ -29,13 +29,13 @@ export async function neighbourhoodView(app, place, query, signal) {
   };
   document.title = "Neighbourhood – cuihop";
   const to = (changed) => {
-    const next = { ...asked, ...changed };
+    const next = { ...requested, ...changed };
     return address("neighbourhood", { ...next, hops: next.hops === 1 ? "" : next.hops, direction: next.direction === "any" ? "" : next.direction });
   };
   const anew = { open: "", as: "" }; // another neighbourhood has other families, and another size
   const centre = conceptField(app, { label: "Around", onchoose: (cui) => go(to({ cui, ...anew })) });
   const hops = el("select", { id: "hops-choice", onchange: () => go(to({ hops: Number(hops.value), ...anew })) },
-    Array.from({ length: FARTHEST }, (_, i) => el("option", { value: i + 1, selected: i + 1 === asked.hops }, counted(i + 1, "hop"))));
+    Array.from({ length: FARTHEST }, (_, i) => el("option", { value: i + 1, selected: i + 1 === requested.hops }, counted(i + 1, "hop"))));
   const answer = el("div", { id: "answer" });
   fill(
     place,
@@ -44,73 +44,73 @@ export async function neighbourhoodView(app, place, query, signal) {
       centre.root,
       el("div", { class: "row" },
         el("label", {}, "Within ", hops),
-        directionChoice(asked.direction, (direction) => go(to({ direction, ...anew }))))),
+        directionChoice(requested.direction, (direction) => go(to({ direction, ...anew }))))),
     answer,
   );
-  if (!asked.cui) {
+  if (!requested.cui) {
     centre.input.focus();
     return;
   }
-  centre.show(asked.cui, null);
+  centre.show(requested.cui, null);
   fill(answer, el("p", { class: "waiting" }, "Loading …"));
   await reported(answer, signal, async () => {
     const { cui, total } = await app.service.get("v1/neighbourhood",
-      { cui: asked.cui, hops: asked.hops, direction: asked.direction, limit: 0 }, signal);
+      { cui: requested.cui, hops: requested.hops, direction: requested.direction, limit: 0 }, signal);
     const name = (await app.names([cui], signal)).get(cui) ?? null;
-    if (centre.input.value === asked.cui) centre.show(asked.cui, name);
+    if (centre.input.value === requested.cui) centre.show(requested.cui, name);
     document.title = `Around ${name ?? cui} – cuihop`;
-    await show(app, answer, { asked, to, around: { ...asked, cui }, name: name ?? cui, total }, signal);
+    await show(app, answer, { requested, to, around: { ...requested, cui }, name: name ?? cui, total }, signal);
   });
 }
 
 /** Shows a neighbourhood of which the size is known. */
 async function show(app, place, view, signal) {
-  const { asked, around, total, to } = view;
+  const { requested, around, total, to } = view;
   const most = matchMedia("(max-width: 40rem)").matches ? LARGE_ON_A_PHONE : LARGE;
-  const as = asked.as || (total > most ? "table" : "picture");
+  const as = requested.as || (total > most ? "table" : "picture");
   const summary = el("p", { class: "figure", id: "total" });
-  const summarise = (more) => fill(summary, `${counted(total, "concept")} within ${counted(asked.hops, "hop")}`, " ",
-    el("small", {}, [directionInWords(asked.direction), more].filter(Boolean).join("; ")));
+  const summarise = (more) => fill(summary, `${counted(total, "concept")} within ${counted(requested.hops, "hop")}`, " ",
+    el("small", {}, [directionInWords(requested.direction), more].filter(Boolean).join("; ")));
   summarise("");
   const cypher = el("div", {});
-  const shown = as === "table"
+  const rendered = as === "table"
     ? { root: conceptTable(app, { ...around, centre: around.cui, ...await namedNeighbourhood(app, around, signal) }, signal) }
     : await neighbourhoodPicture(app, { ...view, ondraw: (note, cuis) => {
       summarise(note);
-      fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, asked.hops, asked.direction, cuis)));
+      fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, requested.hops, requested.direction, cuis)));
     } }, signal);
-  if (as === "table") fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, asked.hops, asked.direction, null)));
+  if (as === "table") fill(cypher, cypherPanel(neighbourhoodCypher(around.cui, requested.hops, requested.direction, null)));
   fill(
     place,
-    around.cui !== asked.cui && el("p", { class: "notice" }, `${asked.cui} is retired; ${around.cui} is its successor.`),
+    around.cui !== requested.cui && el("p", { class: "notice" }, `${requested.cui} is retired; ${around.cui} is its successor.`),
     summary,
     total > 0 && el("div", { class: "row form-row" },
       radioChoice("as", "Show as", [["picture", "picture"], ["table", "table"]], as, (chosen) => go(to({ as: chosen }))),
-      shown.controls),
-    as === "table" && !asked.as && el("p", { class: "hint" }, `More than ${most} concepts come as a table first.`),
-    shown.root,
-    savings(app, view, shown, signal),
+      rendered.controls),
+    as === "table" && !requested.as && el("p", { class: "hint" }, `More than ${most} concepts come as a table first.`),
+    rendered.root,
+    savings(app, view, rendered, signal),
     cypher,
   );
-  shown.draw?.();
+  rendered.draw?.();
   announce(summary.textContent ?? "");
 }
 
 /** All of the neighbourhood as files, not only what is drawn; where the service gives a part only, the file says so. */
-function savings(app, { asked, around, name, total }, shown, signal) {
+function savings(app, { requested, around, name, total }, rendered, signal) {
   /** @type {Awaited<ReturnType<typeof wholeNeighbourhood>> | null} */
   let fetched = null;
   const all = async () => (fetched ??= await wholeNeighbourhood(app, around, signal));
   const left = () => (fetched ? fetched.total - (fetched.concepts.length - 1) : 0);
   const written = (edges) => edges.map(({ from, to: parent }) => ({ child: from, parent }));
   const columns = ["cui", "name", "hops", "parents", "children", "vocabularies", "semantic_types"];
-  return saveButtons(app, `around-${around.cui}-${asked.direction}-${asked.hops}`, `Neighbourhood of ${name}`, {
-    picture: shown.picture,
-    caption: () => `${shown.drawn().concepts.length - 1} of ${counted(total, "concept")} within ${counted(asked.hops, "hop")}, ${directionInWords(asked.direction)}`,
+  return saveButtons(app, `around-${around.cui}-${requested.direction}-${requested.hops}`, `Neighbourhood of ${name}`, {
+    picture: rendered.picture,
+    caption: () => `${rendered.drawn().concepts.length - 1} of ${counted(total, "concept")} within ${counted(requested.hops, "hop")}, ${directionInWords(requested.direction)}`,
     json: async () => {
       const { concepts, edges } = await all();
-      const drawn = shown.drawn?.();
-      return { centre: around.cui, hops: asked.hops, direction: asked.direction, total: fetched?.total, left_out: left(),
+      const drawn = rendered.drawn?.();
+      return { centre: around.cui, hops: requested.hops, direction: requested.direction, total: fetched?.total, left_out: left(),
         concepts: concepts.map(({ cui, name: named, hops, parents, children, sabs, semantic_types: types }) =>
           ({ cui, name: named, hops, parents, children, sabs, semantic_types: types })),
         edges: edges && written(edges),

@@ -17,7 +17,7 @@ const MOST_PATHS = 1e15; // the service counts no further
 
 /** @type {import("./main.js").View} */
 export async function pathView(app, place, query, signal) {
-  const asked = {
+  const requested = {
     a: query.get("a") ?? "",
     b: query.get("b") ?? "",
     direction: directionIn(query),
@@ -26,12 +26,12 @@ export async function pathView(app, place, query, signal) {
   };
   document.title = "Path – cuihop";
   const show = (changed) => {
-    const next = { ...asked, which: 1, ...changed };
+    const next = { ...requested, which: 1, ...changed };
     go(address("path", { ...next, direction: next.direction === "any" ? "" : next.direction, which: next.which === 1 ? "" : next.which }));
   };
   const from = conceptField(app, { label: "From", onchoose: (a) => show({ a }) });
   const to = conceptField(app, { label: "To", onchoose: (b) => show({ b }) });
-  const bound = el("input", { id: "bound", type: "number", min: 0, max: FARTHEST, value: asked.max_hops ?? "", placeholder: "any",
+  const bound = el("input", { id: "bound", type: "number", min: 0, max: FARTHEST, value: requested.max_hops ?? "", placeholder: "any",
     onchange: () => show({ max_hops: bound.value === "" ? null : whole(bound.value, null, 0, FARTHEST) }) });
   const answer = el("div", { id: "answer" });
   fill(
@@ -40,25 +40,25 @@ export async function pathView(app, place, query, signal) {
     el("div", { class: "card form" },
       el("div", { class: "fields" }, from.root,
         el("button", { type: "button", class: "quiet swap", id: "swap", "aria-label": "Swap from and to", title: "Swap",
-          onclick: () => show({ a: asked.b, b: asked.a }) }, "⇄"),
+          onclick: () => show({ a: requested.b, b: requested.a }) }, "⇄"),
         to.root),
-      el("div", { class: "row" }, directionChoice(asked.direction, (direction) => show({ direction })),
+      el("div", { class: "row" }, directionChoice(requested.direction, (direction) => show({ direction })),
         el("label", { class: "inline" }, "At most ", bound, " hops"))),
     answer,
   );
-  if (asked.a) from.show(asked.a, null);
-  if (asked.b) to.show(asked.b, null);
-  if (!asked.a || !asked.b) {
-    (asked.a ? to : from).input.focus();
-    for (const [field, cui] of [[from, asked.a], [to, asked.b]]) if (cui) await nameIn(app, field, cui, signal);
+  if (requested.a) from.show(requested.a, null);
+  if (requested.b) to.show(requested.b, null);
+  if (!requested.a || !requested.b) {
+    (requested.a ? to : from).input.focus();
+    for (const [field, cui] of [[from, requested.a], [to, requested.b]]) if (cui) await nameIn(app, field, cui, signal);
     return;
   }
   fill(answer, el("p", { class: "waiting" }, "Loading …"));
   await reported(answer, signal, async () => {
-    const found = await app.service.get("v1/path", asked, signal);
-    const [a, b] = [asked.a, asked.b].map((cui) => found.merged[cui] ?? cui);
+    const found = await app.service.get("v1/path", requested, signal);
+    const [a, b] = [requested.a, requested.b].map((cui) => found.merged[cui] ?? cui);
     const names = await app.names([a, b], signal);
-    for (const [field, cui, current] of [[from, asked.a, a], [to, asked.b, b]]) {
+    for (const [field, cui, current] of [[from, requested.a, a], [to, requested.b, b]]) {
       if (field.input.value === cui) field.show(cui, names.get(current) ?? null);
     }
     showPath(app, answer, found, { a, b, names, show }, signal);

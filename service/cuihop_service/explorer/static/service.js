@@ -2,7 +2,7 @@
 
 const LONGEST = 60_000; // ms; the service itself gives up earlier
 
-/** An answer that is none. `reason` is the service's own word, or one of NO_ANSWER, TOO_SLOW, NOT_UNDERSTOOD. */
+/** An answer that is an error. `reason` is the service's own word, or one of NO_ANSWER, TOO_SLOW, NOT_UNDERSTOOD. */
 export class Problem extends Error {
   /** @param {{reason: string, status?: number, detail?: string, faults?: any[], advice?: string, requestId?: string,
    * retryAfter?: number}} problem */
@@ -37,8 +37,8 @@ export const key = {
 export class Service {
   /**
    * @param {(answer: {release: string, tier: string}) => void} heard gets each answer
-   * @param {(problem: Problem, shown: boolean) => void} unknown called where the service wants to know who asks, and
-   *   whether a key was shown; once for each key, however many requests were under way
+   * @param {(problem: Problem, sent: boolean) => void} unknown called where the service wants to know who asks, and
+   *   whether a key was sent; once for each key, however many requests were under way
    */
   constructor(heard, unknown) {
     this.heard = heard;
@@ -48,8 +48,8 @@ export class Service {
   /** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] */
   get(path, query = {}, signal) {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-    const asked = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-    return this.#ask(asked ? `${path}?${asked}` : path, { method: "GET" }, signal);
+    const requested = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+    return this.#ask(requested ? `${path}?${requested}` : path, { method: "GET" }, signal);
   }
 
   /** @param {string} path @param {Record<string, any>} body @param {AbortSignal} [signal] */
@@ -60,8 +60,8 @@ export class Service {
 
   async #ask(path, options, signal) {
     const headers = { ...options.headers };
-    const shown = key.get();
-    if (shown) headers.Authorization = `Bearer ${shown}`;
+    const sent = key.get();
+    if (sent) headers.Authorization = `Bearer ${sent}`;
     const slow = AbortSignal.timeout(LONGEST);
     const stop = signal ? AbortSignal.any([signal, slow]) : slow;
     let response;
@@ -91,7 +91,7 @@ export class Service {
         requestId: answer.request_id,
         retryAfter: Number.isFinite(wait) ? wait : 0,
       });
-      if (problem.reason === "NOT_AUTHENTICATED" && shown === key.get()) this.unknown(problem, shown !== null);
+      if (problem.reason === "NOT_AUTHENTICATED" && sent === key.get()) this.unknown(problem, sent !== null);
       throw problem;
     }
     if (answer.release && answer.tier) this.heard(answer);

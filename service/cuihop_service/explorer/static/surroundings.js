@@ -1,7 +1,7 @@
 // The concepts around a centre as far as they are drawn, and the families of which some are not.
 //
 // All distances, totals and edges are the service's. What is decided here is only what to draw: of more than FAMILY
-// parents or children none are drawn until they are asked for, but for the centre, of which the first ones are drawn.
+// parents or children none are drawn until they are requested, but for the centre, of which the first ones are drawn.
 
 import { whole } from "./address.js";
 import { grouped } from "./dom.js";
@@ -15,14 +15,14 @@ const MOST = 400; // concepts in a picture
 export class Surroundings {
   /**
    * @param {import("./main.js").App} app
-   * @param {{cui: string, hops: number, direction: string, open: string}} asked `cui` is current in the release
+   * @param {{cui: string, hops: number, direction: string, open: string}} requested `cui` is current in the release
    * @param {AbortSignal} signal
    */
-  constructor(app, asked, signal) {
+  constructor(app, requested, signal) {
     this.app = app;
-    this.asked = asked;
+    this.requested = requested;
     this.signal = signal;
-    this.centre = asked.cui;
+    this.centre = requested.cui;
     /** @type {Map<string, Shown>} */
     this.nodes = new Map();
     /** @type {import("./boxes.js").Edge[]} */
@@ -33,7 +33,7 @@ export class Surroundings {
      * how many in the order of names, and which others.
      * @type {Map<string, {count: number, chosen: string[]}>}
      */
-    this.wanted = new Map(asked.open.split(";").filter(Boolean).map((entry) => {
+    this.wanted = new Map(requested.open.split(";").filter(Boolean).map((entry) => {
       const [way, cui, pages, ...chosen] = entry.split(" ");
       return [`${way} ${cui}`, { count: whole(pages ?? null, 1, 0, Math.ceil(MOST / FAMILY)) * FAMILY, chosen: chosen.slice(0, MOST) }];
     }));
@@ -48,7 +48,7 @@ export class Surroundings {
     let edge = [this.centre];
     const found = new Set(edge);
     this.full = 0;
-    for (let hop = 0; hop < this.asked.hops && edge.length > 0; hop += 1) {
+    for (let hop = 0; hop < this.requested.hops && edge.length > 0; hop += 1) {
       const next = [];
       for (const upwards of this.#ways()) {
         await this.#learn(edge, upwards);
@@ -107,10 +107,10 @@ export class Surroundings {
     for (const [id, { total }] of this.families) {
       const cui = this.#cuiOf(id);
       const node = this.nodes.get(cui);
-      const shown = drawn.get(id) ?? 0;
-      if (!node || total <= shown) continue;
+      const present = drawn.get(id) ?? 0;
+      if (!node || total <= present) continue;
       const upwards = id.startsWith("up ");
-      const left = total - shown;
+      const left = total - present;
       const [one, many] = upwards ? ["parent", "parents"] : ["child", "children"];
       found.push({ id, cui, name: node.name ?? cui, upwards, left, total, word: many, text: `+ ${grouped(left)} ${left === 1 ? one : many}` });
     }
@@ -123,7 +123,7 @@ export class Surroundings {
    * @returns {Set<import("./boxes.js").Edge>}
    */
   tree() {
-    const { direction } = this.asked;
+    const { direction } = this.requested;
     /** @type {Map<string, {near: string, edge: import("./boxes.js").Edge}[]>} */
     const beside = new Map([...this.nodes.keys()].map((cui) => [cui, []]));
     for (const edge of this.edges) {
@@ -156,7 +156,7 @@ export class Surroundings {
   }
 
   #ways() {
-    return { any: [true, false], up: [true], down: [false] }[this.asked.direction] ?? [];
+    return { any: [true, false], up: [true], down: [false] }[this.requested.direction] ?? [];
   }
 
   #cuiOf(id) {
@@ -181,7 +181,7 @@ export class Surroundings {
       { total: family.total, cuis: family.neighbours.map((near) => near.cui) }));
   }
 
-  /** The members of a family that are drawn: all of a small one; of a large one those that were asked for. */
+  /** The members of a family that are drawn: all of a small one; of a large one those that were requested. */
   async #drawnOf(id) {
     const family = this.families.get(id);
     if (!family) return [];
@@ -195,7 +195,7 @@ export class Surroundings {
   /** Names, counts, distances and edges of what is drawn. */
   async #describe(cuis) {
     const { service } = this.app;
-    const { direction, hops } = this.asked;
+    const { direction, hops } = this.requested;
     const pairs = cuis.map((cui) => [this.centre, cui]);
     const [described, far, edges] = await Promise.all([
       service.post("v1/concepts", { cuis }, this.signal),

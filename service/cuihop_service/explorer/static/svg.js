@@ -70,9 +70,9 @@ function frameOf({ kind, strong, x, y, width, height }, of) {
 }
 
 function shape(tag, given) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(given)) made.setAttribute(name, String(value));
-  return made;
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(given)) element.setAttribute(name, String(value));
+  return element;
 }
 
 function words(lines, x, y, colour, { size = FONT_SIZE, halo = null, anchor = "middle", weight = "normal" } = {}) {

@@ -8,7 +8,7 @@ const NAMED = 20_000; // names fetched for a list
 /**
  * The concepts within some hops of one, itself first, then nearest first; as many as the service gives in one answer.
  * @param {import("./main.js").App} app
- * @param {{cui: string, hops: number, direction: string}} asked
+ * @param {{cui: string, hops: number, direction: string}} requested
  * @param {AbortSignal} signal
  * @returns {Promise<{total: number, concepts: any[], edges: import("./boxes.js").Edge[] | null}>} `total` counts the
  *   concepts but the one itself; `edges` are null where there are more concepts than the service packs
@@ -36,7 +36,7 @@ export async function wholeNeighbourhood(app, { cui, hops, direction }, signal) 
 /**
  * The nearest concepts around one with their names, in order of hops, then of names.
  * @param {import("./main.js").App} app
- * @param {{cui: string, hops: number, direction: string}} asked
+ * @param {{cui: string, hops: number, direction: string}} requested
  * @returns {Promise<{total: number, concepts: {cui: string, name: string|null, hops: number}[]}>} `total` counts all,
  *   `concepts` are `NAMED` at most
  */

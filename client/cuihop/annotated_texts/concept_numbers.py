@@ -1,0 +1,141 @@
+"""The concepts behind the identifiers of true and predicted mentions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cuihop.annotated_texts.documents import AnnotatedDocument
+from cuihop.annotated_texts.identifier_map import IdentifierMap, without_prefix
+from cuihop.graph import ConceptGraph
+from cuihop.identifiers import identifier_fault
+from cuihop.measures.resolution import ResolvedConcepts, check_some_known, resolved_concepts
+
+__all__ = ["ConceptNumbers", "numbered_concepts", "occurrences"]
+
+
+@dataclass(frozen=True, eq=False)
+class ConceptNumbers:
+    """Concepts and their numbers, those of the graph first.
+
+    Attributes:
+        names: of the concepts. held: the number of those in the graph.
+        true: identifier as it is written → numbers of its concepts, any of which is right.
+        predicted: identifier as it is written → number of its concept.
+        resolved: resolution of the identifiers.
+        unmapped: true identifiers that neither the map nor the graph has.
+        bare: identifiers compared without their prefix.
+    """
+
+    names: Sequence[str]
+    held: int
+    true: Mapping[str, tuple[int, ...]]
+    predicted: Mapping[str, int]
+    resolved: ResolvedConcepts
+    unmapped: frozenset[str] = frozenset()
+    bare: frozenset[str] = frozenset()
+
+
+def numbered_concepts(
+    gold: Collection[AnnotatedDocument],
+    predicted: Collection[AnnotatedDocument],
+    graph: ConceptGraph | None,
+    identifiers: IdentifierMap | None,
+    sources: tuple[str, str],
+) -> ConceptNumbers:
+    """Resolve every identifier of both annotations.
+
+    Args:
+        gold, predicted: the texts. sources: their files, for messages.
+        graph: resolves identifiers; one that it does not hold matches only itself.
+        identifiers: translates those of the true mentions.
+
+    Raises:
+        InvalidCui: an identifier is malformed, and the map does not have it.
+        InputError: the graph holds none of the true identifiers, or none of the predicted ones.
+    """
+    gold_counts, predicted_counts = occurrences(gold), occurrences(predicted)
+    mapped = {identifier: () if identifiers is None else identifiers.find(identifier) for identifier in gold_counts}
+    as_written = {identifier: found or (identifier,) for identifier, found in mapped.items()}
+    spelling = _common_spelling({*predicted_counts, *(c for found in as_written.values() for c in found)}, graph)
+    true = _Side(gold, gold_counts, {i: [spelling[c] for c in found] for i, found in as_written.items()}, sources[0])
+    guessed = _Side(predicted, predicted_counts, {i: [spelling[i]] for i in predicted_counts}, sources[1])
+    unmapped = frozenset[str]()
+    if identifiers is not None:
+        rest = {identifier: true.concepts[identifier][0] for identifier, found in mapped.items() if not found}
+        usable = _all_held(rest.values(), graph).union(*identifiers.concepts.values())
+        unmapped = frozenset(identifier for identifier, concept in rest.items() if concept not in usable)
+    looked_up = {
+        c for side in (true, guessed) for i, found in side.concepts.items() for c in found if i not in unmapped
+    }
+    resolved = resolved_concepts(
+        looked_up, graph, "isolated", lambda identifier: true.place_of(identifier) or guessed.place_of(identifier)
+    )
+    if graph is not None:
+        for side in (true, guessed):
+            side.check_some_held(resolved, graph, unmapped)
+    concept = {**{true.concepts[i][0]: true.concepts[i][0] for i in unmapped}, **resolved.concept}
+    outside = set(concept.values()).difference(resolved.concept.values()) | resolved.isolated
+    names = sorted(set(concept.values()), key=lambda name: (name in outside, name))
+    numbers = {name: number for number, name in enumerate(names)}
+    return ConceptNumbers(
+        names=names,
+        held=0 if graph is None else len(names) - len(outside),
+        true={i: tuple(dict.fromkeys(numbers[concept[c]] for c in found)) for i, found in true.concepts.items()},
+        predicted={i: numbers[concept[c]] for i, (c,) in guessed.concepts.items()},
+        resolved=resolved,
+        unmapped=unmapped,
+        bare=frozenset(identifier for identifier, plain in spelling.items() if identifier != plain),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One annotation: its texts, its identifiers with their occurrences and concepts, and its file."""
+
+    texts: Collection[AnnotatedDocument]
+    occurrences: Counter[str]
+    concepts: Mapping[str, Sequence[str]]
+    source: str
+
+    def place_of(self, concept: str) -> str | None:
+        """The file and the text that first have a concept."""
+        for text in self.texts:
+            if any(concept in self.concepts[identifier] for mention in text.mentions for identifier in mention.cuis):
+                return f"{self.source}, text {text.identifier}"
+        return None
+
+    def check_some_held(self, resolved: ResolvedConcepts, graph: ConceptGraph, left_out: Collection[str]) -> None:
+        """See `cuihop.measures.resolution.check_some_known`."""
+        times = Counter[str]()
+        for identifier, number in self.occurrences.items():
+            if identifier not in left_out:
+                times.update(dict.fromkeys(self.concepts[identifier], number))
+        check_some_known(resolved, times, graph, self.source, "texts")
+
+
+def occurrences(texts: Iterable[AnnotatedDocument]) -> Counter[str]:
+    """The number of mentions of each identifier."""
+    return Counter(identifier for text in texts for mention in text.mentions for identifier in mention.cuis)
+
+
+def _common_spelling(identifiers: Collection[str], graph: ConceptGraph | None) -> dict[str, str]:
+    """Identifier → the same without its prefix, where the graph or the other texts have it so."""
+    plain = {identifier for identifier in identifiers if ":" not in identifier}
+    prefixed = [identifier for identifier in identifiers if ":" in identifier]
+    held = _all_held([*prefixed, *map(without_prefix, prefixed)], graph)
+    spelling = {identifier: identifier for identifier in identifiers}
+    for identifier in prefixed:
+        bare = without_prefix(identifier)
+        if identifier not in held and (bare in plain or bare in held):
+            spelling[identifier] = bare
+    return spelling
+
+
+def _all_held(identifiers: Iterable[str], graph: ConceptGraph | None) -> set[str]:
+    if graph is None:
+        return set()
+    kind = graph.release.identifiers
+    wanted = sorted({i for i in identifiers if identifier_fault(i, kind) is None})
+    return {answer.requested for answer in graph.resolve(wanted) if answer.cui is not None}

@@ -1,0 +1,268 @@
+"""Tables of scored annotations: scores with intervals, near misses, hops of false positives, semantic types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
+from cuihop.annotated_texts.scoring import AnnotationScores
+from cuihop.evaluation.means import mean_of, number_text
+from cuihop.evaluation.resampling import checked_resampling, resampled_sums
+from cuihop.graph import ConceptGraph
+from cuihop.measures.match_counts import MatchCounts
+from cuihop.notebooks.table import Table
+
+__all__ = [
+    "NearMiss",
+    "Score",
+    "TypeScore",
+    "false_positives_by_hops",
+    "hops_table",
+    "miss_table",
+    "near_misses",
+    "score_table",
+    "scores_of",
+    "type_scores",
+    "type_table",
+]
+
+_Types: TypeAlias = tuple[tuple[str, str], ...]
+
+NOT_IN_GRAPH, FARTHER = "not in the graph", "farther"
+_OUTSIDE, _UNTYPED, _OTHERS = ("", NOT_IN_GRAPH), ("", "without a type"), ("", "types of no true concept")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Precision, recall and F1 under a measure.
+
+    Attributes:
+        measure: its name.
+        precision, recall, f1: of all texts together (micro average).
+        low, high: confidence interval of f1, by the bootstrap over texts.
+        macro_precision, macro_recall, macro_f1: means over the texts.
+        macro_low, macro_high: confidence interval of macro_f1.
+    """
+
+    measure: str
+    precision: float
+    recall: float
+    f1: float
+    low: float
+    high: float
+    macro_precision: float
+    macro_recall: float
+    macro_f1: float
+    macro_low: float
+    macro_high: float
+
+
+def scores_of(
+    scores: AnnotationScores, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0,
+    threads: int | None = None,
+) -> list[Score]:  # fmt: skip
+    """The scores under each measure.
+
+    The intervals are those of the percentiles of resampled texts (Efron and Tibshirani 1993, chapter 13): of the F1 of
+    their summed counts, and of the mean of their F1.
+
+    Args:
+        scores: the result of a scoring.
+        confidence: of the intervals. resamples: number of resamples. seed: the same gives the same.
+        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
+
+    Raises:
+        InputError: a parameter is out of its range.
+    """
+    checked_resampling(resamples, confidence, seed)
+    width = len(MatchCounts._fields)
+    columns = np.hstack([*(scores.matches[measure] for measure in scores.measures), scores.values])
+    drawn = resampled_sums(np.ascontiguousarray(columns, dtype=np.float64), resamples, seed, threads)
+    tails = [(1.0 - confidence) / 2, (1.0 + confidence) / 2]
+    found = []
+    for place, measure in enumerate(scores.measures):
+        lam, micro, each = scores.weight(measure), scores.micro(measure), scores.each(measure)
+        sums = drawn[:, place * width : (place + 1) * width]
+        low, high = np.quantile(_f1_of_rows(sums, lam), tails).tolist()
+        means = drawn[:, len(scores.measures) * width + place] / len(scores.queries)
+        macro = [
+            mean_of(values) or 0.0
+            for values in ([m.precision(lam) for m in each], [m.recall(lam) for m in each], scores.values[:, place])
+        ]
+        found.append(
+            Score(str(measure), micro.precision(lam), micro.recall(lam), micro.f1(lam), low, high, *macro,
+                  *np.quantile(means, tails).tolist())
+        )  # fmt: skip
+    return found
+
+
+def _f1_of_rows(rows: npt.NDArray[np.float64], lam: float) -> npt.NDArray[np.float64]:
+    return np.array([MatchCounts(*row).f1(lam) for row in rows.tolist()])
+
+
+def score_table(scores: Mapping[str, Sequence[Score]], confidence: float) -> Table:
+    """A row for each measure and system; of several systems the best first, by micro F1.
+
+    Args:
+        scores: name of a system → its scores; one without a name has no column.
+        confidence: of the intervals.
+    """
+    rows = []
+    for place in range(min(map(len, scores.values()))):
+        ranked = sorted(scores.items(), key=lambda item: -item[1][place].f1)
+        for name, found in ranked:
+            s = found[place]
+            rows.append(
+                [s.measure, *([name] if len(scores) > 1 else []),
+                 *map(number_text, (s.precision, s.recall, s.f1)), _span(s.low, s.high),
+                 *map(number_text, (s.macro_precision, s.macro_recall, s.macro_f1)), _span(s.macro_low, s.macro_high)]
+            )  # fmt: skip
+    interval = f"{100 * confidence:.4g}% interval"
+    columns = ["P", "R", "F1", interval, "macro P", "macro R", "macro F1", interval]
+    titles = ["measure", *(["system"] if len(scores) > 1 else []), *columns]
+    return Table(titles, rows, "scores", "Scores of all texts together, and means over the texts (macro).")
+
+
+def _span(low: float, high: float) -> str:
+    return f"{number_text(low)} to {number_text(high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A predicted concept that is near to a true one.
+
+    Attributes:
+        predicted, true: the two concepts. predicted_name, true_name: their names; ``None`` where the release has none.
+        hops: between them. texts: the number of texts.
+    """
+
+    predicted: str
+    predicted_name: str | None
+    true: str
+    true_name: str | None
+    hops: int
+    texts: int
+
+
+def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]:
+    """False positives within n hops of a true concept, with the nearest: fewest hops first, then by number of texts.
+
+    Args:
+        scores: the result of a scoring. graph: gives the names.
+    """
+    side = scores.predicted
+    which = (side.hops > 0) & (side.hops <= scores.nearness.n)
+    columns = (column[which].tolist() for column in (side.hops, side.concepts, side.nearest))
+    times = Counter(zip(*columns, strict=True))
+    ranked = sorted(times.items(), key=lambda item: (item[0][0], -item[1], item[0][1:]))
+    cited = sorted({concept for (_, *both), _ in ranked for concept in both})
+    names = dict(zip(cited, graph.names([scores.concepts[c] for c in cited]), strict=True))
+    return [
+        NearMiss(scores.concepts[guess], names[guess], scores.concepts[true], names[true], hops, number)
+        for (hops, guess, true), number in ranked
+    ]
+
+
+def false_positives_by_hops(scores: AnnotationScores) -> dict[str, int]:
+    """Number of false positives by their hops to the nearest true concept of their text."""
+    side = scores.predicted
+    wrong = side.hops > 0
+    farthest = max(scores.nearness.n, FARTHEST)
+    found = {str(hops): int((side.hops == hops).sum()) for hops in range(1, farthest + 1)}
+    outside = wrong & (side.concepts >= scores.held)
+    found[FARTHER] = int((wrong & (side.hops == BEYOND) & ~outside).sum())
+    found[NOT_IN_GRAPH] = int(outside.sum())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TypeScore:
+    """Scores of the concepts of one semantic type.
+
+    Attributes:
+        tui, type: of the true concepts; of the last rows no type, with ``tui`` empty.
+        true, predicted: concepts of the type, each counted once in a text. right: of those, predicted and true.
+        precision, recall, f1: over all texts.
+    """
+
+    tui: str
+    type: str
+    true: int
+    predicted: int
+    right: int
+    precision: float
+    recall: float
+    f1: float
+
+
+def type_scores(scores: AnnotationScores, graph: ConceptGraph) -> list[TypeScore]:
+    """Scores of each semantic type that a true concept has, the most frequent first.
+
+    A concept of two types counts in both. Predicted concepts whose types no true concept has are a row of their own,
+    as are concepts outside the graph.
+
+    Args:
+        scores: the result of a scoring. graph: gives the types.
+    """
+    records = graph.concepts(list(scores.concepts[: scores.held]))
+    types: list[_Types] = [record.semantic_types or (_UNTYPED,) for record in records]
+    types += [(_OUTSIDE,)] * (len(scores.concepts) - scores.held)
+    true, found = _times(scores.true, types), _times(scores.true, types, right=True)
+    listed = [tuple(kind for kind in kinds if kind in true or not kind[0]) or (_OTHERS,) for kinds in types]
+    guessed, right = _times(scores.predicted, listed), _times(scores.predicted, listed, right=True)
+    rows = []
+    for kind in sorted({*true, *guessed}, key=lambda kind: (not kind[0], -true[kind], kind)):
+        counts = MatchCounts(true[kind], guessed[kind], found[kind], right[kind])
+        rows.append(
+            TypeScore(*kind, true[kind], guessed[kind], right[kind], counts.precision(), counts.recall(), counts.f1())
+        )
+    return rows
+
+
+def _times(side: ScoredConcepts, types: Sequence[_Types], *, right: bool = False) -> Counter[tuple[str, str]]:
+    """The number of concepts of each type; of those that are right."""
+    times = Counter[tuple[str, str]]()
+    concepts = side.concepts[side.hops == 0] if right else side.concepts
+    for kinds, number in zip(types, np.bincount(concepts, minlength=len(types)).tolist(), strict=True):
+        times.update(dict.fromkeys(kinds, number) if number else {})
+    return times
+
+
+def type_table(rows: Sequence[TypeScore]) -> Table:
+    """A row for each semantic type."""
+    return Table(
+        ("semantic type", "true", "predicted", "right", "P", "R", "F1"),
+        [
+            (f"{row.tui} {row.type}".strip(), f"{row.true:,}", f"{row.predicted:,}", f"{row.right:,}",
+             *map(number_text, (row.precision, row.recall, row.f1)))
+            for row in rows
+        ],
+        "types",
+        "Concepts of all texts, by semantic type.",
+    )  # fmt: skip
+
+
+def miss_table(misses: Sequence[NearMiss]) -> Table:
+    """A row for each near miss."""
+    return Table(
+        ("hops", "texts", "predicted", "nearest true concept"),
+        [
+            (str(miss.hops), f"{miss.texts:,}", f"{miss.predicted} {miss.predicted_name or ''}".rstrip(),
+             f"{miss.true} {miss.true_name or ''}".rstrip())
+            for miss in misses
+        ],
+        "near_misses",
+        "Predicted concepts that are near to a true one.",
+    )  # fmt: skip
+
+
+def hops_table(hops: Mapping[str, int]) -> Table:
+    """A row for each number of hops of false positives."""
+    rows = [(name, f"{number:,}") for name, number in hops.items()]
+    return Table(("hops", "false positives"), rows, "hops", "False positives by hops to the nearest true concept.")

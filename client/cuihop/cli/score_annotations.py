@@ -1,0 +1,238 @@
+"""``cuihop score-annotations``: predicted annotations of texts against the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuihop.annotated_texts.identifier_map import IdentifierMap
+from cuihop.annotated_texts.reading import read_documents
+from cuihop.annotated_texts.score_tables import (
+    NearMiss,
+    Score,
+    TypeScore,
+    false_positives_by_hops,
+    hops_table,
+    miss_table,
+    near_misses,
+    score_table,
+    scores_of,
+    type_scores,
+    type_table,
+)
+from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
+from cuihop.cli.command_files import FileUse
+from cuihop.cli.compared_systems import named_files, write_cards
+from cuihop.cli.evaluation_options import (
+    FILES_PANEL,
+    MEASURES_PANEL,
+    CardsOption,
+    ConfidenceOption,
+    HopsOption,
+    OptionalGraphOption,
+    ReportOption,
+    ResamplesOption,
+    SeedOption,
+    ThreadsOption,
+)
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.comparison.comparison import Comparison, compare
+from cuihop.comparison.score_card import ScoreCard, system_name
+from cuihop.errors import InvalidCui
+from cuihop.graph import ConceptGraph
+from cuihop.measures.nearness import Nearness
+from cuihop.notebooks.table import Table, write_tables
+
+__all__ = ["score_annotated_texts"]
+
+
+def score_annotated_texts(
+    gold: Annotated[
+        Path,
+        typer.Argument(
+            help="True annotations: PubTator, BRAT, BioC JSON, or a table of mentions or concepts.", show_default=False
+        ),
+    ],
+    predicted: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PREDICTED", show_default=False,
+            help="Predicted annotations of the same texts, each FILE or NAME=FILE, in any of these formats.",
+        ),
+        FileUse.READS,
+    ],
+    graph: OptionalGraphOption = None,
+    identifiers: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", rich_help_panel=FILES_PANEL,
+            help="Concepts of the identifiers in GOLD, such as MeSH: two columns, identifier and CUI.",
+        ),
+    ] = None,
+    per_document: Annotated[
+        Path | None,
+        typer.Option("--per-document", rich_help_panel=FILES_PANEL, help="File for the values of each text, as CSV."),
+        FileUse.WRITES,
+    ] = None,
+    report: ReportOption = None,
+    cards: CardsOption = None,
+    hops: HopsOption = 1,
+    lam: LambdaOption = 0.5,
+    direction: DirectionOption = "any",
+    leave_out_unmapped: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-unmapped", rich_help_panel=MEASURES_PANEL,
+            help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
+        ),
+    ] = False,
+    rows: Annotated[
+        int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
+    ] = 10,
+    resamples: ResamplesOption = 10_000,
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Score predicted mentions and concepts of texts: precision, recall, F1, and nn-F1 with the near misses.
+
+    Several predictions are ranked, and compared as by cuihop compare.
+    """
+    files = _named(predicted)
+    truth = TextCollection.of(read_documents(gold), str(gold))
+    mapping = None if identifiers is None else IdentifierMap.read(identifiers)
+    results: dict[str, _Result] = {}
+    with nullcontext() if graph is None else opened_graph(graph) as opened, _advised_on_map(mapping):
+        for name, path in files.items():
+            found = score_annotations(
+                truth, TextCollection.of(read_documents(path), str(path)), opened,
+                nearness=Nearness(hops, lam, direction, "isolated"), identifiers=mapping,
+                leave_out_unmapped=leave_out_unmapped,
+            )  # fmt: skip
+            scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
+            results[name] = _Result.of(found, scores, opened)
+    new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
+    comparison = None
+    if len(results) > 1:
+        comparison = compare(new_cards, resamples=resamples, confidence=confidence, seed=seed, threads=threads)
+    if per_document is not None:
+        (comparison or next(iter(results.values())).found).to_csv(per_document)
+    if cards is not None:
+        write_cards(cards, new_cards)
+    tables = list(_tables(results, comparison, confidence, rows))
+    if report is not None:
+        write_tables(report, tables)
+    if json:
+        print_json(_fields(results, comparison, per_document, rows))
+        return
+    for place, table in enumerate(tables):
+        print_table(table, table.caption if place and comparison is None else None)
+    _print_account(results, comparison)
+    for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
+        if written is not None:
+            console().print(f"{title}: {written}")
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The scores of one prediction; without a graph nothing is known of near misses and types."""
+
+    found: AnnotationScores
+    scores: Sequence[Score]
+    misses: Sequence[NearMiss] = ()
+    by_hops: Mapping[str, int] | None = None
+    types: Sequence[TypeScore] = ()
+
+    @classmethod
+    def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
+        if graph is None:
+            return cls(found, scores)
+        by_hops = false_positives_by_hops(found)
+        return cls(found, scores, near_misses(found, graph), by_hops, type_scores(found, graph))
+
+    def fields(self, rows: int) -> dict[str, Any]:
+        """Everything but the values of each text, ready for JSON."""
+        return {
+            "scores": [asdict(score) for score in self.scores],
+            "near_misses": [asdict(miss) for miss in self.misses[:rows]],
+            "false_positives_by_hops": None if self.by_hops is None else dict(self.by_hops),
+            "semantic_types": [asdict(row) for row in self.types[:rows]],
+            **self.found.summary(),
+        }
+
+
+def _named(predicted: Sequence[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for given, path in named_files(predicted, "PREDICTED"):
+        name = given or system_name(path.name)
+        if name in files:
+            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
+        files[name] = path
+    return files
+
+
+@contextmanager
+def _advised_on_map(mapping: IdentifierMap | None) -> Iterator[None]:
+    """Advise ``--map`` where identifiers are not those of the graph."""
+    try:
+        yield
+    except InvalidCui:
+        if mapping is None:
+            note("--map FILE gives the concepts of identifiers of another vocabulary")
+        raise
+
+
+def _tables(
+    results: Mapping[str, _Result], comparison: Comparison | None, confidence: float, rows: int
+) -> Iterator[Table]:
+    """The scores; then the differences of several predictions, or the near misses of one."""
+    yield score_table({name: result.scores for name, result in results.items()}, confidence)
+    if comparison is not None:
+        yield comparison.table()
+        return
+    (result,) = results.values()
+    if result.by_hops is not None:
+        yield hops_table(result.by_hops)
+    parts = (
+        (miss_table(result.misses[:rows]), len(result.misses)),
+        (type_table(result.types[:rows]), len(result.types)),
+    )
+    for table, number in parts:
+        if number > len(table.rows) > 0:
+            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
+        elif table.rows:
+            yield table
+
+
+def _fields(
+    results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None, rows: int
+) -> dict[str, Any]:
+    differences = None if comparison is None else comparison.summary()
+    return {
+        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+        "differences": [] if differences is None else differences["differences"],
+        "holm": None if differences is None else differences["holm"],
+        "per_document": None if per_document is None else str(per_document),
+    }
+
+
+def _print_account(results: Mapping[str, _Result], comparison: Comparison | None) -> None:
+    screen = console()
+    accounts = {name: result.found.account() for name, result in results.items()}
+    if comparison is not None:
+        for line in comparison.account():
+            screen.print(line)
+    for name, lines in accounts.items():
+        for line in lines:
+            shared = all(line in others for others in accounts.values())
+            if not shared:
+                screen.print(f"{name}: {line}")
+            elif name == next(iter(accounts)):
+                screen.print(line)

@@ -1,0 +1,73 @@
+"""Random resamples of the queries of an evaluation, the same for the same seed, on any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from cuihop.errors import InputError
+from cuihop.resources.cores import in_order
+
+__all__ = ["EXCHANGES", "checked_resampling", "in_blocks", "resampled_sums"]
+
+Float64 = npt.NDArray[np.float64]
+
+MOST_RESAMPLES = 1_000_000
+
+_CELLS_A_BLOCK = 1 << 21  # bounds the memory of resampling: 16 MB of numbers for each thread
+
+EXCHANGES, _QUERIES = 0, 1
+"""Streams of random numbers."""
+
+
+def resampled_sums(columns: Float64, resamples: int, seed: int, threads: int | None) -> Float64:
+    """The sums of each column over queries drawn with replacement, as many as there are; shape (resamples, columns).
+
+    Every column has the same draws.
+
+    Args:
+        columns: float64, shape (queries, columns), at least one query.
+        resamples: number of resamples.
+        seed: the same gives the same.
+        threads: number of threads; ``None`` is one for each core. The numbers do not depend on it.
+    """
+    queries = len(columns)
+
+    def sums(generator: np.random.Generator, rows: int) -> Float64:
+        drawn = generator.integers(0, queries, (rows, queries))
+        drawn += np.arange(rows)[:, np.newaxis] * queries
+        times = np.bincount(drawn.ravel(), minlength=rows * queries).reshape(rows, queries)
+        return np.asarray(times.astype(np.float64) @ columns)
+
+    return np.concatenate(list(in_blocks(sums, queries, resamples, (seed, _QUERIES), threads)))
+
+
+def in_blocks(
+    call: Callable[[np.random.Generator, int], npt.NDArray[np.generic]],
+    queries: int, resamples: int, stream: tuple[int, int], threads: int | None,
+) -> Iterator[npt.NDArray[np.generic]]:  # fmt: skip
+    """The results of the call for each block of resamples, in their order."""
+    step = max(1, _CELLS_A_BLOCK // queries)
+
+    def block(number: int) -> npt.NDArray[np.generic]:
+        generator = np.random.default_rng([*stream, number])
+        return call(generator, min(step, resamples - number * step))
+
+    return in_order(block, range(-(-resamples // step)), threads)
+
+
+def checked_resampling(resamples: int, confidence: float, seed: int) -> None:
+    """Refuse parameters out of their range."""
+    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
+        raise InputError(
+            "not a number of resamples", column="resamples", found=repr(resamples),
+            expected=f"1 or more, {MOST_RESAMPLES:,} at most",
+        )  # fmt: skip
+    if not 0.0 < confidence < 1.0:
+        raise InputError(
+            "not a confidence", column="confidence", found=repr(confidence), expected="a number between 0 and 1"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError("not a seed", column="seed", found=repr(seed), expected="a whole number, 0 or more")
