@@ -29,6 +29,7 @@ from cuihop.resources.resources import Resources
 from example_graph import example_graph
 
 LINES = 20_000
+UNFINISHED = ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished")
 FORMS: list[SpansFormat] = ["csv", "jsonl", "pubtator", "brat"]
 
 
@@ -111,9 +112,9 @@ def test_a_run_goes_on_from_any_point(
     for blocks in chosen.sample([1, 2], k=chosen.choice([1, 2])):
         with pytest.raises(Interrupted):
             run(texts, graph, tmp_path, blocks=blocks)
-        assert set(contents(tmp_path)) == {"concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished"}
+        assert set(contents(tmp_path)) == set(UNFINISHED)
         # A kill may leave a part of a block in each file.
-        for name in ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished"):
+        for name in UNFINISHED:
             if chosen.random() < 0.7:
                 with (tmp_path / name).open("ab") as file:
                     file.write(chosen.randbytes(chosen.randrange(1, 2000)))

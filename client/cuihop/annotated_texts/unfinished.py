@@ -40,10 +40,10 @@ class FinishedPart:
 
 
 class UnfinishedFiles:
-    """Files that are written as ``NAME.unfinished-part``, with the finished blocks in ``FIRST.unfinished``; a context manager.
+    """Files that are written as ``NAME.unfinished-part``; the finished blocks are in ``FIRST.unfinished``.
 
-    An error or an interrupt leaves both, unless no block was finished. They may be continued by a job that depends on
-    the same values: `finished` is the state that it begins from.
+    A context manager. An error or an interrupt leaves both, unless no block was finished. A job that depends on the
+    same values may continue them: `finished` is the state that it begins from.
 
     Args:
         paths: names of the finished files. depends: everything that their content depends on, but for the inputs.
