@@ -106,7 +106,9 @@ def test_a_concept_without_a_preferred_english_name_falls_back() -> None:
 def test_the_names_of_the_nci_sample_have_the_vocabularies_and_marks_of_their_rows(suppressed: bool) -> None:
     folder = "rrf/nci_sample_level0"
     loaded = load([shared(folder)], LoadOptions(identifiers="any", include_suppressed=suppressed))
-    files: dict[str, Sequence[str]] = {role: ["|".join(row) for row in rows(shared(f"{folder}/{role}.RRF.gz"))] for role in ("MRCONSO", "MRRANK")}
+    files: dict[str, Sequence[str]] = {
+        role: ["|".join(row) for row in rows(shared(f"{folder}/{role}.RRF.gz"))] for role in ("MRCONSO", "MRRANK")
+    }
     expected = literal_release.read(files, identifiers="any", include_suppressed=suppressed).sources
     assert sabs_of_names(loaded) == {key: source.sabs for key, source in expected.items()}
     marked = {key for key, grade in grades_of_names(loaded).items() if grade & SUPPRESSED_NAME}

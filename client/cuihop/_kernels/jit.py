@@ -19,7 +19,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function on its first call; it runs without the interpreter lock.
 
     Machine code is cached on disk, beside the module or in the user's cache folder. Where neither can be written
-    (a read-only installation, a full disk), each process compiles anew.
+    (a read-only installation, a full disk), each process compiles anew; so it does where the file cannot be read.
     """
     try:
         fast: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
@@ -34,6 +34,17 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
                 save(*machine_code)
 
         cache.save_overload = save_if_possible
+        load = cache.load_overload
+
+        def load_if_possible(*signature: object) -> object:
+            try:
+                return load(*signature)
+            except Exception:  # a truncated file, or one of another version: pickle raises whatever it likes
+                with contextlib.suppress(OSError):
+                    cache.flush()
+                return None
+
+        cache.load_overload = load_if_possible
     answer: Callable[P, R] = fast
     return answer
 
