@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 
 import pytest
 
+import cuihop
 from cuihop import SnapshotGraph
 from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfinished_path
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
@@ -26,6 +27,7 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, OutputError
 from cuihop.files.records import RowFault
 from cuihop.resources.resources import Resources
+from cuihop_server import running_service
 from example_graph import example_graph
 
 LINES = 20_000
@@ -245,6 +247,17 @@ def test_a_stream_gets_the_same_bytes(texts: Path, graph: SnapshotGraph, whole: 
     stream = io.BytesIO()
     annotate_texts(open_texts(texts), graph, stream)
     assert stream.getvalue() == whole["concepts.csv"]
+
+
+def test_a_service_gives_the_same_bytes(
+    texts: Path, graph: SnapshotGraph, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    with running_service(graph) as service, cuihop.connect(service.grpc) as remote:
+        account = annotate_texts(
+            open_texts(texts), remote, tmp_path / "concepts.csv", spans=tmp_path / "spans.csv", spans_form="csv"
+        )
+    assert contents(tmp_path) == whole
+    assert account.texts == LINES
 
 
 def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:
