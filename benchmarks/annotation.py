@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("accuracy", "speed"))
     options = parser.parse_args()
     corpus = options.data / CORPUS
-    names = names_at_scale(options.names)
+    names = [] if options.only == "accuracy" else names_at_scale(options.names)
     if corpus.is_dir():
         if options.only != "speed":
             measure_accuracy(options.data, RESULTS, texts=None if options.names is None else 20)

@@ -95,3 +95,18 @@ def test_any_names_and_any_texts(names: list[list[str]], texts: list[str]) -> No
     literal = LiteralAnnotator(named)
     for text, annotation in zip(texts, SnapshotGraph.of([], names=named).annotate_many(texts), strict=True):
         assert matches(annotation) == literal.annotate(text)
+
+
+def test_long_texts_of_any_kind_keep_their_matches() -> None:
+    """Texts at which a bound of memory or of work would show: many matches a token, many and long definitions."""
+    graph = SnapshotGraph.of(
+        [], names={"C0000001": ["lung"], "C0000002": ["lung-lung", "lung lung lung"], "C0000003": ["aa bb"]}
+    )
+    every = AnnotationOptions(longest=False)
+    assert len(graph.annotate("lung " * 5_000, every)) == 5_000 + 4_999 + 4_998
+    assert len(graph.annotate("lung-" * 5_000, every)) == 5_000 + 4_999 + 4_998
+    defined = "".join(f"aa bb (AB{i}) " for i in range(400))
+    found = graph.annotate(defined + " ".join(f"AB{i}" for i in range(400)))
+    assert found.cuis == ("C0000003",)
+    assert len(graph.annotate("aa bb (AB) " + "AB " * 5_000)) == 5_002
+    assert len(graph.annotate(f"x{'-y' * 40} aa bb (AB) " + "AB " * 5_000)) == 5_002
