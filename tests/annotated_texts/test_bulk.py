@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 
 import pytest
 
+import cuihop
 from cuihop import SnapshotGraph
 from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts, unfinished_path
 from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows
@@ -26,9 +27,11 @@ from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import InputError, OutputError
 from cuihop.files.records import RowFault
 from cuihop.resources.resources import Resources
+from cuihop_server import running_service
 from example_graph import example_graph
 
 LINES = 20_000
+UNFINISHED = ("concepts.csv.unfinished-part", "spans.csv.unfinished-part", "concepts.csv.unfinished")
 FORMS: list[SpansFormat] = ["csv", "jsonl", "pubtator", "brat"]
 
 
@@ -111,9 +114,9 @@ def test_a_run_goes_on_from_any_point(
     for blocks in chosen.sample([1, 2], k=chosen.choice([1, 2])):
         with pytest.raises(Interrupted):
             run(texts, graph, tmp_path, blocks=blocks)
-        assert set(contents(tmp_path)) == {"concepts.csv.part", "spans.csv.part", "concepts.csv.unfinished"}
+        assert set(contents(tmp_path)) == set(UNFINISHED)
         # A kill may leave a part of a block in each file.
-        for name in ("concepts.csv.part", "spans.csv.part", "concepts.csv.unfinished"):
+        for name in UNFINISHED:
             if chosen.random() < 0.7:
                 with (tmp_path / name).open("ab") as file:
                     file.write(chosen.randbytes(chosen.randrange(1, 2000)))
@@ -136,7 +139,7 @@ def test_a_killed_program_goes_on(whole: dict[str, bytes], texts: Path, graph: S
         "--output", str(folder / "concepts.csv"), "--spans", str(folder / "spans.csv"), "--threads", "1",
     ]  # fmt: skip
     program = subprocess.Popen(arguments, stderr=subprocess.PIPE)
-    part = folder / "concepts.csv.part"
+    part = folder / "concepts.csv.unfinished-part"
     with pipe.open("wb") as end:
         end.write(texts.read_bytes()[:-10])  # the last block never comes
         end.flush()
@@ -185,9 +188,9 @@ def test_what_an_unfinished_run_depends_on_may_not_change(texts: Path, graph: Sn
         run(texts, graph, folder, options=AnnotationOptions(longest=False))
     with pytest.raises(InputError, match="field spans"):
         run(texts, graph, folder, spans=None)
-    part = folder / "concepts.csv.part"
+    part = folder / "concepts.csv.unfinished-part"
     part.write_bytes(part.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"concepts.csv.part: not what the unfinished run wrote"):
+    with pytest.raises(InputError, match=r"concepts.csv.unfinished-part: not what the unfinished run wrote"):
         run(texts, graph, folder)
     unfinished_path(folder / "concepts.csv").unlink()
     assert run(texts, graph, folder).resumed == 0
@@ -244,6 +247,17 @@ def test_a_stream_gets_the_same_bytes(texts: Path, graph: SnapshotGraph, whole: 
     stream = io.BytesIO()
     annotate_texts(open_texts(texts), graph, stream)
     assert stream.getvalue() == whole["concepts.csv"]
+
+
+def test_a_service_gives_the_same_bytes(
+    texts: Path, graph: SnapshotGraph, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    with running_service(graph) as service, cuihop.connect(service.grpc) as remote:
+        account = annotate_texts(
+            open_texts(texts), remote, tmp_path / "concepts.csv", spans=tmp_path / "spans.csv", spans_form="csv"
+        )
+    assert contents(tmp_path) == whole
+    assert account.texts == LINES
 
 
 def test_memory_does_not_grow_with_the_texts(graph: SnapshotGraph) -> None:

@@ -133,7 +133,7 @@ def test_a_run_that_a_fault_ended_goes_on_when_it_is_mended(program: Run, graph:
         in program("annotate", texts, "--graph", graph, "--output", concepts).err
     )
     assert concepts.read_text().count("C0018670") == 10_001
-    assert not list(tmp_path.glob("*.part")) + list(tmp_path.glob("*.unfinished"))
+    assert not list(tmp_path.glob("*.unfinished-part")) + list(tmp_path.glob("*.unfinished"))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from program_run import Run, program  # noqa: F401
 # For each command the arguments without the file to write. No file needs the right content: nothing is read before
 # the refusal, and that is what is tested.
 COMMANDS: dict[str, Sequence[str]] = {
+    "annotate": ("input", "--graph", "g.cuihop"),
     "distance": ("--pairs", "input", "--graph", "g.cuihop"),
     "evaluate": ("--concepts", "other", "--ranking", "input", "--graph", "snapshot:g.cuihop"),
     "compare": ("A=input", "other", "--concepts", "other", "--graph", "g.cuihop"),
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "demo": (),
 }
 WITH = {  # what an option needs beside it
+    ("annotate", "spans"): ("--output", "new.csv"),
     ("load", "rejects"): ("--output", "new.cuihop", "--on-bad-row", "skip"),
     ("load", "report"): ("--output", "new.cuihop"),
     ("load", "changes"): ("--to", "bolt://127.0.0.1:1"),

@@ -270,6 +270,8 @@ _WRITES = re.compile(
 )
 _ALLOWED = {
     "client/cuihop/files/written_files.py": "the function itself",
+    "client/cuihop/annotated_texts/unfinished.py": "beside its target, appended to, and checked before",
+    "client/cuihop/annotated_texts/writing.py": "into the folder that becomes the output as a whole",
     "client/cuihop/cli/study.py": "into the folder that becomes the study's as a whole",
     "client/cuihop/study/writing.py": "the same",
     "client/cuihop/resources/checkpoint.py": "appended to, and checked before",

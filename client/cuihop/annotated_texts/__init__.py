@@ -1,21 +1,26 @@
 """Texts with identifiers, and their concepts: read, annotated in bulk, written and scored."""
 
-from cuihop.annotated_texts.documents import AnnotatedDocument, GoldMention
+from cuihop.annotated_texts.bulk import AnnotationAccount, annotate_texts
+from cuihop.annotated_texts.documents import AnnotatedDocument, DocumentRows, GoldMention
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.mention_export import concept_table, mention_table
-from cuihop.annotated_texts.reading import read_documents
+from cuihop.annotated_texts.reading import open_texts, read_documents
 from cuihop.annotated_texts.score_tables import false_positives_by_hops, near_misses, scores_of, type_scores
 from cuihop.annotated_texts.scoring import AnnotationScores, score_annotations
 
 __all__ = [
     "AnnotatedDocument",
+    "AnnotationAccount",
     "AnnotationScores",
+    "DocumentRows",
     "GoldMention",
     "IdentifierMap",
+    "annotate_texts",
     "concept_table",
     "false_positives_by_hops",
     "mention_table",
     "near_misses",
+    "open_texts",
     "read_documents",
     "score_annotations",
     "scores_of",

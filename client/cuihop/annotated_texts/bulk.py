@@ -159,8 +159,8 @@ def annotate_texts(
 ) -> AnnotationAccount:
     """Write the concepts of each text, in the order of the input.
 
-    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and ``….part``, from
-    which the same call goes on; what it then writes is the same to the last byte.
+    The file takes its place when it is whole. An interrupted run leaves ``CONCEPTS.unfinished`` and
+    ``CONCEPTS.unfinished-part``, from which the same call goes on; what it then writes is the same to the last byte.
 
     Args:
         rows: the texts; see `cuihop.annotated_texts.reading.open_texts`.

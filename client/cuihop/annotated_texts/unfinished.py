@@ -40,10 +40,10 @@ class FinishedPart:
 
 
 class UnfinishedFiles:
-    """Files that are written as ``NAME.part``, with the finished blocks in ``FIRST.unfinished``; a context manager.
+    """Files that are written as ``NAME.unfinished-part``; the finished blocks are in ``FIRST.unfinished``.
 
-    An error or an interrupt leaves both, unless no block was finished. They may be continued by a job that depends on
-    the same values: `finished` is the state that it begins from.
+    A context manager. An error or an interrupt leaves both, unless no block was finished. A job that depends on the
+    same values may continue them: `finished` is the state that it begins from.
 
     Args:
         paths: names of the finished files. depends: everything that their content depends on, but for the inputs.
@@ -56,7 +56,7 @@ class UnfinishedFiles:
 
     def __init__(self, paths: Sequence[Path], depends: Mapping[str, Any], counts: int) -> None:
         targets = [check_output(path) for path in paths]
-        self.parts = [target.with_name(f"{target.name}.part") for target in targets]
+        self.parts = [target.with_name(f"{target.name}.unfinished-part") for target in targets]
         self.path = targets[0].with_name(f"{targets[0].name}.unfinished")
         for written in (self.path, *self.parts):
             check_output(written)
