@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuihop import SnapshotGraph
+from cuihop import AnnotationOptions, SnapshotGraph
+from cuihop._kernels.mentions import MOST_ABBREVIATIONS
 from cuihop.annotation.mentions import Annotation
 from literal_annotator import LiteralAnnotator, Match
 
@@ -95,3 +96,21 @@ def test_any_names_and_any_texts(names: list[list[str]], texts: list[str]) -> No
     literal = LiteralAnnotator(named)
     for text, annotation in zip(texts, SnapshotGraph.of([], names=named).annotate_many(texts), strict=True):
         assert matches(annotation) == literal.annotate(text)
+
+
+def test_long_texts_of_any_kind_keep_their_matches() -> None:
+    """Texts at which a bound of memory or of work would show: many matches a token, many and long definitions."""
+    graph = SnapshotGraph.of(
+        [],
+        names={"C0000001": ["lung"], "C0000002": ["lung-lung", "lung lung lung"], "C0000003": ["aa bb"]}
+        | {f"C1{i:06}": [f"a{i} b{i}"] for i in range(400)},
+    )
+    every = AnnotationOptions(longest=False)
+    assert len(graph.annotate("lung " * 5_000, every)) == 5_000 + 4_999 + 4_998
+    assert len(graph.annotate("lung-" * 5_000, every)) == 5_000 + 4_999 + 4_998
+    defined = "".join(f"a{i} b{i} (AB{i}) " for i in range(400))
+    found = graph.annotate(defined + " ".join(f"AB{i}" for i in range(400)))
+    assert sum(mention.rule == "abbreviation" for mention in found) == 2 * MOST_ABBREVIATIONS
+    assert sum(mention.rule == "exact" for mention in found) == 400
+    assert len(graph.annotate("aa bb (AB) " + "AB " * 5_000)) == 5_002
+    assert len(graph.annotate(f"x{'-y' * 40} aa bb (AB) " + "AB " * 5_000)) == 5_002

@@ -112,7 +112,7 @@ def test_bad_texts_are_named() -> None:
     graph = example_graph()
     with pytest.raises(InputError, match="one text, not a list of texts"):
         graph.annotate_many("vein")
-    with pytest.raises(InputError, match=r"texts\[1\]"):
+    with pytest.raises(InputError, match=r"texts.1"):
         graph.annotate_many(["vein", None])  # type: ignore[list-item]
     assert len(graph.annotate_many([])) == 0
 

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
-from cuihop._kernels.terms import GENERAL, INVERTED, LAST, LONGEST_NAME, PLAIN, RULE, SPACING, TAIL, expanded, matches
+from cuihop._kernels.terms import GENERAL, INVERTED, LAST, MOST_MATCHES, PLAIN, RULE, SPACING, TAIL, expanded, matches
 from cuihop._kernels.tokens import END, KIND, LETTER, SEVERAL, START, UNKNOWN
 
-__all__ = ["candidates_of", "distinct_numbers", "mentions_of", "names_of"]
+__all__ = ["MOST_ABBREVIATIONS", "candidates_of", "distinct_numbers", "mentions_of", "names_of"]
 
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
@@ -19,6 +19,10 @@ Int64 = npt.NDArray[np.int64]
 
 # Columns of a mention: first character, the one after the last, candidate, flags.
 MENTION_COLUMNS = 4
+
+MOST_ABBREVIATIONS = 256
+"""Most definitions of abbreviations in a text that count, the first ones."""
+_LONGEST_FORM = 32  # tokens of a long form
 
 # Rules of mentions, as in cuihop.annotation.mentions.RULES.
 _EXACT, _FORM, _SPACING, _INVERTED, _TAIL, _ACRONYM, _ABBREVIATION, _SPELLING = range(8)
@@ -55,7 +59,7 @@ def mentions_of(
     """
     texts = token_bounds.size - 1
     indptr = np.zeros(texts + 1, dtype=np.int64)
-    found = np.empty((places.shape[0] // 4 + 64, MENTION_COLUMNS), dtype=np.int32)
+    found = np.empty((places.shape[0] // 4 + MOST_MATCHES, MENTION_COLUMNS), dtype=np.int32)
     count = 0
     at = 0
     for row in range(texts):
@@ -68,10 +72,15 @@ def mentions_of(
             shorts = np.empty((at - begin, 2), dtype=np.int64)
             longs = np.empty((at - begin, 2), dtype=np.int64)
             usable_pairs = 0
+            low = first
             for i in range(begin, at):
-                short = _tokens_at(first, stop, places, abbreviations[i, 1], abbreviations[i, 2])
-                long = _tokens_at(first, stop, places, abbreviations[i, 3], abbreviations[i, 4])
-                if short[1] > short[0] and long[1] > long[0]:
+                if usable_pairs == MOST_ABBREVIATIONS:
+                    break
+                while low < stop and places[low, END] < min(abbreviations[i, 1], abbreviations[i, 3]):
+                    low += 1
+                short = _tokens_at(low, stop, places, abbreviations[i, 1], abbreviations[i, 2])
+                long = _tokens_at(low, stop, places, abbreviations[i, 3], abbreviations[i, 4])
+                if short[1] > short[0] and 0 < long[1] - long[0] <= _LONGEST_FORM:
                     shorts[usable_pairs, 0], shorts[usable_pairs, 1] = short
                     longs[usable_pairs, 0], longs[usable_pairs, 1] = long
                     usable_pairs += 1
@@ -80,15 +89,15 @@ def mentions_of(
                     first, stop, places, keys, shorts[:usable_pairs], longs[:usable_pairs]
                 )
                 first, stop = 0, some_places.shape[0]
-        room = (stop - first) * (1 if longest else 2 * LONGEST_NAME)
-        if count + room > found.shape[0]:
-            more = np.empty((2 * found.shape[0] + room, MENTION_COLUMNS), dtype=np.int32)
-            more[:count] = found[:count]
-            found = more
-        count = matches(
-            first, stop, some_places, some_keys, table, firsts, rows, rules, words, usable, general, longest,
-            found, count,
-        )  # fmt: skip
+        while first < stop:
+            if found.shape[0] - count < MOST_MATCHES:
+                more = np.empty((2 * found.shape[0], MENTION_COLUMNS), dtype=np.int32)
+                more[:count] = found[:count]
+                found = more
+            first, count = matches(
+                first, stop, some_places, some_keys, table, firsts, rows, rules, words, usable, general, longest,
+                found, count,
+            )  # fmt: skip
         indptr[row + 1] = count
     return indptr, found[:count].copy()
 

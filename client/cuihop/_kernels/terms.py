@@ -24,7 +24,8 @@ from cuihop._kernels.tokens import (
 )  # fmt: skip
 
 __all__ = [
-    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "PLAIN", "RULE", "SPACING", "TAIL", "TWIN",
+    "ACRONYM", "GENERAL", "INVERTED", "LAST", "LONGEST_NAME", "LOWER", "MOST_MATCHES", "PLAIN", "RULE", "SPACING",
+    "TAIL", "TWIN",
     "add_to_filter", "contains", "expanded", "filled_table", "in_capitals", "matches", "names_of_sequences",
     "sequences_of_names",
 ]  # fmt: skip
@@ -46,6 +47,8 @@ LONGEST_NAME = 64
 _LONGEST_ACRONYM = 6  # characters
 _MOST_HYPHENS = 3  # of a name, each of which may be left out
 _JOINS = 8  # tokens ahead, up to which a hyphen of the text may be left out
+MOST_MATCHES = LONGEST_NAME * _JOINS + _LONGEST_ACRONYM + 1
+"""Most matches that begin with one token."""
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _ACRONYM_SEED = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -337,6 +340,22 @@ def names_of_sequences(keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, 
 
 
 @compiled
+def _short_form(token: int, stop: int, keys: UInt64, shorts: Int64) -> tuple[int, int]:
+    """The longest short form that begins with a token, or -1; and its tokens, or 1."""
+    chosen, length = -1, 0
+    for s in range(shorts.shape[0]):
+        size = shorts[s, 1] - shorts[s, 0]
+        if size <= length or token + size > stop:
+            continue
+        same = True
+        for k in range(size):
+            same &= keys[token + k, CASED] == keys[shorts[s, 0] + k, CASED]
+        if same:
+            chosen, length = s, size
+    return chosen, max(1, length)
+
+
+@compiled
 def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, longs: Int64) -> tuple[Int32, UInt64]:
     """Tokens of a text with each abbreviation replaced by the tokens of its long form.
 
@@ -349,24 +368,18 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
         places and keys of the tokens; those that stand for a short form have its characters, and in the column
         `IN_TEXT` 2 for the first, 3 for those between, 4 for the last, 5 for an only one.
     """
-    most = stop - first
-    for s in range(shorts.shape[0]):
-        most += (stop - first) * (longs[s, 1] - longs[s, 0])
+    most = 0
+    token = first
+    while token < stop:
+        chosen, length = _short_form(token, stop, keys, shorts)
+        most += 1 if chosen < 0 else longs[chosen, 1] - longs[chosen, 0]
+        token += length
     new_places = np.empty((most, places.shape[1]), dtype=np.int32)
     new_keys = np.empty((most, keys.shape[1]), dtype=np.uint64)
     count = 0
     token = first
     while token < stop:
-        chosen, length = -1, 0
-        for s in range(shorts.shape[0]):
-            size = shorts[s, 1] - shorts[s, 0]
-            if size <= length or token + size > stop:
-                continue
-            same = True
-            for k in range(size):
-                same &= keys[token + k, CASED] == keys[shorts[s, 0] + k, CASED]
-            if same:
-                chosen, length = s, size
+        chosen, length = _short_form(token, stop, keys, shorts)
         if chosen < 0:
             new_places[count] = places[token]
             new_keys[count] = keys[token]
@@ -396,8 +409,8 @@ def expanded(first: int, stop: int, places: Int32, keys: UInt64, shorts: Int64, 
 def matches(
     first: int, stop: int, places: Int32, keys: UInt64, table: UInt64, firsts: Int32, rows: Int32, rules: UInt8,
     words: UInt64, usable: UInt8, general: bool, longest: bool, found: Int32, count: int,
-) -> int:  # fmt: skip
-    """Add the matches in the tokens ``first`` up to ``stop``; return how many there are then.
+) -> tuple[int, int]:  # fmt: skip
+    """Add the matches that begin in the tokens ``first`` up to ``stop``, as far as there is room for them.
 
     Args:
         first, stop, places, keys: tokens of one text.
@@ -406,13 +419,16 @@ def matches(
         general: match general names too.
         longest: the longest match from the left only; otherwise all.
         found: int32, shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
-            abbreviation was replaced. It has room for one match a token, or for `LONGEST_NAME` of them if all.
+            abbreviation was replaced. `MOST_MATCHES` rows of room are enough to go on.
         count: matches in it so far.
+
+    Returns:
+        the token to go on from, or ``stop``; the matches in ``found``.
     """
     separating = OPEN | CLOSE | BREAK
     token = first
     next_join = first  # the next token that a hyphen joins to the one before
-    while token < stop:
+    while token < stop and found.shape[0] - count >= MOST_MATCHES:
         best_end, best, best_flags = token, -1, 0
         if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
             token += 1
@@ -471,7 +487,7 @@ def matches(
             token = best_end
         else:
             token += 1
-    return count
+    return token, count
 
 
 @compiled

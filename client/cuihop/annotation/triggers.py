@@ -3,7 +3,7 @@
 Sources: W. Chapman et al., *A simple algorithm for identifying negated findings and diseases in discharge summaries*,
 Journal of Biomedical Informatics 34 (2001), for NegEx; H. Harkema et al., *ConText: an algorithm for determining
 negation, experiencer, and temporal status from clinical reports*, Journal of Biomedical Informatics 42 (2009). The
-lists are our own choice of such phrases, with those of radiology reports and captions: 277 triggers.
+lists are our own choice of such phrases, with those of radiology reports and captions: 281 triggers.
 """
 
 from __future__ import annotations
@@ -50,17 +50,19 @@ _PHRASES: Mapping[tuple[Kind, Direction], str] = {
         due to, may have, may indicate, may reflect, may represent, might be, might have, might indicate,
         might represent, not certain if, not excluding, perhaps, possibility of, possible, possibly,
         presumably, presumed, presumptive, probable, probably, query, question of, questionable, r/o, rule
-        out, suggest, suggested, suggesting, suggestive of, suggests, suspect, suspecting, suspicion for,
+        out, suggest, suggested, suggesting, suggestive of, suggests, suspect, suspected, suspecting, suspicion for,
         suspicion of, suspicious for, suspicious of, to exclude, uncertain if, without excluding, work up for,
         worrisome for""",
     ("uncertain", "backward"): """
-        are possible, are probable, can not be excluded, can not be ruled out, can't be excluded, can't be
-        ruled out, cannot be entirely excluded, cannot be excluded, cannot be ruled out, could not be
+        are possible, are probable, are suspected, can not be excluded, can not be ruled out, can't be
+        excluded, can't be ruled out, cannot be entirely excluded, cannot be excluded, cannot be ruled out, could not be
         excluded, could not be ruled out, has not been excluded, has not been ruled out, is likely, is
-        possible, is probable, is uncertain, less likely, not excluded, not ruled out, questioned, should be
-        considered, should be excluded, should be ruled out, to be excluded, to be ruled out, was possible""",
+        possible, is probable, is suspected,
+        is uncertain, less likely, not excluded, not ruled out, questioned, should be
+        considered, should be excluded, should be ruled out, to be excluded, to be ruled out, was possible, was
+        suspected, were suspected""",
     ("uncertain", "both"): """
-        suspected, versus, vs""",
+        versus, vs""",
     ("family", "forward"): """
         familial history of, family history, family hx, fh of, fhx of""",
     ("family", "both"): """

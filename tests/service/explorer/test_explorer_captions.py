@@ -196,8 +196,14 @@ def test_a_caption_leaves_the_page_in_the_body_of_one_request_only(explorer: Exp
             bodies.append(request.url.removeprefix(explorer.base))
 
     explorer.page.on("request", sent)
-    compare(explorer, f"{NAME}: {A}", B)
+    explorer["#caption-a"].fill(f"{NAME}: {A}")
     explorer.page.get_by_label("negated").check()
+    explorer.page.get_by_label("Correct spelling").check()
+    explorer.page.wait_for_url("**spelling=yes")  # settings alone send no text
+    assert bodies == []
+    explorer.page.get_by_label("Correct spelling").uncheck()
+    explorer.page.wait_for_url("**leave_out=negated")
+    compare(explorer, f"{NAME}: {A}", B)
     explorer["#n"].fill("2")
     expect(explorer["#answer .hint"]).to_contain_text("n = 2")
     assert bodies == ["v1/annotate"]

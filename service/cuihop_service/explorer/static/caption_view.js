@@ -80,14 +80,12 @@ export async function captionView(app, place, query, signal) {
   const [trouble, marked] = [el("div", {}), el("div", { id: "marked" })];
   const keepAddress = () => note(address("captions", { ...ruleInAddress(rule), leave_out: options.leaveOut.join(","),
     groups: options.groups.join(","), spelling: options.spelling ? "yes" : "", every: options.every ? "yes" : "" }));
-  const compareLater = afterPause(() => {
+  /** Keeps a setting in the address; the texts are sent only after the button was pressed. */
+  const settingChanged = (work) => afterPause(() => {
     keepAddress();
-    compare();
+    if (captions.requested) work();
   }, signal);
-  const annotateLater = afterPause(() => {
-    keepAddress();
-    annotate();
-  }, signal);
+  const [compareLater, annotateLater] = [settingChanged(compare), settingChanged(annotate)];
 
   const areas = Object.fromEntries(SIDES.map((side) => [side, captionField(side, captions)]));
   const form = el("form", { class: "card form" },
@@ -122,9 +120,10 @@ export async function captionView(app, place, query, signal) {
   function empty() {
     asking.abort();
     captions.requested = false;
-    tables = [];
+    [mentions, tables] = [{ a: [], b: [] }, []];
     fill(trouble);
     fill(marked);
+    marked.removeAttribute("aria-busy");
     comparison.clear(el("p", { class: "hint" }, app.release.names ? "Paste two captions, or begin with an example."
       : "Names are not shown here: your key or this service does not open them, and concepts are found by their names."));
   }
@@ -132,9 +131,9 @@ export async function captionView(app, place, query, signal) {
   async function annotate() {
     const texts = SIDES.map((side) => captions.texts[side].toWellFormed());
     if (!texts.some((text) => text.trim())) return empty();
-    asking.abort();
     const tooLong = SIDES.map((side, i) => areas[side].tooLong(texts[i], app.release.limits.text_characters));
     if (tooLong.includes(true)) return;
+    asking.abort();
     asking = new AbortController();
     const stop = AbortSignal.any([signal, asking.signal]);
     captions.requested = true;
@@ -160,7 +159,7 @@ export async function captionView(app, place, query, signal) {
       el("summary", {}, `Mentions: ${grouped(mentions.a.length)} in A, ${grouped(mentions.b.length)} in B. Names, rules and contexts; leave one out, or choose another concept`),
       SIDES.map((side, i) => el("div", {}, el("h2", {}, `Mentions in ${side.toUpperCase()}`),
         mentions[side].length ? tables[i].root : el("p", { class: "hint" }, "None"))));
-    const texts_ = SIDES.map((side, i) => el("section", {}, el("h2", {}, `Caption ${side.toUpperCase()}`),
+    const columns = SIDES.map((side, i) => el("section", {}, el("h2", {}, `Caption ${side.toUpperCase()}`),
       el("div", { class: "text", id: `text-${side}`, tabindex: "0", role: "region", "aria-label": `Caption ${side.toUpperCase()} with its mentions` },
         markedText(texts[i], mentions[side]))));
     SIDES.forEach((side, i) => mentions[side].forEach((mention) => mention.marks.forEach((mark) => mark.addEventListener("click", (event) => {
@@ -168,7 +167,7 @@ export async function captionView(app, place, query, signal) {
       all.open = true;
       tables[i].reveal(mention);
     }))));
-    fill(marked, el("div", { class: "columns" }, texts_), el("ul", { class: "legend", "aria-label": "Legend of the captions" },
+    fill(marked, el("div", { class: "columns" }, columns), el("ul", { class: "legend", "aria-label": "Legend of the captions" },
       Object.entries(MEANS).map(([kind, text]) => el("li", {}, el("mark", { class: kind }, COUNTS_AS[kind]), ` ${text}`))), all);
   }
 
