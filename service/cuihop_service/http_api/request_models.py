@@ -174,9 +174,9 @@ class OptionsFields(RequestBody):
     longest: Annotated[
         bool, Field(strict=True, description="Only the longest match from the left; otherwise overlapping ones too.")
     ] = True
-    candidates: Annotated[
-        bool, Field(strict=True, description="Keep all concepts of each mention, best first.")
-    ] = False
+    candidates: Annotated[bool, Field(strict=True, description="Keep all concepts of each mention, best first.")] = (
+        False
+    )
     disambiguate: Annotated[Disambiguation, Field(description=described(DISAMBIGUATIONS))] = "rank"
     semantic_types: Annotated[
         Words, Field(description="Types and groups by code or name, and MEDCON. Empty: all.", examples=[["T047"]])
