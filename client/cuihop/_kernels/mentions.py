@@ -115,7 +115,7 @@ def names_of(
         mention_texts: int64, shape (mentions,): the text of each.
         bounds, text, classes, folds, several: see `cuihop._kernels.tokens.tokens_of`.
         rows, rules: candidates of the table.
-        usable: uint8, shape (names,).
+        usable: see `cuihop._kernels.terms.matches`.
         name_indptr, name_offsets, name_blob: names of the snapshot.
         chosen: out, int32, shape (mentions,): a candidate.
         mention_rules: out, uint8, shape (mentions,).
@@ -147,7 +147,7 @@ def names_of(
                 row = rows[k]
                 if not name_indptr[concept] <= row < name_indptr[concept + 1] or rules[k] & RULE != PLAIN:
                     break
-                if usable[row]:
+                if usable.size == 0 or usable[row]:
                     same, unknown = _same_letters(
                         text, begin + found[m, 0], begin + found[m, 1], classes, folds, several,
                         name_blob, name_offsets[row], name_offsets[row + 1],
@@ -259,7 +259,7 @@ def candidates_of(
         begin = count
         k = np.int64(starts[m])
         while True:
-            if usable[rows[k]] and (general or not rules[k] & GENERAL):
+            if (usable.size == 0 or usable[rows[k]]) and (general or not rules[k] & GENERAL):
                 concept = np.searchsorted(name_indptr, rows[k], side="right") - 1
                 new = True
                 for other in range(begin, count):

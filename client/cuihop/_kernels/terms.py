@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuihop._kernels.jit import compiled
+from cuihop._kernels.prefetch import prefetch
 from cuihop._kernels.tokens import (
     BREAK,
     CAPITALS,
@@ -46,6 +47,7 @@ LONGEST_NAME = 64
 
 _LONGEST_ACRONYM = 6  # characters
 _MOST_HYPHENS = 3  # of a name, each of which may be left out
+_AHEAD = 4  # tokens ahead, at which the filter is fetched
 _JOINS = 8  # tokens ahead, up to which a hyphen of the text may be left out
 MOST_MATCHES = LONGEST_NAME * _JOINS + _LONGEST_ACRONYM + 1
 """Most matches that begin with one token."""
@@ -306,7 +308,7 @@ def _candidate(
         slot = (slot + np.uint64(1)) & mask
     at = int(firsts[slot])
     while True:
-        if usable[rows[at]] and (general or not rules[at] & GENERAL):
+        if (usable.size == 0 or usable[rows[at]]) and (general or not rules[at] & GENERAL):
             return at
         if rules[at] & LAST:
             return -1
@@ -415,7 +417,7 @@ def matches(
     Args:
         first, stop, places, keys: tokens of one text.
         table, firsts, rows, rules: the table of names, and ``words`` its filter.
-        usable: uint8, shape (names,): 0 for a name that must not match.
+        usable: uint8, shape (names,): 0 for a name that must not match; empty where all may match.
         general: match general names too.
         longest: the longest match from the left only; otherwise all.
         found: int32, shape (room, 4): first and last character, candidate, 1 where a hyphen was left out, 2 where an
@@ -429,6 +431,9 @@ def matches(
     token = first
     next_join = first  # the next token that a hyphen joins to the one before
     while token < stop and found.shape[0] - count >= MOST_MATCHES:
+        if token + _AHEAD < stop:
+            ahead = _end(_step(_SEED, keys[token + _AHEAD, WORD]))
+            prefetch(words, int(_word(ahead, words)))
         best_end, best, best_flags = token, -1, 0
         if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
             token += 1

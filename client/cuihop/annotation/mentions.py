@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal, TypeAlias, overload
 
@@ -137,7 +138,7 @@ class Annotations(Sequence[Annotation]):
         starts, ends: int32, shape (mentions,): characters of the text.
         terms: int32, shape (mentions,): places in `vocabulary`.
         rules: uint8, shape (mentions,): places in `RULES`.
-        contexts: uint8, shape (mentions,): bit i for the context at place i of `CONTEXTS`.
+        marks: the contexts, or a call that gives them at their first use.
         vocabulary: the terms.
         candidates: None unless requested; otherwise bounds, int64, shape (mentions + 1,), and the candidates of all
             mentions, best first, int32, as places in `vocabulary`.
@@ -150,7 +151,7 @@ class Annotations(Sequence[Annotation]):
     ends: npt.NDArray[np.int32]
     terms: npt.NDArray[np.int32]
     rules: npt.NDArray[np.uint8]
-    contexts: npt.NDArray[np.uint8]
+    marks: npt.NDArray[np.uint8] | Callable[[], npt.NDArray[np.uint8]]
     vocabulary: Vocabulary
     candidates: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
     left_out: int | None = None
@@ -174,7 +175,7 @@ class Annotations(Sequence[Annotation]):
             ends=np.array([mention.end for mention in mentions], dtype=np.int32),
             terms=np.array(terms, dtype=np.int32),
             rules=np.array([_RULES.index(mention.rule) for mention in mentions], dtype=np.uint8),
-            contexts=np.array([sum(1 << _CONTEXTS.index(c) for c in m.context) for m in mentions], dtype=np.uint8),
+            marks=np.array([sum(1 << _CONTEXTS.index(c) for c in m.context) for m in mentions], dtype=np.uint8),
             vocabulary=Vocabulary(list(places)),
             candidates=(bounds, np.array(candidates, dtype=np.int32)) if candidates else None,
         )
@@ -202,10 +203,15 @@ class Annotations(Sequence[Annotation]):
             ends=np.concatenate([_NONE, *(part.ends for part in parts)]),
             terms=np.concatenate([_NONE, *terms]),
             rules=np.concatenate([np.empty(0, np.uint8), *(part.rules for part in parts)]),
-            contexts=np.concatenate([np.empty(0, np.uint8), *(part.contexts for part in parts)]),
+            marks=np.concatenate([np.empty(0, np.uint8), *(part.contexts for part in parts)]),
             vocabulary=Vocabulary(list(places)),
             candidates=candidates,
         )
+
+    @cached_property
+    def contexts(self) -> npt.NDArray[np.uint8]:
+        """Contexts, uint8, shape (mentions,): bit i for the context at place i of `CONTEXTS`."""
+        return self.marks() if callable(self.marks) else self.marks
 
     def concept_lists(self) -> list[list[str]]:
         """The concepts of each text, each once, ascending."""

@@ -102,7 +102,7 @@ def annotations_of_message(message: messages.AnnotateResponse, texts: Sequence[s
             ends=_places(message.ends),
             terms=_places(message.terms),
             rules=np.array([_RULE_PLACES.get(rule, _ANOTHER_VERSION) for rule in message.rules], np.uint8),
-            contexts=np.minimum(np.array(message.contexts, np.int64), _ANOTHER_VERSION).astype(np.uint8),
+            marks=np.minimum(np.array(message.contexts, np.int64), _ANOTHER_VERSION).astype(np.uint8),
             vocabulary=Vocabulary([_term(term) for term in message.vocabulary]),
             candidates=candidates,
         )

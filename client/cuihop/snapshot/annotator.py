@@ -92,14 +92,16 @@ class Annotator:
             found.chosen if others is None else np.concatenate([found.chosen, others[1]])
         )
         count = len(found.chosen)
+        starts, ends = found.places[:, 0].copy(), found.places[:, 1].copy()
+        later = partial(_contexts, texts, found.indptr, starts, ends, self._tokeniser.characters)
         return Annotations(
             texts=texts,
             indptr=found.indptr,
-            starts=found.places[:, 0].copy(),
-            ends=found.places[:, 1].copy(),
+            starts=starts,
+            ends=ends,
             terms=terms[:count],
             rules=found.rules,
-            contexts=found.contexts,
+            marks=later if found.contexts is None else found.contexts,
             vocabulary=_SnapshotVocabulary(self._table.rows[used], self._indptr, self._records, self._cuis),
             candidates=None if others is None else (others[0], terms[count:]),
             left_out=found.left_out,
@@ -126,12 +128,13 @@ class Annotator:
         if not options.longest:
             distinct = _distinct_places(of_text, places)
             of_text, places = of_text[distinct], places[distinct]
-        starts = bounds[of_text]
-        flags = contexts(
-            text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
-        )
+        flags = None
         all_mentions = len(places)
         if options.leave_out:
+            starts = bounds[of_text]
+            flags = contexts(
+                text, bounds, self._tokeniser.characters, of_text, starts + places[:, 0], starts + places[:, 1]
+            )
             unwanted = sum(1 << list(CONTEXTS).index(context) for context in set(options.leave_out))
             wanted = flags & np.uint8(unwanted) == 0
             of_text, places, flags = of_text[wanted], places[wanted], flags[wanted]
@@ -201,6 +204,8 @@ class Annotator:
 
     def _usable(self, semantic_types: tuple[str, ...], sabs: tuple[str, ...], stop: tuple[str, ...]) -> UInt8:
         """1 for each name that may match, uint8, shape (names,)."""
+        if not (semantic_types or sabs or stop):
+            return np.empty(0, dtype=np.uint8)
         usable = np.ones(int(self._indptr[-1]), dtype=np.uint8)
         if semantic_types:
             usable &= np.repeat(self._concepts_of_types(semantic_types), np.diff(self._indptr))
@@ -255,7 +260,7 @@ class _Found:
     places: Int32
     chosen: Int32
     rules: UInt8
-    contexts: UInt8
+    contexts: UInt8 | None
     candidates: tuple[Int64, Int32] | None
     left_out: int
 
@@ -269,7 +274,9 @@ class _Found:
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.chosen for part in parts]),
             np.concatenate([part.rules for part in parts]),
-            np.concatenate([part.contexts for part in parts]),
+            None
+            if parts[0].contexts is None
+            else np.concatenate([part.contexts for part in parts if part.contexts is not None]),
             (joined_bounds([bounds for bounds, _ in others]), np.concatenate([found for _, found in others]))
             if others
             else None,
@@ -314,6 +321,18 @@ def _corrected_form(nearest: Callable[[str], str], word: str) -> str:
         return form
     corrected = nearest(word)
     return form_of(corrected) if corrected[0] == word[0] else form
+
+
+def _contexts(texts: Sequence[str], indptr: Int64, starts: Int32, ends: Int32, characters: CharacterClasses) -> UInt8:
+    """Contexts of mentions: see `Annotations`."""
+    flags = np.empty(len(starts), dtype=np.uint8)
+    for block in blocks_of_texts(texts, max(1, len(texts)), _CHARACTERS_AT_A_TIME):
+        text, bounds = coded(texts[block])
+        of_text = np.repeat(np.arange(len(bounds) - 1), np.diff(indptr[block.start : block.stop + 1]))
+        rows = slice(int(indptr[block.start]), int(indptr[block.stop]))
+        first = bounds[of_text]
+        flags[rows] = contexts(text, bounds, characters, of_text, first + starts[rows], first + ends[rows])
+    return flags
 
 
 def _abbreviations(text: UInt32, bounds: Int64, characters: CharacterClasses) -> Int64:
