@@ -165,9 +165,6 @@ def tokens_of(
                 code = text[i]
                 cls = classes[code]
                 kind = cls & KIND
-                if kind == IGNORED:
-                    i += 1
-                    continue
                 if kind == LETTER:
                     letter = np.uint64(folds[code])
                     state = (state ^ letter) * _PRIME
@@ -181,14 +178,18 @@ def tokens_of(
                         state = (state ^ letter) * _PRIME
                         joined = (joined ^ letter) * _PRIME
                         letters += 1
+                elif kind == IGNORED:
+                    i += 1
+                    continue
                 else:
                     break
-                if cls & CAPITAL:
-                    capitals += 1
-                if cls & NO_LETTER:
-                    plain = True
-                else:
-                    alphabetic += 1
+                if cls & (CAPITAL | NO_LETTER):
+                    if cls & CAPITAL:
+                        capitals += 1
+                    if cls & NO_LETTER:
+                        plain = True
+                        alphabetic -= 1
+                alphabetic += 1
                 before_last = cased
                 cased = (cased ^ np.uint64(code)) * _PRIME
                 i += 1

@@ -36,7 +36,7 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 
-_CHARACTERS_AT_A_TIME = 1 << 20
+_CHARACTERS_AT_A_TIME = 1 << 18
 _PAIRS_AT_A_TIME = 1 << 22  # numbers of concepts, two for each pair
 _MASKS = 8  # cached, for as many choices of names
 _FAR = 8  # most hops that count between two concepts of a text; one more stands for a longer distance
