@@ -13,7 +13,7 @@ __all__ = ["concept_table", "mention_table"]
 def mention_table(documents: Iterable[AnnotatedDocument]) -> Table:
     """A row for each concept of each mention that has its place: identifier, start, end, concept, text and type.
 
-    >>> from cuihop.annotated_texts.documents import GoldMention
+    >>> from cuihop.annotated_texts import GoldMention
     >>> veins = GoldMention(0, 5, "Veins", ("C0042449",))
     >>> print(mention_table([AnnotatedDocument("1", None, (veins,))]).csv(), end="")
     ID,start,end,cui,text,type
