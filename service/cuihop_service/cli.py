@@ -90,17 +90,12 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 def _warn_without_redis(settings: ServiceSettings) -> None:
     """Log at the start that Redis does not answer. The service works without it."""
-    if settings.redis is None:
-        return
-    from cuihop_service.cache.redis_cache import RedisCache  # the client of Redis takes long to import
+    from cuihop_service.start_check import redis_state
 
-    cache = RedisCache(settings.redis.get_secret_value(), timeout=2.0)
     try:
-        cache.check()
+        redis_state(settings)
     except GraphUnavailable as error:
         _log.warning("%s. Until then each process counts and caches alone.", error)
-    finally:
-        cache.close()
 
 
 _KINDS: dict[Any, tuple[Any, str]] = {bool: (bool, ""), int: (int, "N"), float: (float, "N"), Path: (Path, "PATH")}

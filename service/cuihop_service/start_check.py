@@ -22,7 +22,7 @@ from cuihop_service.settings import ServiceSettings, misspelt_variables, read_se
 from cuihop_service.stores import store_at
 from cuihop_service.worker import check_cypher, tls_files
 
-__all__ = ["Finding", "findings"]
+__all__ = ["Finding", "findings", "redis_state"]
 
 _SOON = timedelta(days=30)
 
@@ -191,7 +191,12 @@ def _described(release: Release) -> str:
     return f"release {release.name}, {release.concepts:,} concepts, {release.edges:,} edges"
 
 
-def _redis(settings: ServiceSettings) -> str | None:
+def redis_state(settings: ServiceSettings) -> str | None:
+    """The line on Redis; ``None`` without it.
+
+    Raises:
+        GraphUnavailable: it does not answer, or refuses.
+    """
     from cuihop_service.cache.redis_cache import RedisCache  # the client of Redis takes long to import
 
     if settings.redis is None:
@@ -238,7 +243,7 @@ _CHECKS: dict[str, Callable[[ServiceSettings], str | None]] = {
     "index folder": _index_folder,
     "audit": _audit,
     "store": _store,
-    "Redis": _redis,
+    "Redis": redis_state,
     "Cypher": _cypher,
     "traces": _traces,
 }

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from cuihop.annotation.options import CONTEXTS, Context
 from cuihop.errors import InputError
+from cuihop.files.text_lines import shortened
 from cuihop.graph import MOST_PATHS, Direction
 from cuihop.identifiers import MAX_LENGTH
 from cuihop.measures.resolution import Unknown
@@ -26,7 +27,6 @@ _LONGEST_TEXT = 512
 _LONGEST_ANNOTATED = 5_000
 _MOST_CONCEPTS = 100
 _MOST_FIELDS = 50
-_LONGEST_FOUND = 100
 
 Cui = Annotated[
     str,
@@ -77,7 +77,7 @@ class SearchArguments(Arguments):
             min_length=1,
             max_length=_LONGEST_TEXT,
             strict=True,
-            description="Words, each the beginning of a word of a name or synonym; or an identifier.",
+            description="Words of a name or synonym, also misspelt or begun; or an identifier.",
             examples=["brain stem"],
         ),
     ]
@@ -204,7 +204,7 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
         first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
-        raise InputError(f"{tool}: no such parameter", found=repr(place[:_LONGEST_FOUND]), expected=_names_of(kind))
+        raise InputError(f"{tool}: no such parameter", found=shortened(repr(place)), expected=_names_of(kind))
     if first["type"] == "missing":
         raise InputError("missing", column=place, found="nothing", expected=_description_of(kind, place))
     found, expected = _printed(kind, place, first["input"]), first["msg"].removeprefix("Input should be ")
@@ -217,7 +217,7 @@ def checked_arguments(kind: type[A], tool: str, given: Mapping[str, Any] | None)
     raise InputError(
         "not as expected",
         column=place,
-        found=found if len(found) <= _LONGEST_FOUND else f"{found[:_LONGEST_FOUND]}…",
+        found=shortened(found),
         expected=expected.removeprefix("String should have "),
     )
 

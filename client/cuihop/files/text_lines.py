@@ -29,12 +29,14 @@ __all__ = [
     "line_blocks",
     "quoted",
     "raw_lines",
+    "shortened",
     "whole_text",
 ]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINES_A_BLOCK = 1024  # few enough that the garbage collector has little to look through
 _SHOWN = 60
+_LONGEST_FOUND = 100
 _ONE_OBJECT = "an object of JSON in each line"
 
 DELIMITERS = {",": "", "\t": "tabs", ";": "semicolons"}
@@ -242,6 +244,11 @@ def counted(number: int, thing: str, plural: str | None = None) -> str:
 def direction_text(direction: str) -> str:
     """A direction of hops in words."""
     return {"any": "either way", "up": "upwards only", "down": "downwards only"}[direction]
+
+
+def shortened(text: str) -> str:
+    """The text, cut after a hundred characters."""
+    return text if len(text) <= _LONGEST_FOUND else text[:_LONGEST_FOUND] + "…"
 
 
 def quoted(text: str) -> str:

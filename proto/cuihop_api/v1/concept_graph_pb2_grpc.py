@@ -132,7 +132,7 @@ class ConceptGraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Path(self, request, context):
-        """One shortest path, and the number of them: of several, the first in the order of identifiers, or the one asked for.
+        """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

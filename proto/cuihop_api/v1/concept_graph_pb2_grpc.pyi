@@ -67,7 +67,7 @@ class ConceptGraphServiceStub:
     NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
     """
     Path: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.PathRequest, _concept_graph_pb2.PathResponse]
-    """One shortest path, and the number of them: of several, the first in the order of identifiers, or the one asked for.
+    """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Neighbourhood: _grpc.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]
@@ -122,7 +122,7 @@ class ConceptGraphServiceAsyncStub(ConceptGraphServiceStub):
     NOT_FOUND, FAILED_PRECONDITION: as Distances; the stream ends there.
     """
     Path: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.PathRequest, _concept_graph_pb2.PathResponse]  # type: ignore[assignment]
-    """One shortest path, and the number of them: of several, the first in the order of identifiers, or the one asked for.
+    """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
     NOT_FOUND, FAILED_PRECONDITION: as Distance.
     """
     Neighbourhood: _aio.UnaryUnaryMultiCallable[_concept_graph_pb2.NeighbourhoodRequest, _concept_graph_pb2.NeighbourhoodResponse]  # type: ignore[assignment]
@@ -198,7 +198,7 @@ class ConceptGraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _concept_graph_pb2.PathRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_concept_graph_pb2.PathResponse, _abc.Awaitable[_concept_graph_pb2.PathResponse]]:
-        """One shortest path, and the number of them: of several, the first in the order of identifiers, or the one asked for.
+        """One shortest path, and the number of them: of several, the first in the order of identifiers, or the requested one.
         NOT_FOUND, FAILED_PRECONDITION: as Distance.
         """
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from cuihop.annotation.options import AnnotationOptions
 from cuihop.errors import CuihopError, InputError, RateLimited
+from cuihop.files.text_lines import shortened
 from cuihop.remote.statuses import error_fields, status_of
 from cuihop_service.http_api.response_models import ProblemBody
 from cuihop_service.request_context import FAULT, Cancelled
@@ -124,5 +125,4 @@ def _type_of(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else text[:100] + "…"
+    return shortened(repr(value))
