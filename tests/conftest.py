@@ -48,9 +48,11 @@ _LONG_ROOMS = {"docs", "neo4j_graph", "packaging", "remote", "service", "study",
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("whole", deadline=None)  # no test depends on the speed of the machine
+    settings.load_profile("whole")
     if config.getoption("--quick"):
         os.environ[QUICK] = "1"  # properties are tried on fewer examples
-        settings.register_profile("quick", max_examples=20)
+        settings.register_profile("quick", deadline=None, max_examples=20)
         settings.load_profile("quick")
 
 
