@@ -101,7 +101,7 @@ def contexts(
         codes, offsets: the texts, as `cuihop.annotation.code_points.coded` gives them.
         characters: classes of the characters, those of the texts among them.
         texts, starts, ends: the mentions, by text and start: the place of the text, and code points counted from the
-            beginning of the batch. They may overlap.
+            beginning of the batch. They hold a word each, and may overlap.
 
     Returns:
         uint8, shape (mentions,): bit i for the context at place i of `cuihop.annotation.options.CONTEXTS`.
