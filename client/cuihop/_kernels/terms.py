@@ -431,9 +431,10 @@ def matches(
     token = first
     next_join = first  # the next token that a hyphen joins to the one before
     while token < stop and found.shape[0] - count >= MOST_MATCHES:
-        if token + _AHEAD < stop:
-            ahead = _end(_step(_SEED, keys[token + _AHEAD, WORD]))
-            prefetch(words, int(_word(ahead, words)))
+        if token + _AHEAD + 1 < stop:
+            one = _step(_SEED, keys[token + _AHEAD, WORD])
+            prefetch(words, int(_word(_end(one), words)))
+            prefetch(words, int(_word(_end(_step(one, keys[token + _AHEAD + 1, WORD])), words)))
         best_end, best, best_flags = token, -1, 0
         if places[token, IN_TEXT] == 3 or places[token, IN_TEXT] == 4:
             token += 1
@@ -478,9 +479,10 @@ def matches(
             written += places[k, END] - places[k, START]
             state = _step(state, keys[k, CASED])
             k += 1
+            if capitals < 2 and written > 2:
+                continue
             key = _end(state)
-            bits = words[_word(key, words)]
-            if (capitals >= 2 or written <= 2) and bits & _sequence_bits(key) == _sequence_bits(key):
+            if words[_word(key, words)] & _sequence_bits(key) == _sequence_bits(key):
                 at = _candidate(key, table, firsts, rows, rules, usable, general)
                 if at >= 0:
                     if not longest:

@@ -77,7 +77,7 @@ would yes yet you your
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that are no name by themselves."""
 _NAMES_A_BLOCK = 1 << 17
-_FILTER_BITS = 16  # of each sequence, and of each beginning of one
+_FILTER_BITS = 8  # of each sequence, and of each beginning of one
 _LONGEST_SHORT_NAME = 6  # bytes; an acronym is no longer
 _FEWEST_LONG_NAMES = 10  # of a vocabulary whose use of capitals is judged
 _FEWEST_NAMES = 1000  # of several words in a release in which a word may be too general
