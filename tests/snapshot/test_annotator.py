@@ -66,6 +66,7 @@ def matches(annotation: Annotation) -> list[Match]:
     return [Match(m.start, m.end, m.cui, m.matched, m.rule) for m in annotation]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_matches_are_those_of_plain_python(seed: int) -> None:
     chance = random.Random(seed)

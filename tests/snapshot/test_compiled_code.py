@@ -24,6 +24,7 @@ def run(cache: Path) -> tuple[str, str]:
     return value, hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content", [b"", b"\x80\x04", b"\x80\x04\x95\x1a\x00\x00\x00\x00\x00\x00\x00\x8c\x03nothing\x94."]
 )
