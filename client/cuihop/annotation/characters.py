@@ -22,6 +22,7 @@ _APOSTROPHES = frozenset("'`´ʹʼˈ‘’′＇")
 _DASHES = frozenset("-‐‑‒–−﹣－")
 _GREEK = "GREEK SMALL LETTER "
 _CODE_POINTS = 0x110000
+_SEVERAL_ROOM = 1 << 16  # numbers and letters of all characters with several; a test classifies every code point
 
 
 @lru_cache(maxsize=1 << 12)
@@ -51,12 +52,15 @@ class CharacterClasses:
         classes: uint8, shape (1114112,): see `cuihop._kernels.tokens`; 0 is not classified yet.
         folds: uint32, shape (1114112,): the folded letter, or the place of several in the next array.
         several: uint32: their number, and the letters.
+
+    Compiled code reads the arrays while other threads fill them: they never move, and the class is written last.
     """
 
     def __init__(self) -> None:
         self.classes: npt.NDArray[np.uint8] = np.zeros(_CODE_POINTS, dtype=np.uint8)
         self.folds: npt.NDArray[np.uint32] = np.zeros(_CODE_POINTS, dtype=np.uint32)
-        self.several: npt.NDArray[np.uint32] = np.zeros(1, dtype=np.uint32)
+        self.several: npt.NDArray[np.uint32] = np.zeros(_SEVERAL_ROOM, dtype=np.uint32)
+        self._filled = 0
         self._lock = threading.Lock()
         self.classify(np.arange(256, dtype=np.uint32))
 
@@ -82,8 +86,10 @@ class CharacterClasses:
             self.folds[code] = ord(letters)
         else:
             kind = _SEVERAL
-            self.folds[code] = len(self.several)
-            self.several = np.append(self.several, np.array([len(letters), *map(ord, letters)], dtype=np.uint32))
+            end = self._filled + 1 + len(letters)
+            self.several[self._filled : end] = [len(letters), *map(ord, letters)]
+            self.folds[code] = self._filled
+            self._filled = end
         if character.isupper():
             kind |= _CAPITAL
         if letters and not letters.isalpha():
