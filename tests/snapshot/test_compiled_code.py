@@ -12,7 +12,7 @@ import pytest
 PROGRAM = """
 import numpy as np
 from cuihop._kernels.tokens import hashes_of
-value = hashes_of(np.array([0, 2]), np.array([97, 98], dtype=np.uint32), True)[0]
+value = hashes_of(np.array([0, 2]), np.array([97, 98], dtype=np.uint32))[0]
 print(value, sum(hashes_of.stats.cache_hits.values()))
 """
 

@@ -50,15 +50,6 @@ def _mixed(state: np.uint64, plain: bool) -> np.uint64:
 
 
 @compiled
-def hash_of(letters: UInt32, plain: bool) -> np.uint64:
-    """Hash of a word given as code points."""
-    state = _BASIS
-    for letter in letters:
-        state = (state ^ np.uint64(letter)) * _PRIME
-    return _mixed(state, plain)
-
-
-@compiled
 def code_points(offsets: Int64, blob: UInt8, first: int, last: int) -> tuple[Int64, UInt32]:
     """Decode the UTF-8 strings ``first`` up to ``last``: bounds in code points, and the code points."""
     bounds = np.zeros(last - first + 1, dtype=np.int64)
@@ -160,8 +151,7 @@ def tokens_of(
             start = i
             end = i
             before_last = np.uint64(0)
-            broken = False
-            while i < stop and not broken:
+            while i < stop:
                 code = text[i]
                 cls = classes[code]
                 kind = cls & KIND
@@ -281,9 +271,12 @@ def insert_words(words: UInt64, forms: UInt64, keys: UInt64, values: UInt64) -> 
 
 
 @compiled
-def hashes_of(offsets: Int64, letters: UInt32, plain: bool) -> UInt64:
-    """Hashes of words given as code points: word i is ``letters[offsets[i]:offsets[i + 1]]``."""
+def hashes_of(offsets: Int64, letters: UInt32) -> UInt64:
+    """Hashes of forms given as code points: form i is ``letters[offsets[i]:offsets[i + 1]]``."""
     found = np.empty(offsets.size - 1, dtype=np.uint64)
     for i in range(found.size):
-        found[i] = hash_of(letters[offsets[i] : offsets[i + 1]], plain)
+        state = _BASIS
+        for k in range(offsets[i], offsets[i + 1]):
+            state = (state ^ np.uint64(letters[k])) * _PRIME
+        found[i] = _mixed(state, True)
     return found

@@ -42,7 +42,7 @@ def word_hashes(words: Sequence[str]) -> UInt64:
     from cuihop._kernels import tokens as kernels
 
     codes, bounds = coded(words)
-    return kernels.hashes_of(bounds, codes, True)
+    return kernels.hashes_of(bounds, codes)
 
 
 class Tokeniser:

@@ -26,6 +26,7 @@ from cuihop.snapshot.concept_records import ConceptRecords
 from cuihop.snapshot.file import Sections
 from cuihop.snapshot.identifier_table import IdentifierTable
 from cuihop.snapshot.name_index_builder import read_only
+from cuihop.snapshot.string_table import bounds_of
 from cuihop.snapshot.term_table import TermTable
 from cuihop.snapshot.word_forms import form_of
 
@@ -140,8 +141,7 @@ class Annotator:
             of_text, places, flags = of_text[wanted], places[wanted], flags[wanted]
         chosen, rules, others = self._names(places, of_text, bounds, text, usable, options)
         rules[_with_any(misspelt, tokens, of_text, places)] = list(RULES).index("spelling")
-        indptr = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(of_text, minlength=len(texts)), out=indptr[1:])
+        indptr = bounds_of(np.bincount(of_text, minlength=len(texts)))
         return _Found(indptr, places, chosen, rules, flags, others, all_mentions - len(places))
 
     def _names(
