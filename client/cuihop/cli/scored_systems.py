@@ -96,7 +96,7 @@ class ScoredSystems(Generic[Scored]):
         Args:
             written: title of each file that may have been written → its path.
         """
-        lines = [] if self.comparison is None else self.comparison.account()
+        lines = [] if self.comparison is None else self.comparison.account_of_tests()
         lines += account_lines({name: values.account() for name, values in self.scored.items()})
         lines += [f"{title}: {path}" for title, path in written.items() if path is not None]
         for line in lines:

@@ -212,7 +212,7 @@ class FrequencyScore:
         low, high: the first and the last number of training images of the range.
         concepts: number of concepts that are true or predicted in an image.
         true, predicted, right: their occurrences, and those that are both.
-        precision, recall, f1: of the summed counts; 0 where their divisor is 0.
+        precision, recall, f1: of the summed counts; 0 where their divisor is 0, and ``None`` without a concept.
     """
 
     low: int
@@ -221,9 +221,9 @@ class FrequencyScore:
     true: int
     predicted: int
     right: int
-    precision: float
-    recall: float
-    f1: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
 
 
 @dataclass(frozen=True)
@@ -267,9 +267,11 @@ def frequency_scores(found: DetectionEvaluation, training: Mapping[str, int]) ->
     counts = np.zeros((len(ranges), len(MatchCounts._fields)), dtype=np.int64)
     np.add.at(counts, which, matches.of_concepts())
     concepts = np.bincount(which, minlength=len(ranges)).tolist()
-    shares = np.where(counts[:, :2].any(axis=1, keepdims=True), precision_recall_f1(counts), 0.0).tolist()
-    rows = zip(ranges, concepts, counts[:, [0, 1, 3]].tolist(), shares, strict=True)
-    return [FrequencyScore(*span, number, *some, *each) for span, number, some, each in rows]
+    rows = zip(ranges, concepts, counts[:, [0, 1, 3]].tolist(), precision_recall_f1(counts).tolist(), strict=True)
+    return [
+        FrequencyScore(*span, number, *some, *(shares if number else (None, None, None)))
+        for span, number, some, shares in rows
+    ]
 
 
 def frequency_table(scores: Mapping[str, Sequence[FrequencyScore]]) -> Table:
