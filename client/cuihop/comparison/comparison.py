@@ -176,16 +176,19 @@ class Comparison:
             )
             for d in self.differences
         ]  # fmt: skip
-        return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, self._tests())]))
+        return Table(
+            header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, self.account_of_tests())])
+        )
 
     def account(self) -> list[str]:
         """Explanations of the tables, in plain words."""
-        return [*self._marks(), *self._tests()]
+        return [*self._marks(), *self.account_of_tests()]
 
     def __str__(self) -> str:
         return "\n".join([self.means().text(), "", self.table().text(), *self.account()])
 
-    def _tests(self) -> list[str]:
+    def account_of_tests(self) -> list[str]:
+        """Explanations of the differences, in plain words."""
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [
