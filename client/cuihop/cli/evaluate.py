@@ -26,6 +26,7 @@ from cuihop.cli.evaluation_options import (
     MeasuresOption,
     MissingOption,
     OptionalGraphOption,
+    OrderOption,
     PlotOption,
     QrelsOption,
     SimilarityOption,
@@ -49,7 +50,7 @@ from cuihop.graph import ConceptGraph
 from cuihop.measures import Measure, measures_named
 from cuihop.measures.nearness import Nearness
 from cuihop.rankings.blocks import RankingInBlocks
-from cuihop.rankings.ranking import Ranking, Similarity, Ties
+from cuihop.rankings.ranking import Order, Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.relevance.baselines import Relevance, random_ranking, top_k
 from cuihop.resources.memory_budget import DEFAULT_MEMORY
@@ -113,6 +114,7 @@ def evaluate_ranking(
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
     ties: TiesOption = "name",
+    order: OrderOption = "score",
     similarity: SimilarityOption = None,
     threads: ThreadsOption = None,
     memory: MemoryOption = DEFAULT_MEMORY,
@@ -135,7 +137,7 @@ def evaluate_ranking(
         queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
         corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
     )
-    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
+    source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity, order)
     work = Work(threads, memory, checkpoint)
     if concepts is None and ranking is not None:
         evaluation = _judged(criteria, data, ranking, source, work)
@@ -177,6 +179,7 @@ class _Source:
     baseline: str
     ties: Ties
     similarity: Similarity | None
+    order: Order
 
 
 def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, work: Work) -> Evaluation:
@@ -184,7 +187,7 @@ def _judged(criteria: _Criteria, data: Dataset, ranking: Path, source: _Source, 
     check_without_concepts(criteria.measures)
     ranked = judged_ranking(
         ranking, data.qrels, data.labels, depth=depth_of(criteria.measures), ties=source.ties,
-        similarity=source.similarity, resources=Resources(work.threads, work.memory),
+        order=source.order, similarity=source.similarity, resources=Resources(work.threads, work.memory),
     )  # fmt: skip
     if isinstance(ranked, Ranking):
         if work.checkpoint is not None:
@@ -227,7 +230,7 @@ def _ranked(
     if source.file is not None:
         return read_ranking_in_blocks(
             source.file, tuple(queries), None if data.corpus is None else tuple(corpus), ties=source.ties, depth=depth,
-            corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
+            order=source.order, corpus_embeddings=source.corpus_embeddings, similarity=source.similarity,
             resources=Resources(work.threads, work.memory),
         )  # fmt: skip
     depth = len(corpus) if depth is None else depth

@@ -11,7 +11,7 @@ from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
-from cuihop.rankings.ranking import Similarity, Ties
+from cuihop.rankings.ranking import Order, Similarity, Ties
 
 __all__ = [
     "FILES_PANEL",
@@ -31,6 +31,7 @@ __all__ = [
     "MeasuresOption",
     "MissingOption",
     "OptionalGraphOption",
+    "OrderOption",
     "PlotOption",
     "QrelsOption",
     "ReportOption",
@@ -151,6 +152,13 @@ TiesOption = Annotated[
     typer.Option(
         "--ties", rich_help_panel=MEASURES_PANEL,
         help="Order of equal scores: by name ascending, or as trec_eval (single precision, name descending).",
+    ),
+]  # fmt: skip
+OrderOption = Annotated[
+    Order,
+    typer.Option(
+        "--order", rich_help_panel=MEASURES_PANEL,
+        help="Column that orders a ranking with both: score, as trec_eval; or rank, each once for a query.",
     ),
 ]  # fmt: skip
 SimilarityOption = Annotated[

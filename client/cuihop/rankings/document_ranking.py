@@ -14,6 +14,7 @@ __all__ = ["DocumentRanking"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
 
 
 class DocumentRanking(Ranking):
@@ -25,6 +26,7 @@ class DocumentRanking(Ranking):
         queries, indptr, listed, source, other_queries, ties, form: as in `Ranking`. A query stays in its own list.
         names: of all documents, as often as they occur.
         places: int32 or int64: what was retrieved, as places in ``names``.
+        scores: float64, shape as ``places``: the score of each; ``None`` where the input has none.
     """
 
     def __init__(
@@ -38,11 +40,12 @@ class DocumentRanking(Ranking):
         other_queries: tuple[str, ...],
         ties: Ties | None,
         form: str = "",
+        scores: Float64 | None = None,
     ) -> None:
         given = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
             "source": source, "other_queries": other_queries, "ties": ties, "form": form, "_names": names,
-            "_named": places,
+            "_named": places, "scores": scores,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -76,6 +79,7 @@ class DocumentRanking(Ranking):
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]
+    scores: Float64 | None
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:
