@@ -19,6 +19,7 @@ from cuihop.cli.evaluation_options import (
     ConfidenceOption,
     CorpusOption,
     EmptyIdealOption,
+    GradesOption,
     HopsOption,
     ImageColumnOption,
     LabelConceptsOption,
@@ -40,6 +41,7 @@ from cuihop.cli.evaluation_options import (
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.run_options import MemoryOption
+from cuihop.collection.judgements import grades_in_words
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import Evaluation
@@ -80,6 +82,7 @@ def compare_systems(
         FileUse.READS,
     ] = None,
     qrels: QrelsOption = None,
+    grades: GradesOption = "DR=2,PR=1,NR=0",
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     output: Annotated[
@@ -133,7 +136,7 @@ def compare_systems(
             raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
-            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
+            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, grades=grades_in_words(grades), labels=labels,
             label_concepts=label_concepts,
             columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, order=order,
             similarity=similarity,

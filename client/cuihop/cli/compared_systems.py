@@ -42,6 +42,7 @@ class Conditions:
     Attributes:
         measures: the measures.
         concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        grades: word → grade, of judgements in words.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, order, similarity: order of equal scores, of files with scores and ranks, and of arrays.
@@ -54,6 +55,7 @@ class Conditions:
     corpus: Path | None
     corpus_embeddings: Sequence[str]
     qrels: Path | None
+    grades: Mapping[str, int]
     labels: Path | None
     label_concepts: Path | None
     columns: Mapping[str, str | None]
@@ -192,7 +194,7 @@ def _by_concepts(
 
 
 def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
-    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
+    qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels, conditions.grades)
     return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
 
 

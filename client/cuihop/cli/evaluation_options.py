@@ -17,6 +17,7 @@ __all__ = [
     "FILES_PANEL",
     "MEASURES_PANEL",
     "TESTS_PANEL",
+    "ByOption",
     "CardsOption",
     "ConceptColumnOption",
     "ConceptsOption",
@@ -24,6 +25,8 @@ __all__ = [
     "CorpusEmbeddingsOption",
     "CorpusOption",
     "EmptyIdealOption",
+    "GradesOption",
+    "GroupsOption",
     "HopsOption",
     "ImageColumnOption",
     "LabelConceptsOption",
@@ -91,6 +94,13 @@ QrelsOption = Annotated[
     Path | None,
     typer.Option("--qrels", help="Judgements for AP, nDCG@K, …: TREC or Parquet.", rich_help_panel=FILES_PANEL),
 ]
+GradesOption = Annotated[
+    str,
+    typer.Option(
+        "--grades", metavar="WORD=GRADE,…", rich_help_panel=FILES_PANEL,
+        help="Grades of judgements in words. Numbers are read as they are.",
+    ),
+]  # fmt: skip
 LabelsOption = Annotated[
     Path | None,
     typer.Option(
@@ -103,6 +113,20 @@ LabelConceptsOption = Annotated[
     typer.Option(
         "--label-concepts", rich_help_panel=FILES_PANEL,
         help="Instead of --labels: ImageCLEF's manual concepts, which give modality and organ.",
+    ),
+]  # fmt: skip
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", metavar="LABEL", rich_help_panel=MEASURES_PANEL,
+        help="Also the means over the queries of each value of this label, with intervals. May be repeated.",
+    ),
+]  # fmt: skip
+GroupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups", rich_help_panel=FILES_PANEL, show_default="the labels given",
+        help="Labels of the queries for --by: CSV or Parquet, query and a column for each label.",
     ),
 ]  # fmt: skip
 PlotOption = Annotated[
