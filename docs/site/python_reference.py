@@ -37,6 +37,7 @@ MODULES = {
         "cuihop.rankings.ranking",
         "cuihop.rankings.reading",
         "cuihop.rankings.in_memory",
+        "cuihop.rankings.pooling",
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
         "cuihop.evaluation.result",

@@ -175,7 +175,8 @@ def _by_concepts(
         for name, file in files.items():
             yield name, read_ranking_in_blocks(
                 file, names, held, depth=depth, corpus_embeddings=corpus_embeddings.get(name), ties=conditions.ties,
-                order=conditions.order, similarity=conditions.similarity if name in arrays else None, resources=conditions.resources,
+                order=conditions.order, similarity=conditions.similarity if name in arrays else None,
+                resources=conditions.resources,
             )  # fmt: skip
 
     with (

@@ -18,6 +18,7 @@ __all__ = [
     "MEASURES_PANEL",
     "TESTS_PANEL",
     "ByOption",
+    "BySystemOption",
     "CardsOption",
     "ConceptColumnOption",
     "ConceptsOption",
@@ -41,6 +42,7 @@ __all__ = [
     "ResamplesOption",
     "SeedOption",
     "SimilarityOption",
+    "SystemsOption",
     "ThreadsOption",
     "TiesOption",
     "UnknownOption",
@@ -205,6 +207,23 @@ CardsOption = Annotated[
     ),
     FileUse.WRITES_FOLDER,
 ]
+
+
+SystemsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--systems", rich_help_panel=FILES_PANEL,
+        help="Labels of the systems, such as group and medium: CSV or Parquet, system and a column for each label.",
+    ),
+]  # fmt: skip
+BySystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by-system", metavar="LABEL", rich_help_panel=MEASURES_PANEL,
+        help="Also ranks, minimum, maximum, mean and median over the systems of each value of this label. "
+        "May be repeated.",
+    ),
+]  # fmt: skip
 
 
 def _checked_report(path: Path | None) -> Path | None:

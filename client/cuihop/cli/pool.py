@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,27 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import FILES_PANEL, OrderOption, TiesOption
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.files.text_lines import counted
+from cuihop.rankings.document_ranking import DocumentRanking
 from cuihop.rankings.pooling import pooled
+from cuihop.rankings.ranking import Order, Ties
 from cuihop.rankings.reading import read_run
 
-__all__ = ["RunsArgument", "pool"]
+__all__ = ["RunsArgument", "pool", "runs_read"]
 
 RunsArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN", show_default=False, help="TREC runs; CSV or Parquet (query, document, score or rank)."),
+    typer.Argument(
+        metavar="RUN", show_default=False, help="TREC runs; CSV or Parquet (query, document, score or rank)."
+    ),
 ]
+
+
+def runs_read(paths: Sequence[Path], depth: int | None, ties: Ties, order: Order) -> list[DocumentRanking]:
+    """The runs, each with all its queries; refuses a file that is given twice."""
+    for place, path in enumerate(paths):
+        if any(path.resolve() == other.resolve() for other in paths[:place]):
+            raise typer.BadParameter(f"{path} is given twice")
+    return [read_run(path, None, depth=depth, ties=ties, order=order) for path in paths]
 
 
 def pool(
@@ -42,7 +55,7 @@ def pool(
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Pool the first documents of several runs for judges of relevance, as campaigns do."""
-    read = [read_run(path, None, depth=depth, ties=ties, order=order) for path in runs]
+    read = runs_read(runs, depth, ties, order)
     found = pooled(read, depth)
     if output is not None:
         found.to_csv(output)
@@ -50,11 +63,12 @@ def pool(
         found.to_qrels(judge)
     sizes = found.sizes
     if json:
+        files = {"output": output, "judge": judge}
         print_json({
-            "depth": depth, "runs": [ranking.account for ranking in read], "queries": len(sizes), "sizes": sizes,
-            "queried": dict(found.queried), "minimum": min(sizes.values()), "mean": found.mean_size,
-            "maximum": max(sizes.values()), "output": None if output is None else str(output),
-            "judge": None if judge is None else str(judge),
+            "depth": depth, "ties": ties, "order": order, "runs": [ranking.account for ranking in read],
+            "queries": len(sizes), "sizes": sizes, "queried": dict(found.queried), "minimum": min(sizes.values()),
+            "mean": found.mean_size, "maximum": max(sizes.values()),
+            **{name: None if path is None else str(path) for name, path in files.items()},
         })  # fmt: skip
         return
     print_table(found.table())

@@ -302,9 +302,7 @@ class _Grades(dict[bytes, "int | None"]):
         return f"grades in words: {', '.join(found)}" if found else ""
 
 
-def _add_json(
-    rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades
-) -> None:
+def _add_json(rows: _JudgementRows, file: InputFile, blocks: Iterable[tuple[int, list[bytes]]], words: _Grades) -> None:
     """The rows of JSON Lines: objects with the keys query, document and grade."""
     numbered = ((n, raw) for first, block in blocks for n, raw in enumerate(block, start=first))
     records = Records.of(file, _EXPECTED, ("{", (decoded(raw, file.name, line) for line, raw in numbered)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -26,8 +27,12 @@ class DocumentRanking(Ranking):
         queries, indptr, listed, source, other_queries, ties, form: as in `Ranking`. A query stays in its own list.
         names: of all documents, as often as they occur.
         places: int32 or int64: what was retrieved, as places in ``names``.
-        scores: float64, shape as ``places``: the score of each; ``None`` where the input has none.
+
+    Attributes:
+        scores: float64, shape as ``places``: the score of each; ``None`` where there is none.
     """
+
+    scores: Float64 | None = None
 
     def __init__(
         self,
@@ -40,12 +45,11 @@ class DocumentRanking(Ranking):
         other_queries: tuple[str, ...],
         ties: Ties | None,
         form: str = "",
-        scores: Float64 | None = None,
     ) -> None:
         given = {
             "queries": queries, "indptr": indptr, "listed": listed, "self_retrieved": np.zeros_like(listed),
             "source": source, "other_queries": other_queries, "ties": ties, "form": form, "_names": names,
-            "_named": places, "scores": scores,
+            "_named": places,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -79,7 +83,12 @@ class DocumentRanking(Ranking):
 
     _names: Sequence[str]
     _named: npt.NDArray[np.int32 | np.int64]
-    scores: Float64 | None
+
+    def with_scores(self, scores: Float64) -> DocumentRanking:
+        """The same ranking with the score of each document retrieved."""
+        found = copy.copy(self)
+        object.__setattr__(found, "scores", scores)
+        return found
 
     @property
     def retrieved(self) -> tuple[Sequence[str], npt.NDArray[np.int32 | np.int64]]:

@@ -23,14 +23,14 @@ __all__ = ["Order", "Ranking", "Similarity", "Ties", "checked_order", "checked_t
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64])
+Places = TypeVar("Places", npt.NDArray[np.int32], npt.NDArray[np.int32 | np.int64], npt.NDArray[np.float64])
 
 Ties: TypeAlias = Literal["name", "trec"]
 """Equal scores. ``name``: the document whose name comes first. ``trec``: as trec_eval, which compares scores in single
 precision and puts the document first whose name comes last."""
 
 Order: TypeAlias = Literal["score", "rank"]
-"""The column that orders a file with both. ``score``: descending, as trec_eval. ``rank``: ascending; scores are not used."""
+"""The column that orders a file with both. ``score``: descending, as trec_eval. ``rank``: ascending."""
 
 Similarity: TypeAlias = Literal["cosine", "dot", "hamming"]
 """The order of an array's images: cosine or inner product of embeddings, or Hamming distance of binary codes."""

@@ -171,11 +171,11 @@ class RankedRows:
         lengths = np.bincount(owners[order], minlength=len(self.queries))
         places, indptr = first_of_each(rows[order], lengths, depth)
         scores, _ = first_of_each(scores[order], lengths, depth)
-        return DocumentRanking(
+        found = DocumentRanking(
             tuple(self.queries), self._names, places, indptr, lengths > 0, str(self.path),
             tuple(self._query_names[len(self.queries) :]), ties, form,
-            None if np.isnan(scores).any() else scores,
         )  # fmt: skip
+        return found if np.isnan(scores).any() else found.with_scores(scores)
 
     def _check_ranks(self, owners: Int64, ranks: Float64, lines: Int64) -> None:
         """Refuse a rank that stands twice for a query; the rows are in their order."""
