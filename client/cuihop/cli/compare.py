@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +48,7 @@ from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import labels_given, labels_of_groups
 from cuihop.cli.run_options import MemoryOption
+from cuihop.cli.scored_systems import account_lines
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.collection.judgements import grades_in_words
 from cuihop.comparison.comparison import compare
@@ -217,7 +218,9 @@ def compare_systems(
         last = place == len(tables) - 1 and tests
         print_table(table, table.caption if table.name.startswith("by_") else None, names=3 if last else 2)
     screen = console()
-    for line in (*found.account(of_means=not in_order), *labelled.account, *_input_lines(evaluations, stored_cards)):
+    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
+    accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
+    for line in (*found.account(of_means=not in_order), *labelled.account, *account_lines(accounts)):
         screen.print(line)
     for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:
@@ -249,13 +252,3 @@ def _refuse_unused(context: typer.Context) -> None:
     ]
     if unused:
         raise typer.BadParameter(f"{', '.join(unused)}: every system is a score card, and nothing is left to evaluate")
-
-
-def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
-    """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
-    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-    accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
-    shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
-    yield from shared
-    for name, lines in accounts.items():
-        yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)
