@@ -46,10 +46,12 @@ MODULES = {
         "cuihop.collection.judgements",
         "cuihop.collection.labels",
         "cuihop.comparison.comparison",
+        "cuihop.comparison.system_groups",
         "cuihop.comparison.paired_tests",
         "cuihop.notebooks.table",
         "cuihop.imageclef.concept_detection",
         "cuihop.imageclef.irma_codes",
+        "cuihop.imageclef.code_frequency",
     ),
     "Explanation of values": (
         "cuihop.explanation.pair",

@@ -1,9 +1,10 @@
-"""``cuihop concept-detection`` and ``cuihop irma-error``: predicted concepts and codes of images, scored."""
+"""``cuihop concept-detection``: predicted concepts of images, scored."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,10 +16,9 @@ from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
 from cuihop.imageclef.concept_detection import evaluate_detection
-from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.notebooks.table import Table
 
-__all__ = ["concept_detection", "irma_error"]
+__all__ = ["CardOption", "OutputOption", "concept_detection", "show_means", "write_results"]
 
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), FileUse.WRITES
@@ -51,9 +51,9 @@ def concept_detection(
     evaluation = evaluate_detection(
         truth, predictions, manual_truth, official=official, image_column=image_column, concept_column=concept_column
     )
-    if _written(evaluation, output, card, json):
+    if write_results(evaluation, output, card, json):
         return
-    _show(evaluation, output)
+    show_means(evaluation, output)
     counts, screen = evaluation.counts, console()
     screen.print(f"{counted(counts.images, 'image')}, {counts.true:,} true and {counts.predicted:,} predicted concepts")
     for name, empty in (("primary", counts.empty_primary), ("secondary", counts.empty_secondary)):
@@ -64,51 +64,25 @@ def concept_detection(
         screen.print(f"{counted(counts.unfilled, 'empty field')} in the ground truth: {read}")
 
 
-def irma_error(
-    truth: Annotated[Path, typer.Argument(help="Correct codes: image and code.", show_default=False)],
-    predictions: Annotated[Path, typer.Argument(help="Predicted codes; may hold '*'.", show_default=False)],
-    codes: Annotated[
-        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
-    ] = None,
-    branching: Annotated[
-        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
-    ] = None,
-    missing_wrong: Annotated[
-        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
-    ] = False,
-    output: OutputOption = None,
-    card: CardOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Score IRMA codes by the hierarchical error of ImageCLEFmed: 0 is all right, 1 all wrong."""
-    if (codes is None) == (branching is None):
-        raise typer.BadParameter("give either --codes FILE or --branching")
-    evaluation = evaluate_irma(truth, predictions, codes=codes, branching=branching, missing_wrong=missing_wrong)
-    if _written(evaluation, output, card, json):
-        return
-    _show(evaluation, output)
-    counts, screen = evaluation.counts, console()
-    screen.print(f"{counted(counts.images, 'image')}, {counts.right:,} wholly right; errors add up to "
-                 f"{counts.error_sum:.2f}")  # fmt: skip
-    screen.print(f"mean error of each axis: {', '.join(f'{mean:.4f}' for mean in evaluation.axis_errors.mean(axis=0))}")
-    if counts.wildcards:
-        screen.print(f"{counted(counts.wildcards, 'prediction')} with a '*'")
-    if counts.missing:
-        screen.print(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
-
-
-def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None, json: bool) -> bool:
-    """Write the files, and print JSON where requested; true if it was."""
+def write_results(
+    evaluation: MeasuredQueries,
+    output: Path | None,
+    card: Path | None,
+    json: bool,
+    more: Mapping[str, Any] | None = None,
+) -> bool:
+    """Write the files, and print JSON where requested, with ``more`` fields; true if it was."""
     if output is not None:
         evaluation.to_csv(output)
     if card is not None:
         ScoreCard.of(evaluation).write(card)
     if json:
-        print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
+        print_json({**evaluation.summary(), **(more or {}), "per_query": None if output is None else str(output)})
     return json
 
 
-def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
+def show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
+    """Print means and accounts."""
     rows = []
     for place, measure in enumerate(evaluation.measures):
         mean = evaluation.means[str(measure)]
