@@ -28,6 +28,7 @@ _OWN = {
     "search": "concepts:search",
     "concept": "concepts:concept",
     "annotate": "annotate:annotate",
+    "names": "names:names_of_concepts",
     "nn-iou": "nn_iou:nn_iou",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate_ranking",
@@ -49,7 +50,7 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
+            "search", "concept", "names", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
             "common-ancestors",
         ),
         "Evaluate retrieval": (
