@@ -1,4 +1,4 @@
-"""``cuihop concept-detection`` and ``cuihop irma-error``: predicted concepts and codes of images, scored."""
+"""``cuihop concept-detection``: predicted concepts of images, scored."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
@@ -32,24 +31,16 @@ from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.print_detection import DetectionDetails, detection_tables
 from cuihop.cli.scored_systems import ScoredSystems, predictions_named
 from cuihop.collection.labels import Labels
-from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.groups import group_means
-from cuihop.evaluation.result import MeasuredQueries
-from cuihop.files.text_lines import counted
 from cuihop.imageclef.concept_detection import evaluate_submissions
 from cuihop.imageclef.detection_scores import TrainingConcepts, average_scores, frequency_scores
-from cuihop.imageclef.irma_codes import evaluate_irma
 from cuihop.measures.nearness import Nearness
-from cuihop.notebooks.table import Table, write_tables
+from cuihop.notebooks.table import write_tables
 
-__all__ = ["concept_detection", "irma_error"]
+__all__ = ["OutputOption", "concept_detection"]
 
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="File for the values of each image, as CSV."), FileUse.WRITES
-]
-
-CardOption = Annotated[
-    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
 ]
 
 
@@ -154,61 +145,3 @@ def concept_detection(
     if seen is not None:
         console().print(seen.account)
     systems.print_account({"Values of each image": output, "Tables": report, "Score cards": cards, "Figure": plot})
-
-
-def irma_error(
-    truth: Annotated[Path, typer.Argument(help="Correct codes: image and code.", show_default=False)],
-    predictions: Annotated[Path, typer.Argument(help="Predicted codes; may hold '*'.", show_default=False)],
-    codes: Annotated[
-        Path | None, typer.Option("--codes", help="All codes of the hierarchy: the labels at each position.")
-    ] = None,
-    branching: Annotated[
-        int | None, typer.Option("--branching", min=1, help="Instead of --codes: number of labels at every position.")
-    ] = None,
-    missing_wrong: Annotated[
-        bool, typer.Option("--missing-wrong", help="Score an image without a prediction as all wrong.")
-    ] = False,
-    output: OutputOption = None,
-    card: CardOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Score IRMA codes by the hierarchical error of ImageCLEFmed: 0 is all right, 1 all wrong."""
-    if (codes is None) == (branching is None):
-        raise typer.BadParameter("give either --codes FILE or --branching")
-    evaluation = evaluate_irma(truth, predictions, codes=codes, branching=branching, missing_wrong=missing_wrong)
-    if _written(evaluation, output, card, json):
-        return
-    _show(evaluation, output)
-    counts, screen = evaluation.counts, console()
-    screen.print(f"{counted(counts.images, 'image')}, {counts.right:,} wholly right; errors add up to "
-                 f"{counts.error_sum:.2f}")  # fmt: skip
-    screen.print(f"mean error of each axis: {', '.join(f'{mean:.4f}' for mean in evaluation.axis_errors.mean(axis=0))}")
-    if counts.wildcards:
-        screen.print(f"{counted(counts.wildcards, 'prediction')} with a '*'")
-    if counts.missing:
-        screen.print(f"{counted(len(counts.missing), 'image')} without a prediction: all wrong")
-
-
-def _written(evaluation: MeasuredQueries, output: Path | None, card: Path | None, json: bool) -> bool:
-    """Write the files, and print JSON where requested; true if it was."""
-    if output is not None:
-        evaluation.to_csv(output)
-    if card is not None:
-        ScoreCard.of(evaluation).write(card)
-    if json:
-        print_json({**evaluation.summary(), "per_query": None if output is None else str(output)})
-    return json
-
-
-def _show(evaluation: MeasuredQueries, output: Path | None) -> None:
-    rows = []
-    for place, measure in enumerate(evaluation.measures):
-        mean = evaluation.means[str(measure)]
-        scored = int((~np.isnan(evaluation.values[:, place])).sum())
-        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
-    print_table(Table(("measure", "mean", "images"), rows))
-    screen = console()
-    for line in evaluation.inputs.values():
-        screen.print(line)
-    if output is not None:
-        screen.print(f"Values of each image: {output}")

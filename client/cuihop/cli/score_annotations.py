@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -39,7 +40,7 @@ from cuihop.cli.evaluation_options import (
     SeedOption,
     ThreadsOption,
 )
-from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
+from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
 from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
@@ -47,6 +48,7 @@ from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
+from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -91,6 +93,7 @@ def score_annotated_texts(
             help="Leave out true mentions whose identifier is neither in the map nor in the graph.",
         ),
     ] = False,
+    names: NamesOption = None,
     rows: Annotated[
         int, typer.Option("--rows", min=0, help="Rows of near misses, and of semantic types.")
     ] = 10,
@@ -108,7 +111,7 @@ def score_annotated_texts(
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
-    with nullcontext() if graph is None else opened_graph(graph) as opened, _advised_on_map(mapping):
+    with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -151,7 +154,10 @@ class _Result:
     def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
         if graph is None:
             return cls(found, scores)
-        types = type_scores(found, graph)
+        source = without_added_names(graph)
+        if isinstance(source, NeighbourDictionary):
+            note("no scores by semantic type: a neighbour dictionary holds no types")
+        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())

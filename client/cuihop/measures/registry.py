@@ -9,6 +9,7 @@ from cuihop.errors import InputError
 from cuihop.measures.average_precision import FAMILY as AVERAGE_PRECISION
 from cuihop.measures.bipartite_matching import FAMILY as BM
 from cuihop.measures.bpref import FAMILY as BPREF
+from cuihop.measures.code_error_rate import FAMILY as ERROR_RATE
 from cuihop.measures.concept_f1 import FAMILY as F1
 from cuihop.measures.concept_f1 import PRECISION as PRECISION_OF_CONCEPTS
 from cuihop.measures.concept_f1 import RECALL as RECALL_OF_CONCEPTS
@@ -49,6 +50,7 @@ FAMILIES: Mapping[str, Family] = {
         PRECISION_OF_CONCEPTS,
         RECALL_OF_CONCEPTS,
         IRMA,
+        ERROR_RATE,
         NN_F1,
         DOCUMENT_F1,
         SPAN_F1,
