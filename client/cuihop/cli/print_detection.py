@@ -61,14 +61,17 @@ class DetectionDetails:
         averages: Sequence[AverageScore],
         by: Sequence[Sequence[GroupMean]],
         frequencies: Sequence[FrequencyScore],
+        names: ConceptGraph | Mapping[str, str] | None,
+        *,
         graph: ConceptGraph | None,
+        typed: ConceptGraph | None,
     ) -> DetectionDetails:
-        """The scores of an evaluation; near misses and semantic types where there is a graph."""
-        concepts = concept_scores(found, graph)
+        """The scores of an evaluation; near misses where there is a graph, semantic types where it can hold them."""
+        concepts = concept_scores(found, names)
         if graph is None:
             return cls(averages, by, frequencies, concepts)
         near = found.matches[NEAR]
-        types = type_scores(near, graph)
+        types = [] if typed is None else type_scores(near, typed)
         has_types = any(row.tui for row in types)
         misses, by_hops = near_misses(near, graph), false_positives_by_hops(near)
         return cls(averages, by, frequencies, concepts, misses, by_hops, types if has_types else ())

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cuihop.added_names import without_added_names
 from cuihop.annotated_texts.identifier_map import IdentifierMap
 from cuihop.annotated_texts.reading import read_documents
 from cuihop.annotated_texts.score_tables import (
@@ -42,13 +41,12 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
-from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named, with_types
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table, write_tables
-from cuihop.snapshot.neighbour_dictionary import NeighbourDictionary
 
 __all__ = ["score_annotated_texts"]
 
@@ -112,6 +110,7 @@ def score_annotated_texts(
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
     with nullcontext() if graph is None else opened_graph(graph, names) as opened, _advised_on_map(mapping):
+        typed = with_types(opened)
         for name, path in files.items():
             found = score_annotations(
                 truth, TextCollection.of(read_documents(path), str(path)), opened,
@@ -119,7 +118,7 @@ def score_annotated_texts(
                 leave_out_unmapped=leave_out_unmapped,
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
-            results[name] = _Result.of(found, scores, opened)
+            results[name] = _Result.of(found, scores, opened, typed)
     systems = ScoredSystems.of(
         {name: result.found for name, result in results.items()},
         resamples=resamples, confidence=confidence, seed=seed, threads=threads,
@@ -151,13 +150,12 @@ class _Result:
     types: Sequence[TypeScore] = ()
 
     @classmethod
-    def of(cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None) -> _Result:
+    def of(
+        cls, found: AnnotationScores, scores: Sequence[Score], graph: ConceptGraph | None, typed: ConceptGraph | None
+    ) -> _Result:
         if graph is None:
             return cls(found, scores)
-        source = without_added_names(graph)
-        if isinstance(source, NeighbourDictionary):
-            note("no scores by semantic type: a neighbour dictionary holds no types")
-        types = [] if isinstance(source, NeighbourDictionary) else type_scores(found, graph)
+        types = [] if typed is None else type_scores(found, typed)
         has_types = any(row.tui for row in types)
         by_hops = false_positives_by_hops(found)
         return cls(found, scores, near_misses(found, graph), by_hops, types if has_types else ())
