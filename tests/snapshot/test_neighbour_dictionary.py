@@ -20,6 +20,8 @@ from concept_graph_contract import small_graphs
 from cuihop import NeighbourDictionary, SnapshotGraph
 from cuihop.errors import ConceptNotFound, ConceptRetired, InputError, InvalidCui, SnapshotError, SnapshotTooNew
 from cuihop.graph import DIRECTIONS, Direction
+from cuihop.snapshot.file import Sections, write_sections
+from cuihop.snapshot.layout import NEIGHBOUR_DICTIONARY
 from example_graph import UNKNOWN, example_graph
 from examples import examples
 
@@ -192,6 +194,21 @@ def forged(path: Path, change: Callable[[dict[str, object]], None]) -> None:
 def test_a_header_that_is_wrong_is_refused(dictionary: Path, field: str, value: object) -> None:
     forged(dictionary, lambda meta: meta.update({field: value}))
     with pytest.raises(SnapshotError):
+        NeighbourDictionary.open(dictionary)
+
+
+@pytest.mark.parametrize("fault", ["descending columns", "not at 0 hops from itself", "at 0 hops from another"])
+def test_distances_that_no_graph_gives_are_refused(dictionary: Path, fault: str) -> None:
+    sections = Sections.open(dictionary, NEIGHBOUR_DICTIONARY)
+    arrays = {name: np.array(sections[name]) for name in sections}
+    if fault == "descending columns":
+        arrays["indices"][:2] = arrays["indices"][:2][::-1]
+    else:
+        at_zero = arrays["hops"] == 0
+        arrays["hops"][np.flatnonzero(at_zero == (fault == "not at 0 hops from itself"))[0]] ^= 1
+    assert {0, 1} <= set(arrays["hops"].tolist())
+    write_sections(dictionary, sections.meta, arrays)
+    with pytest.raises(SnapshotError, match=r"do not ascend|at 0 hops"):
         NeighbourDictionary.open(dictionary)
 
 

@@ -149,6 +149,9 @@ class NeighbourDictionary(ConceptGraph):
             checked_pack(found._whole(), len(found._cuis))
         except ValueError as error:
             raise SnapshotError(f"{path}: {error}; the file is damaged") from None
+        themselves = np.arange(len(found._cuis), dtype=np.int64) * (len(found._cuis) + 1)
+        if not np.array_equal(found._keys[found._levels == 0], themselves):
+            raise SnapshotError(f"{path}: other concepts at 0 hops than each from itself; the file is damaged")
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
