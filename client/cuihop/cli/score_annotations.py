@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +42,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, NamesOption, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json, print_table
-from cuihop.cli.scored_systems import ScoredSystems, predictions_named
+from cuihop.cli.scored_systems import ScoredSystems, first_rows, predictions_named
 from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
@@ -195,12 +195,5 @@ def _tables(
     (result,) = results.values()
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    parts = (
-        (miss_table(result.misses[:rows]), len(result.misses)),
-        (type_table(result.types[:rows]), len(result.types)),
-    )
-    for table, number in parts:
-        if number > len(table.rows) > 0:
-            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
-        elif table.rows:
-            yield table
+    yield from first_rows(miss_table(result.misses), rows)
+    yield from first_rows(type_table(result.types), rows)
