@@ -17,7 +17,7 @@ from cuihop.files.input_file import Readable, opened_input
 from cuihop.files.records import RowFault
 from cuihop.files.text_lines import counted, quoted
 from cuihop.identifiers import looks_like_identifier
-from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
+from cuihop.collection.same_images import check_every_image, check_image_of_truth
 from cuihop.measures.concept_f1 import MANUAL_CONCEPTS, concept_f1
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions

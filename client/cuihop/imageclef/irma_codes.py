@@ -18,7 +18,7 @@ from cuihop.files.input_file import InputFile, Readable, opened_input
 from cuihop.files.likely_causes import cause_of_columns
 from cuihop.files.records import Records, RowFault
 from cuihop.files.text_lines import counted, decoded_lines, delimiter_of, first_line, quoted
-from cuihop.imageclef.same_images import check_every_image, check_image_of_truth
+from cuihop.collection.same_images import check_every_image, check_image_of_truth
 from cuihop.measures.irma_error import WILDCARD, Branching, branching_of, irma_error
 from cuihop.measures.measure import Measure
 from cuihop.resources.versions import versions

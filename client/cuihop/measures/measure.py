@@ -129,6 +129,11 @@ def _check_cutoff(family: Family, k: int | None) -> None:
                 expected=f"{family.name}@K, such as {family.name}@5,10,30",
             )  # fmt: skip
         checked_k(k)
+        if family.largest_k is not None and k > family.largest_k:
+            raise InputError(
+                f"a cut-off that {family.name} does not have", column="measures", found=f"{family.name}@{k}",
+                expected=f"{family.name}@1 to {family.name}@{family.largest_k}",
+            )  # fmt: skip
 
 
 def _check_labels(family: Family, labels: tuple[str, ...]) -> None:
