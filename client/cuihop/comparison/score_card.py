@@ -38,6 +38,7 @@ _TIES = "ties"
 _PARAMETERS = (
     *("n", "lambda", "direction", "unknown", "missing", "empty_ideal", "ideal", _TIES),  # of a ranking
     *("official", "branching"),  # of detected concepts and codes
+    *("text", "read from scores"),  # of captions
 )
 
 

@@ -7,7 +7,7 @@ sections 2 and 3, with one reference and without stemming. Tokens are those of t
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from cuihop.measures.family import Family, Option
@@ -51,7 +51,7 @@ def rouge_counts(family: str, reference: Sequence[str], candidate: Sequence[str]
 def _longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
     """Its length, by the bits of one number in place of a table (Hyyrö 2004): bit j is set where row j grows not."""
     everywhere = (1 << len(first)) - 1
-    places: Counter[str] = Counter()
+    places = defaultdict[str, int](int)
     for place, token in enumerate(first):
         places[token] |= 1 << place
     rows = everywhere
