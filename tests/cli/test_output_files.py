@@ -26,6 +26,7 @@ COMMANDS: dict[str, Sequence[str]] = {
     "concept-detection": ("input", "other"),
     "irma-error": ("input", "other", "--branching", "2"),
     "score-annotations": ("input", "A=other", "--graph", "g.cuihop"),
+    "captions": ("input", "A=other", "--graph", "g.cuihop"),
     "explain pair": ("input", "a", "b", "--graph", "g.cuihop"),
     "explain concepts": ("C1", "C2", "--graph", "input"),
     "explain query": ("input", "a", "--ranking", "other", "--above", "b", "--below", "c", "--graph", "g.cuihop"),
@@ -44,6 +45,7 @@ WITH = {  # what an option needs beside it
     ("study", "checkpoint"): ("--out", "new"),
 }
 FILE = {("compare", "report"): ".md", ("score-annotations", "report"): ".tex",
+        ("captions", "report"): ".md", ("captions", "plot"): ".svg",
         ("explain pair", "save"): ".svg", ("explain concepts", "save"): ".svg",
         ("explain query", "save"): ".svg", ("evaluate", "plot"): ".svg", ("compare", "plot"): ".svg"}  # fmt: skip
 

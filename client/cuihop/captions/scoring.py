@@ -347,7 +347,7 @@ class _Scoring:
 
     def _parameters(self, columns: Iterable[Measure]) -> dict[str, Any]:
         found = self.concept_scores
-        computable = [str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES]
+        computable = sorted(str(m) for m in self.given if m.family not in _MODELS | _COMPOSITES)
         concepts = None if found is None or self._concepts is None else self._concepts.references.digest
         return {
             "measures": [str(measure) for measure in columns],
