@@ -8,7 +8,8 @@ __all__ = ["drawn_pairs"]
 
 _WORDS = (
     "ct", "CT", "of", "the", "chest", "MRI", "T2-weighted", "3.5", "cm", "nodule,", "lesion.", "(arrow)", "naïve",
-    "β-cell", "肝", "Ménière's", "–", "...", "10", "x_ray", "½", "٣", "a/b", "&amp;", "\u00a0", "\u2028", "'s", "head-and-neck",
+    "β-cell", "肝", "Ménière's", "–", "...", "10", "x_ray", "½", "٣", "a/b", "&amp;", "\u00a0", "\u2028", "'s",
+    "head-and-neck",
 )  # fmt: skip
 
 
