@@ -16,6 +16,7 @@ import random
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,8 @@ def values(folder: Path) -> dict[str, Any]:
     run = ModelRun(batch_size=7, threads=1)
     steps: list[tuple[int, int]] = []
     found = {
-        name: attempt(lambda name=name, layer=layer: bertscore(references, candidates, folder / name, run, layer))
+        name: attempt(lambda name=name, layer=layer: bertscore(
+            references, candidates, folder / name, replace(run, layer=layer)))
         for name, layer in LAYERS.items()
     }
     pictured = {f"image{number}": caption for number, caption in enumerate(candidates)}
@@ -159,14 +161,14 @@ def values(folder: Path) -> dict[str, Any]:
     found |= {
         "last": attempt(lambda: bertscore(references, candidates, folder / "bert", run)),
         "alone": attempt(lambda: bertscore(references, candidates, folder / "bert", ModelRun(
-            batch_size=1, threads=1, progress=lambda done, total: steps.append((done, total))), 2)),
+            batch_size=1, threads=1, progress=lambda done, total: steps.append((done, total)), layer=2))),
         "bleurt": attempt(lambda: bleurt(references, candidates, folder / "bleurt", run)),
         "align": attempt(lambda: alignscore(references, candidates, folder / "align-roberta", run)),
         "clip": attempt(lambda: image_similarity(pictured, folder / "clip", folder / "pictures", run)),
         "none": attempt(lambda: bertscore(["a"], ["a"], folder / "absent", run)),
         "hub": attempt(lambda: bertscore(["a"], ["a"], Path("microsoft/deberta-xlarge-mnli"), run)),
         "bare": attempt(lambda: bertscore(["a"], ["a"], folder / "empty", run)),
-        "layer": attempt(lambda: bertscore(["a"], ["a"], folder / "bert", run, 4)),
+        "layer": attempt(lambda: bertscore(["a"], ["a"], folder / "bert", replace(run, layer=4))),
         "no encoder": attempt(lambda: bertscore(["a"], ["a"], folder / "clip", run)),
         "device": attempt(lambda: bertscore(["a"], ["a"], folder / "bert", ModelRun(device="cuda"))),
         "no checkpoint": attempt(lambda: alignscore(["a"], ["a"], folder / "roberta", run)),

@@ -38,9 +38,8 @@ _WITH_PREFIX_SPACE = ("roberta", "gpt2")
 
 
 def bertscore(
-    references: Sequence[str], candidates: Sequence[str], folder: Path, run: ModelRun | None = None,
-    layer: int | None = None,
-) -> ModelValues:  # fmt: skip
+    references: Sequence[str], candidates: Sequence[str], folder: Path, run: ModelRun | None = None
+) -> ModelValues:
     """Precision, recall and F1 of the best matching tokens, weighted by idf over the references.
 
     For tokens x of the reference and y of the candidate, with unit vectors from one layer of the model: recall is the
@@ -51,8 +50,7 @@ def bertscore(
     Args:
         references, candidates: texts in the form to compare, one candidate for each reference.
         folder: of an encoder such as BERT, RoBERTa or DeBERTa, as ``save_pretrained`` writes it.
-        layer: whose vectors are compared, from 1. Without it 40 of the 48 layers of DeBERTa-xlarge, which is that of
-            the campaign, and otherwise the last.
+        run: device, batches and layer.
 
     Returns:
         Columns ``BERTScore`` (recall), ``BERTScore(value=precision)`` and ``BERTScore(value=F1)``.
@@ -69,7 +67,7 @@ def bertscore(
         options = {"add_prefix_space": True} if config.model_type in _WITH_PREFIX_SPACE else {}
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL, **options)
     model = loaded(transformers.AutoModel, folder, run, optional=("pooler",))
-    layer, layers = _kept_layers(model, folder, layer)
+    layer, layers = _kept_layers(model, folder, run.layer)
     limit = token_limit(tokenizer, config)
     tokens = [_tokens(tokenizer, texts, limit) for texts in (references, candidates)]
     idf = _Idf(tokens[0][0])
@@ -94,7 +92,7 @@ def bertscore(
 
 def _columns(found: Float64) -> dict[str, Float64]:
     names = (f"{_NAME}(value=precision)", _NAME, f"{_NAME}(value=F1)")
-    return {name: found[:, column] for column, name in enumerate(names)}
+    return {name: found[:, column].clip(max=1.0) for column, name in enumerate(names)}  # rounded in single precision
 
 
 def _kept_layers(model: Any, folder: Path, layer: int | None) -> tuple[int, int]:

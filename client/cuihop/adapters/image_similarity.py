@@ -121,7 +121,7 @@ def image_similarity(
     `embedding_similarity`.
 
     Args:
-        captions: image → caption as it was written; an empty one has 0, as in ImageCLEF's program of 2026.
+        captions: image → caption as it was written.
         folder: of the model, with the files of its tokenizer and image processor.
         images: folder with a picture ``NAME.jpg``, ``.jpeg`` or ``.png`` of each image.
 
@@ -159,12 +159,10 @@ def image_similarity(
         return _WEIGHT * torch.cosine_similarity(ours, theirs).clamp(0.0, 1.0)
 
     found = batched(lengths, run, values)[:, 0]
-    empty = np.array([not captions[name] for name in names], dtype=bool)
-    found[empty] = 0.0
     cut = counted(sum(length > limit for length in lengths), "caption")
     account = (
         f"{_NAME}: {model.config.model_type} of {folder}, {counted(len(names), 'picture')} of {images}, "
-        f"{cut} cut at {limit} tokens, {int(empty.sum())} empty, which have 0"
+        f"{cut} cut at {limit} tokens"
     )
     return ModelValues({_NAME: found}, account)
 

@@ -45,6 +45,8 @@ class ModelRun:
             than the rounding of single precision.
         threads: of the processor; all cores without it.
         progress: callback with the pairs done and their total.
+        layer: of the model, from 1, whose vectors BERTScore compares. Without it 40 of the 48 layers of DeBERTa-xlarge,
+            which is that of the campaign, and otherwise the last.
 
     Raises:
         InputError: the size of a batch is not 1 to 4096.
@@ -54,6 +56,7 @@ class ModelRun:
     batch_size: int = 32
     threads: int | None = None
     progress: Progress | None = None
+    layer: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch_size <= _LARGEST_BATCH:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
-from cuihop.evaluation.means import mean_of, number_text
+from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
 from cuihop.graph import ConceptGraph
 from cuihop.measures.match_counts import MatchCounts
@@ -120,17 +120,13 @@ def score_table(scores: Mapping[str, Sequence[Score]], confidence: float) -> Tab
             s = found[place]
             rows.append(
                 [s.measure, *([name] if len(scores) > 1 else []),
-                 *map(number_text, (s.precision, s.recall, s.f1)), _span(s.low, s.high),
-                 *map(number_text, (s.macro_precision, s.macro_recall, s.macro_f1)), _span(s.macro_low, s.macro_high)]
+                 *map(number_text, (s.precision, s.recall, s.f1)), span_of(s.low, s.high),
+                 *map(number_text, (s.macro_precision, s.macro_recall, s.macro_f1)), span_of(s.macro_low, s.macro_high)]
             )  # fmt: skip
     interval = f"{100 * confidence:.4g}% interval"
     columns = ["P", "R", "F1", interval, "macro P", "macro R", "macro F1", interval]
     titles = ["measure", *(["system"] if len(scores) > 1 else []), *columns]
     return Table(titles, rows, "scores", "Scores of all texts together, and means over the texts (macro).")
-
-
-def _span(low: float, high: float) -> str:
-    return f"{number_text(low)} to {number_text(high)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,32 +230,41 @@ def _times(side: ScoredConcepts, types: Sequence[_Types], *, right: bool = False
     return times
 
 
-def type_table(rows: Sequence[TypeScore]) -> Table:
-    """A row for each semantic type."""
-    return Table(
+def type_table(rows: Sequence[TypeScore], most: int | None = None) -> Table:
+    """A row for each semantic type, or for the first ones."""
+    table = Table(
         ("semantic type", "true", "predicted", "right", "P", "R", "F1"),
         [
             (f"{row.tui} {row.type}".strip(), f"{row.true:,}", f"{row.predicted:,}", f"{row.right:,}",
              *map(number_text, (row.precision, row.recall, row.f1)))
-            for row in rows
+            for row in rows[:most]
         ],
         "types",
         "Concepts of all texts, by semantic type.",
     )  # fmt: skip
+    return _counted_rows(table, len(rows))
 
 
-def miss_table(misses: Sequence[NearMiss]) -> Table:
-    """A row for each near miss."""
-    return Table(
+def miss_table(misses: Sequence[NearMiss], most: int | None = None) -> Table:
+    """A row for each near miss, or for the first ones."""
+    table = Table(
         ("hops", "texts", "predicted", "nearest true concept"),
         [
             (str(miss.hops), f"{miss.texts:,}", f"{miss.predicted} {miss.predicted_name or ''}".rstrip(),
              f"{miss.true} {miss.true_name or ''}".rstrip())
-            for miss in misses
+            for miss in misses[:most]
         ],
         "near_misses",
         "Predicted concepts that are near to a true one.",
     )  # fmt: skip
+    return _counted_rows(table, len(misses))
+
+
+def _counted_rows(table: Table, number: int) -> Table:
+    """The table; where it lacks some rows its caption states how many there are."""
+    if len(table.rows) == number:
+        return table
+    return replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
 
 
 def hops_table(hops: Mapping[str, int]) -> Table:

@@ -26,7 +26,7 @@ from cuihop.measures.nearness import Nearness
 from cuihop.measures.span_f1 import SpanMatch, span_counts
 from cuihop.resources.versions import versions
 
-__all__ = ["AnnotationScores", "TextCollection", "score_annotations"]
+__all__ = ["AnnotationScores", "TextCollection", "concept_matches", "score_annotations"]
 
 Int64 = npt.NDArray[np.int64]
 
@@ -169,13 +169,13 @@ def score_annotations(
     true, guessed = nearest_concepts(
         texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
     )
-    matches = {CONCEPTS: _concept_matches(true, guessed, len(texts), 0)}
+    matches = {CONCEPTS: concept_matches(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:
         spans = {SPANS: _span_matches(true_spans, predicted_spans, "strict"),
                  OVERLAP: _span_matches(true_spans, predicted_spans, "overlap")}  # fmt: skip
         matches = spans | matches
     if graph is not None:
-        matches[NEAR] = _concept_matches(true, guessed, len(texts), nearness.n)
+        matches[NEAR] = concept_matches(true, guessed, len(texts), nearness.n)
     counts = AnnotationCounts(
         texts=len(texts),
         without_predictions=sum(not spans for spans in predicted_spans),
@@ -263,8 +263,8 @@ def _span_matches(
     return np.array(list(counts), dtype=np.int64)
 
 
-def _concept_matches(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
-    """The fields of `MatchCounts` of each text, shape (texts, 6)."""
+def concept_matches(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
+    """The fields of `MatchCounts` of each text, int64, shape (texts, 6); near are concepts within n hops."""
     sides = true, predicted
     everything = [side.count(side.hops >= 0, texts) for side in sides]
     same = [side.count(side.hops == 0, texts) for side in sides]

@@ -13,7 +13,7 @@ from cuihop.evaluation.counts import IdentifierCount
 from cuihop.files.text_lines import counted, direction_text
 from cuihop.graph import Release
 
-__all__ = ["AnnotationCounts", "account_of_annotations", "identifier_counts"]
+__all__ = ["AnnotationCounts", "account_of_annotations", "account_of_identifiers", "identifier_counts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,12 @@ def account_of_annotations(
         yield f"{counted(counts.composite, 'true mention')} of several concepts: each concept counts"
     if counts.without_concept:
         yield f"{counted(counts.without_concept, 'true mention')} without a concept: left out"
-    treated = "left out" if parameters["leave_out_unmapped"] else "nothing finds them"
+    yield from account_of_identifiers(counts, leave_out_unmapped=parameters["leave_out_unmapped"])
+
+
+def account_of_identifiers(counts: AnnotationCounts, *, leave_out_unmapped: bool = False) -> Iterator[str]:
+    """Lines about identifiers that are not those of concepts of the graph."""
+    treated = "left out" if leave_out_unmapped else "nothing finds them"
     kinds = (
         (counts.unmapped, f"of the gold annotations neither in the map nor in the graph: {treated}"),
         (counts.without_prefix, "compared without their prefix"),

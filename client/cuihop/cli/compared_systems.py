@@ -32,7 +32,7 @@ from cuihop.rankings.ranking import Ranking, Similarity, Ties
 from cuihop.rankings.reading import read_ranking_in_blocks
 from cuihop.resources.resources import Resources
 
-__all__ = ["Conditions", "evaluations_of", "systems_named", "write_cards"]
+__all__ = ["Conditions", "evaluations_of", "files_of_systems", "named_files", "systems_named", "write_cards"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,21 @@ def named_files(given: Sequence[str], option: str) -> list[tuple[str | None, Pat
         if any(path.resolve() == found[-1][1].resolve() for _, path in found[:-1]):
             raise typer.BadParameter(f"{option}: {str(found[-1][1])!r} is given twice")
     return found
+
+
+def files_of_systems(given: Sequence[str], argument: str) -> dict[str, Path]:
+    """Name of each system → the file of its predictions; without a name that of the file, without folder and suffix.
+
+    Raises:
+        typer.BadParameter: as `named_files`, or two systems have one name.
+    """
+    files: dict[str, Path] = {}
+    for name, path in named_files(given, argument):
+        system = name or system_name(path.name)
+        if system in files:
+            raise typer.BadParameter(f"two predictions are called {system!r}: NAME=FILE gives one another name")
+        files[system] = path
+    return files
 
 
 def systems_named(given: Sequence[str]) -> dict[str, ScoreCard | InputFile]:

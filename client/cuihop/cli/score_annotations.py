@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ from cuihop.annotated_texts.score_tables import (
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import named_files, write_cards
+from cuihop.cli.compared_systems import files_of_systems, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -42,8 +42,9 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.cli.print_evaluation import print_accounts
 from cuihop.comparison.comparison import Comparison, compare
-from cuihop.comparison.score_card import ScoreCard, system_name
+from cuihop.comparison.score_card import ScoreCard
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
@@ -105,7 +106,7 @@ def score_annotated_texts(
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
-    files = _named(predicted)
+    files = files_of_systems(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
@@ -134,7 +135,7 @@ def score_annotated_texts(
         return
     for place, table in enumerate(tables):
         print_table(table, table.caption if place and comparison is None else None)
-    _print_account(results, comparison)
+    print_accounts({name: result.found.account() for name, result in results.items()}, comparison)
     for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
         if written is not None:
             console().print(f"{title}: {written}")
@@ -170,16 +171,6 @@ class _Result:
         }
 
 
-def _named(predicted: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for given, path in named_files(predicted, "PREDICTED"):
-        name = given or system_name(path.name)
-        if name in files:
-            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
-        files[name] = path
-    return files
-
-
 @contextmanager
 def _advised_on_map(mapping: IdentifierMap | None) -> Iterator[None]:
     """Advise ``--map`` where identifiers are not those of the graph."""
@@ -202,15 +193,7 @@ def _tables(
     (result,) = results.values()
     if result.by_hops is not None:
         yield hops_table(result.by_hops)
-    parts = (
-        (miss_table(result.misses[:rows]), len(result.misses)),
-        (type_table(result.types[:rows]), len(result.types)),
-    )
-    for table, number in parts:
-        if number > len(table.rows) > 0:
-            yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
-        elif table.rows:
-            yield table
+    yield from (table for table in (miss_table(result.misses, rows), type_table(result.types, rows)) if table.rows)
 
 
 def _fields(
@@ -223,18 +206,3 @@ def _fields(
         "holm": None if differences is None else differences["holm"],
         "per_document": None if per_document is None else str(per_document),
     }
-
-
-def _print_account(results: Mapping[str, _Result], comparison: Comparison | None) -> None:
-    screen = console()
-    accounts = {name: result.found.account() for name, result in results.items()}
-    if comparison is not None:
-        for line in comparison.account():
-            screen.print(line)
-    for name, lines in accounts.items():
-        for line in lines:
-            shared = all(line in others for others in accounts.values())
-            if not shared:
-                screen.print(f"{name}: {line}")
-            elif name == next(iter(accounts)):
-                screen.print(line)
