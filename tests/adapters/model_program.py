@@ -17,10 +17,14 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-WORDS = "chest x-ray ct of the abdomen shows heart lesion left right lower lobe number mm arrow in with a and".split()
+WORDS = (
+    *("chest", "x-ray", "ct", "of", "the", "abdomen", "shows", "heart", "lesion", "left", "right", "lower", "lobe"),
+    *("number", "mm", "arrow", "in", "with", "a", "and"),
+)
 LAYERS = {"bert": 2, "roberta": 1, "deberta": 3}
 TRAINING = "The chest is shown. The heart is large. A lesion lies in the left lobe. The arrow shows it. " * 5
 
@@ -38,7 +42,7 @@ def captions() -> tuple[list[str], list[str]]:
     references[9] = "The heart is large. A lesion lies in the left lobe. The arrow shows it."
     candidates[8] = "The chest is shown. The heart is large."
     candidates[10] = "A lesion lies in the lobe. The arrow shows the heart. CT of the abdomen."
-    references[11] = "The chest is shown. A lesion lies in the left lobe. " * 60  # two parts, and longer than the models
+    references[11] = "The chest is shown. A lesion lies in the left lobe. " * 60  # in two parts, too long
     return references, candidates
 
 
@@ -68,7 +72,9 @@ def make(folder: Path) -> None:
 
     roberta = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     _byte_pairs(tokenizers, folder / "roberta", roberta)
-    hf.RobertaTokenizerFast.from_pretrained(folder / "roberta", model_max_length=128).save_pretrained(folder / "roberta")
+    tokenizer = hf.RobertaTokenizerFast.from_pretrained(folder / "roberta", model_max_length=128)
+    for name in ("roberta", "align-roberta"):
+        tokenizer.save_pretrained(folder / name)
     config = hf.RobertaConfig(vocab_size=400, num_hidden_layers=2, max_position_embeddings=130, type_vocab_size=1,
                               **sizes)  # fmt: skip
     hf.RobertaForMaskedLM(config).save_pretrained(folder / "roberta")
@@ -77,15 +83,11 @@ def make(folder: Path) -> None:
     hf.DebertaTokenizerFast.from_pretrained(folder / "deberta", model_max_length=512).save_pretrained(
         folder / "deberta"
     )
-    hf.DebertaModel(
-        hf.DebertaConfig(
-            vocab_size=400, num_hidden_layers=4, relative_attention=True, pos_att_type=["c2p", "p2c"],
-            position_biased_input=False, type_vocab_size=0, **sizes,
-        )  # fmt: skip
-    ).save_pretrained(folder / "deberta")
+    deberta = hf.DebertaConfig(vocab_size=400, num_hidden_layers=4, relative_attention=True, type_vocab_size=0,
+                               pos_att_type=["c2p", "p2c"], position_biased_input=False, **sizes)  # fmt: skip
+    hf.DebertaModel(deberta).save_pretrained(folder / "deberta")
 
     align = folder / "align-roberta"
-    hf.RobertaTokenizerFast.from_pretrained(folder / "roberta", model_max_length=128).save_pretrained(align)
     encoder = hf.RobertaForMaskedLM(config)
     encoder.save_pretrained(align)
     heads = {"bin": 2, "tri": 3, "reg": 1}
@@ -152,28 +154,27 @@ def values(folder: Path) -> dict[str, Any]:
     run = ModelRun(batch_size=7, threads=1)
     steps: list[tuple[int, int]] = []
     found = {
-        name: attempt(lambda name=name, layer=layer: bertscore(
-            references, candidates, folder / name, replace(run, layer=layer)))
+        name: attempt(partial(bertscore, references, candidates, folder / name, replace(run, layer=layer)))
         for name, layer in LAYERS.items()
     }
     pictured = {f"image{number}": caption for number, caption in enumerate(candidates)}
     (folder / "empty").mkdir(exist_ok=True)
     found |= {
-        "last": attempt(lambda: bertscore(references, candidates, folder / "bert", run)),
+        "last": attempt(partial(bertscore, references, candidates, folder / "bert", run)),
         "alone": attempt(lambda: bertscore(references, candidates, folder / "bert", ModelRun(
             batch_size=1, threads=1, progress=lambda done, total: steps.append((done, total)), layer=2))),
-        "bleurt": attempt(lambda: bleurt(references, candidates, folder / "bleurt", run)),
-        "align": attempt(lambda: alignscore(references, candidates, folder / "align-roberta", run)),
-        "clip": attempt(lambda: image_similarity(pictured, folder / "clip", folder / "pictures", run)),
-        "none": attempt(lambda: bertscore(["a"], ["a"], folder / "absent", run)),
-        "hub": attempt(lambda: bertscore(["a"], ["a"], Path("microsoft/deberta-xlarge-mnli"), run)),
-        "bare": attempt(lambda: bertscore(["a"], ["a"], folder / "empty", run)),
-        "layer": attempt(lambda: bertscore(["a"], ["a"], folder / "bert", replace(run, layer=4))),
-        "no encoder": attempt(lambda: bertscore(["a"], ["a"], folder / "clip", run)),
-        "device": attempt(lambda: bertscore(["a"], ["a"], folder / "bert", ModelRun(device="cuda"))),
-        "no checkpoint": attempt(lambda: alignscore(["a"], ["a"], folder / "roberta", run)),
-        "picture": attempt(lambda: image_similarity({"x": "a"}, folder / "clip", folder / "pictures", run)),
-        "texts only": attempt(lambda: image_similarity(pictured, folder / "bert", folder / "pictures", run)),
+        "bleurt": attempt(partial(bleurt, references, candidates, folder / "bleurt", run)),
+        "align": attempt(partial(alignscore, references, candidates, folder / "align-roberta", run)),
+        "clip": attempt(partial(image_similarity, pictured, folder / "clip", folder / "pictures", run)),
+        "none": attempt(partial(bertscore, ["a"], ["a"], folder / "absent", run)),
+        "hub": attempt(partial(bertscore, ["a"], ["a"], Path("microsoft/deberta-xlarge-mnli"), run)),
+        "bare": attempt(partial(bertscore, ["a"], ["a"], folder / "empty", run)),
+        "layer": attempt(partial(bertscore, ["a"], ["a"], folder / "bert", replace(run, layer=4))),
+        "no encoder": attempt(partial(bertscore, ["a"], ["a"], folder / "clip", run)),
+        "device": attempt(partial(bertscore, ["a"], ["a"], folder / "bert", ModelRun(device="cuda"))),
+        "no checkpoint": attempt(partial(alignscore, ["a"], ["a"], folder / "roberta", run)),
+        "picture": attempt(partial(image_similarity, {"x": "a"}, folder / "clip", folder / "pictures", run)),
+        "texts only": attempt(partial(image_similarity, pictured, folder / "bert", folder / "pictures", run)),
     }  # fmt: skip
     weights = folder / "bert" / "model.safetensors"
     for name, damage in (("cut", weights.read_bytes()[:5000]), ("missing", _without_a_layer(weights))):
@@ -181,7 +182,7 @@ def values(folder: Path) -> dict[str, Any]:
         harmed.mkdir(exist_ok=True)
         for path in (folder / "bert").iterdir():
             (harmed / path.name).write_bytes(damage if path == weights else path.read_bytes())
-        found[name] = attempt(lambda harmed=harmed: bertscore(references, candidates, harmed, run))
+        found[name] = attempt(partial(bertscore, references, candidates, harmed, run))
     found["steps"] = {"steps": steps}
     return found
 

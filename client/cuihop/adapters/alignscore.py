@@ -1,7 +1,8 @@
 """AlignScore by a RoBERTa of transformers and a checkpoint of the AlignScore project.
 
-Zha et al. AlignScore: Evaluating Factual Consistency with a Unified Alignment Function. ACL 2023, section 3. The project's
-own package (2023) needs NumPy 1 and torch 1 and fetches RoBERTa from a hub, so its heads are computed here.
+Zha et al. AlignScore: Evaluating Factual Consistency with a Unified Alignment Function. ACL 2023, section 3. The
+project's own package (2023) asks for NumPy 1 and torch 1 and fetches RoBERTa from a hub, so its head is computed here;
+its values are the oracle of the tests.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cuihop.adapters.local_models import (
     ModelRun,
     ModelValues,
     batched,
-    checked_folder,
+    check_folder,
     loading,
     packages,
     token_limit,
@@ -55,7 +56,7 @@ def alignscore(
         ModuleNotFoundError: torch, transformers or nltk is not installed.
     """
     run = run or ModelRun()
-    checked_folder(folder, _NAME)
+    check_folder(folder, _NAME)
     split = _sentence_splitter()
     model, head, tokenizer = _loaded(folder, run)
     limit = token_limit(tokenizer, model.config)

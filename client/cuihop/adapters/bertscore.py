@@ -19,7 +19,7 @@ from cuihop.adapters.local_models import (
     ModelRun,
     ModelValues,
     batched,
-    checked_folder,
+    check_folder,
     loaded,
     loading,
     packages,
@@ -61,13 +61,13 @@ def bertscore(
     """
     run = run or ModelRun()
     _, transformers = packages()
-    checked_folder(folder, _NAME)
+    check_folder(folder, _NAME)
     with loading(folder):
         config = transformers.AutoConfig.from_pretrained(str(folder), **LOCAL)
         options = {"add_prefix_space": True} if config.model_type in _WITH_PREFIX_SPACE else {}
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL, **options)
     model = loaded(transformers.AutoModel, folder, run, optional=("pooler",))
-    layer, layers = _kept_layers(model, folder, run.layer)
+    layer, layers = _cut_layers(model, folder, run.layer)
     limit = token_limit(tokenizer, config)
     tokens = [_tokens(tokenizer, texts, limit) for texts in (references, candidates)]
     idf = _Idf(tokens[0][0])
@@ -95,7 +95,7 @@ def _columns(found: Float64) -> dict[str, Float64]:
     return {name: found[:, column].clip(max=1.0) for column, name in enumerate(names)}  # rounded in single precision
 
 
-def _kept_layers(model: Any, folder: Path, layer: int | None) -> tuple[int, int]:
+def _cut_layers(model: Any, folder: Path, layer: int | None) -> tuple[int, int]:
     """Drop the layers of the model behind the one that is compared. Returns it and the number of all."""
     stack = getattr(getattr(model, "encoder", None), "layer", None)
     if stack is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cuihop.adapters.local_models import ModelRun, ModelValues, batched, checked_folder, loaded, loading, packages
+from cuihop.adapters.local_models import ModelRun, ModelValues, batched, check_folder, loaded, loading, packages
 from cuihop.errors import InputError
 from cuihop.files.text_lines import counted
 from cuihop.resources.optional_packages import installed_by
@@ -40,7 +40,7 @@ def bleurt(
     """
     run = run or ModelRun()
     package = _package()
-    checked_folder(folder, _NAME)
+    check_folder(folder, _NAME)
     with loading(folder):
         tokenizer = package.BleurtTokenizer.from_pretrained(str(folder), local_files_only=True)
     model = loaded(package.BleurtForSequenceClassification, folder, run)
@@ -69,7 +69,8 @@ def _package() -> Any:
         raise
     except ImportError as error:
         raise InputError(
-            f"bleurt-pytorch cannot be imported: {error}", found=f"transformers {transformers.__version__}", expected="transformers 4",
+            f"bleurt-pytorch cannot be imported: {error}", found=f"transformers {transformers.__version__}",
+            expected="transformers 4",
             advice=f"In an environment of its own: pip install {_INSTALL}",
         ) from error  # fmt: skip
     return bleurt_pytorch

@@ -94,8 +94,8 @@ def model_scores(
         for column in found.columns.values():
             column[both_empty] = 1.0
     default = "BERTScore(value=F1)" if family == "BERTScore" and rules.official else family
-    kept = dict.fromkeys([*measures_named(default), *(m for m in measures if m.family == family)])
-    return _scores(references, folder, found, kept)
+    measures_used = dict.fromkeys([*measures_named(default), *(m for m in measures if m.family == family)])
+    return _scores(references, folder, found, measures_used)
 
 
 def similarity_scores(
@@ -138,10 +138,12 @@ def similarity_scores(
     if official == "2025":
         empty &= np.array([not caption for caption in references.values()], dtype=bool)
     column[empty] = 1.0 if official == "2025" else 0.0
-    account = f"{found.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
+    account = (
+        f"{found.account}, {counted(int(empty.sum()), 'empty caption')} set to {'1' if official == '2025' else '0'}"
+    )
     return _scores(references, pictures.images, ModelValues(found.columns, account), measures_named("similarity"))
 
 
-def _scores(references: Captions, source: Path, found: ModelValues, kept: Iterable[Measure]) -> ExternalScores:
-    columns = {measure: found.columns[str(measure)] for measure in kept}
+def _scores(references: Captions, source: Path, found: ModelValues, measures_used: Iterable[Measure]) -> ExternalScores:
+    columns = {measure: found.columns[str(measure)] for measure in measures_used}
     return ExternalScores(tuple(references), columns, str(source), found.account)

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from cuihop.adapters.local_models import LOCAL, Float64, ModelRun, ModelValues, batched, checked_folder, loaded, loading, packages
+from cuihop.adapters.local_models import (
+    LOCAL,
+    Float64,
+    ModelRun,
+    ModelValues,
+    batched,
+    check_folder,
+    loaded,
+    loading,
+    packages,
+)
 from cuihop.errors import InputError, first_few
 from cuihop.files.array_file import Rows, array_in
 from cuihop.files.input_file import opened_input
@@ -134,7 +144,7 @@ def image_similarity(
     """
     run = run or ModelRun()
     torch, transformers = packages()
-    checked_folder(folder, _NAME)
+    check_folder(folder, _NAME)
     pictures = {image: _picture_of(image, images) for image in captions}
     with loading(folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **LOCAL)

@@ -21,8 +21,8 @@ from cuihop.resources.cores import checked_threads
 from cuihop.resources.optional_packages import installed_by
 from cuihop.resources.progress import Progress
 
-__all__ = ["LOCAL", "ModelRun", "ModelValues", "batched", "checked_folder", "inference", "loaded", "loading", "packages",
-           "padded", "token_limit"]  # fmt: skip
+__all__ = ["LOCAL", "ModelRun", "ModelValues", "batched", "check_folder", "loaded", "loading", "packages", "padded",
+           "token_limit"]  # fmt: skip
 
 Float64 = npt.NDArray[np.float64]
 
@@ -33,11 +33,12 @@ _TRANSFORMERS = "torch transformers"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _SHIFTED_POSITIONS = ("roberta", "xlm-roberta", "camembert")  # these count positions from behind the padding token
 _LARGEST_BATCH = 4096
+_CONFIGURATION = "config.json"
 
 
 @dataclass(frozen=True)
 class ModelRun:
-    """Where and how a model runs.
+    """Device, batches and threads of a model.
 
     Attributes:
         device: of torch, such as ``cpu`` or ``cuda``.
@@ -94,14 +95,14 @@ def packages() -> tuple[Any, Any]:
     return torch, transformers
 
 
-def checked_folder(folder: Path, measure: str, needed: str = "config.json") -> Path:
-    """The folder of a model, if it is one.
+def check_folder(folder: Path, measure: str) -> None:
+    """Refuse what is not the folder of a model.
 
     Args:
-        folder: of this machine. measure: what messages call it. needed: a file that it must hold.
+        folder: of this machine. measure: its name in messages.
 
     Raises:
-        InputError: it is no folder, or lacks the file.
+        InputError: it is no folder, or has no config.json.
     """
     if not folder.is_dir():
         raise InputError(
@@ -109,12 +110,12 @@ def checked_folder(folder: Path, measure: str, needed: str = "config.json") -> P
             expected="a folder with config.json, the weights and the files of the tokenizer",
             advice="Models are never fetched from a hub: save one to a folder first.",
         )  # fmt: skip
-    if not (folder / needed).is_file():
+    if not (folder / _CONFIGURATION).is_file():
+        names = sorted(path.name for path in folder.iterdir())
         raise InputError(
-            f"the folder of {measure} lacks a file", file=folder, found=first_few(sorted(os.listdir(folder))) or "none",
-            expected=needed, advice="A folder that save_pretrained of transformers wrote has it.",
+            f"the folder of {measure} lacks a file", file=folder, found=first_few(names) or "none",
+            expected=_CONFIGURATION, advice="A folder that save_pretrained of transformers wrote has it.",
         )  # fmt: skip
-    return folder
 
 
 @contextlib.contextmanager

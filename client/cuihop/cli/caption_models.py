@@ -55,9 +55,7 @@ LayerOption = Annotated[
         help="Layer of the model that BERTScore compares.",
     ),
 ]  # fmt: skip
-DeviceOption = Annotated[
-    str, typer.Option("--device", rich_help_panel=_PANEL, help="Device of torch, such as cuda.")
-]
+DeviceOption = Annotated[str, typer.Option("--device", rich_help_panel=_PANEL, help="Device of torch, such as cuda.")]
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,10 @@ class Models:
         if models:
             from cuihop.adapters.caption_models import MODEL_MEASURES
 
-            known = [*MODEL_MEASURES, _SIMILARITY]
+            families = [*MODEL_MEASURES, _SIMILARITY]
             for family, path in named_files(models, "--model"):
-                if family not in known or family in folders:
-                    raise typer.BadParameter(f"--model takes MEASURE=FOLDER, each once; measures: {', '.join(known)}")
+                if family not in families or family in folders:
+                    raise typer.BadParameter(f"--model takes MEASURE=FOLDER, each once; measures: {', '.join(families)}")
                 folders[family] = path
         if images is None and (captions or _SIMILARITY in folders):
             raise typer.BadParameter("similarity needs --images")
