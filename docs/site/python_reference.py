@@ -54,6 +54,8 @@ MODULES = {
         "cuihop.comparison.paired_tests",
         "cuihop.notebooks.table",
         "cuihop.imageclef.concept_detection",
+        "cuihop.imageclef.detected_concepts",
+        "cuihop.imageclef.detection_scores",
         "cuihop.imageclef.irma_codes",
         "cuihop.imageclef.code_frequency",
     ),
