@@ -24,6 +24,14 @@ from cuihop.captions.normalisation import CaptionText
 from cuihop.captions.reading import Captions
 from cuihop.captions.score_tables import MeanScore, mean_scores, mean_table
 from cuihop.captions.scoring import CaptionRules, CaptionScores, score_captions
+from cuihop.cli.caption_models import (
+    CaptionEmbeddingsOption,
+    DeviceOption,
+    ImagesOption,
+    LayerOption,
+    ModelOption,
+    Models,
+)
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import named_files
 from cuihop.cli.evaluation_options import (
@@ -102,6 +110,11 @@ def caption_scores(
         str | None,
         typer.Option("--caption-column", rich_help_panel=FILES_PANEL, help="Column of the captions."),
     ] = None,
+    model: ModelOption = None,
+    images: ImagesOption = None,
+    caption_embeddings: CaptionEmbeddingsOption = None,
+    bertscore_layer: LayerOption = None,
+    device: DeviceOption = "cpu",
     groups: GroupsOption = None,
     output: Annotated[
         Path | None,
@@ -148,6 +161,8 @@ def caption_scores(
     files = predictions_named(predictions, "PREDICTIONS")
     tests: dict[str, Any] = {"resamples": resamples, "confidence": confidence, "seed": seed, "threads": threads}
     wanted = measures_named(measure) if measure else None
+    embeddings = _by_system(caption_embeddings, "--caption-embeddings", files)
+    models = Models.of(model, images, embeddings, device, bertscore_layer, threads)
     inputs = _Inputs.read(
         references, files, (image_column, caption_column), official, _ConceptFiles(reference_concepts, concepts), scores
     )
@@ -162,9 +177,13 @@ def caption_scores(
 
         found_in = inputs.concepts_of(wanted, opened, resources)
         for name, captions in inputs.predictions.items():
+            by_models = models.scores(
+                name, inputs.references, captions, rules, wanted or (), resources(f"models read {name}").progress
+            )
             found = score_captions(
                 inputs.references, captions, opened, measures=wanted, rules=rules, concepts=found_in.get(name),
-                scores=inputs.scores.get(name, ()), nearness=nearness, resources=resources(f"captions of {name}"),
+                scores=(*inputs.scores.get(name, ()), *by_models),
+                nearness=nearness, resources=resources(f"captions of {name}"),
             )  # fmt: skip
             means = [group_means(found, grouped, label, **tests) for label in by or ()]
             results[name] = _Result.of(found, mean_scores(found, **tests), means, opened)
