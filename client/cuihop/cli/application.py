@@ -28,6 +28,7 @@ _OWN = {
     "search": "concepts:search",
     "concept": "concepts:concept",
     "annotate": "annotate:annotate",
+    "names": "names:names_of_concepts",
     "nn-iou": "nn_iou:nn_iou",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate_ranking",
@@ -39,6 +40,7 @@ _OWN = {
     "concept-detection": "detection:concept_detection",
     "irma-error": "irma:irma_error",
     "score-annotations": "score_annotations:score_annotated_texts",
+    "captions": "captions:caption_scores",
     "index": "index:index",
     "info": "info:info",
     "mcp": "agents:mcp",
@@ -49,12 +51,12 @@ _PANEL_OF = {
     name: panel
     for panel, names in {
         "Ask the graph": (
-            "search", "concept", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
+            "search", "concept", "names", "annotate", "distance", "path", "neighbours", "ancestors", "descendants",
             "common-ancestors",
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
-            "irma-error", "score-annotations",
+            "irma-error", "score-annotations", "captions",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),

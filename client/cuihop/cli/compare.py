@@ -220,7 +220,11 @@ def compare_systems(
     screen = console()
     accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
     accounts |= {name: list(card.inputs.values()) for name, card in stored_cards.items()}
-    for line in (*found.account(of_means=not in_order), *labelled.account, *account_lines(accounts)):
+    for line in (
+        *(found.account_of_tests() if in_order else found.account()),
+        *labelled.account,
+        *account_lines(accounts),
+    ):
         screen.print(line)
     for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:

@@ -7,11 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.compared_systems import write_cards
-from cuihop.cli.detection import CardOption, OutputOption, show_means, write_results
+from cuihop.cli.detection import OutputOption
 from cuihop.cli.evaluation_options import ByOption, BySystemOption, CardsOption, GroupsOption, PlotOption, SystemsOption
 from cuihop.cli.output import JsonOption, console, print_json, print_table
 from cuihop.cli.relevance_options import labels_of_groups
@@ -19,11 +20,17 @@ from cuihop.cli.scored_systems import account_lines, predictions_named
 from cuihop.cli.system_tables import QueryGroups, RankedSystems, SystemLabels
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.groups import group_table
+from cuihop.evaluation.result import MeasuredQueries
 from cuihop.files.text_lines import counted
 from cuihop.imageclef.code_frequency import CodeErrors, TrainingCodes, code_errors, frequency_figure, frequency_table
 from cuihop.imageclef.irma_codes import IrmaEvaluation, evaluate_irma_each
+from cuihop.notebooks.table import Table
 
 __all__ = ["irma_error"]
+
+CardOption = Annotated[
+    Path | None, typer.Option("--card", help="File for a score card, for cuihop compare."), FileUse.WRITES
+]
 
 _ERROR_COUNT = "error count"
 _INTERVALS: dict[str, Any] = {"resamples": 10_000, "confidence": 0.95, "seed": 0, "threads": None}
@@ -82,7 +89,7 @@ def irma_error(
     frequency = [] if trained is None else [trained.account]
     if len(found) == 1:
         (evaluation,) = found.values()
-        if write_results(evaluation, output, card, json, {**query_groups.fields(), "by_code": _fields(errors)}):
+        if _write_results(evaluation, output, card, json, {**query_groups.fields(), "by_code": _fields(errors)}):
             return
         _show_one(evaluation, output, query_groups)
     else:
@@ -130,10 +137,42 @@ def _account(evaluation: IrmaEvaluation) -> list[str]:
 
 
 def _show_one(evaluation: IrmaEvaluation, output: Path | None, query_groups: QueryGroups) -> None:
-    show_means(evaluation, output)
+    _show_means(evaluation, output)
     for line in _account(evaluation):
         console().print(line)
     for of in query_groups.means.values():
         for groups in of.values():
             table = group_table(groups, query_groups.confidence)
             print_table(table, table.caption)
+
+
+def _write_results(
+    evaluation: MeasuredQueries,
+    output: Path | None,
+    card: Path | None,
+    json: bool,
+    more: Mapping[str, Any] | None = None,
+) -> bool:
+    """Write the files, and print JSON where requested, with ``more`` fields; true if it was."""
+    if output is not None:
+        evaluation.to_csv(output)
+    if card is not None:
+        ScoreCard.of(evaluation).write(card)
+    if json:
+        print_json({**evaluation.summary(), **(more or {}), "per_query": None if output is None else str(output)})
+    return json
+
+
+def _show_means(evaluation: MeasuredQueries, output: Path | None) -> None:
+    """Print means and accounts."""
+    rows = []
+    for place, measure in enumerate(evaluation.measures):
+        mean = evaluation.means[str(measure)]
+        scored = int((~np.isnan(evaluation.values[:, place])).sum())
+        rows.append((str(measure), "none" if mean is None else f"{mean:.4f}", f"{scored:,}"))
+    print_table(Table(("measure", "mean", "images"), rows))
+    screen = console()
+    for line in evaluation.inputs.values():
+        screen.print(line)
+    if output is not None:
+        screen.print(f"Values of each image: {output}")

@@ -177,18 +177,21 @@ class Comparison:
             )
             for d in self.differences
         ]  # fmt: skip
-        tests = self._tests() if rows else ["no pair was tested"]
+        tests = self.account_of_tests() or ["no pair was tested"]
         return Table(header, rows, "differences", " ".join(["Differences of means.", *map(_sentence, tests)]))
 
-    def account(self, *, of_means: bool = True) -> list[str]:
-        """Explanations of the tables, in plain words; with those of the marks in `means`, or without."""
-        return [*(self._marks() if of_means else []), *(self._tests() if self.differences else [])]
+    def account(self) -> list[str]:
+        """Explanations of the tables, in plain words."""
+        return [*self._marks(), *self.account_of_tests()]
 
     def __str__(self) -> str:
         differences = ["", self.table().text()] if self.differences else []
         return "\n".join([self.means().text(), *differences, *self.account()])
 
-    def _tests(self) -> list[str]:
+    def account_of_tests(self) -> list[str]:
+        """Explanations of the differences, in plain words; none where no pair was tested."""
+        if not self.differences:
+            return []
         queries = {row.queries for row in self.differences}
         tests = len(self.differences)
         lines = [

@@ -153,7 +153,7 @@ class RankedRows:
         form = f"{form} by {by}, {lists_summary(each[each > 0])}"
         self._parts.clear()
         self._check_repeats(owners, rows, lines)
-        scores = -(keys if by == "score" else others)
+        scores: Float64 = -(keys if by == "score" else others)
         if ties == "trec" and by == "score":
             with np.errstate(over="ignore"):  # as in trec_eval, a score beyond single precision is infinite
                 keys = keys.astype(np.float32).astype(np.float64)
