@@ -64,7 +64,7 @@ def test_runs_that_cannot_be_fused(tmp_path: Path) -> None:
     x, y, z = (read_run(tmp_path / name, None) for name in "xyz")
     with pytest.raises(InputError, match="not runs to fuse; found 1"):
         fused([x])
-    with pytest.raises(InputError, match="runs of different queries.*expected the queries of"):
+    with pytest.raises(InputError, match=r"runs of different queries.*expected the queries of"):
         fused([x, y])
     with pytest.raises(InputError, match="a run without scores"):
         fused([x, z], "combsum")

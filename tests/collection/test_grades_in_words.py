@@ -26,7 +26,10 @@ def test_the_grades_of_imageclefmed(tmp_path: Path) -> None:
 
 
 def test_json_lines(tmp_path: Path) -> None:
-    rows = [{"query": "q", "document": "a", "grade": "PR"}, {"query": "q", "document": "b", "grade": 0}]
+    rows: list[dict[str, object]] = [
+        {"query": "q", "document": "a", "grade": "PR"},
+        {"query": "q", "document": "b", "grade": 0},
+    ]
     found = Judgements.read(written(tmp_path, "\n".join(map(json.dumps, rows))))
     assert dict(found) == {"q": {"a": 1, "b": 0}}
     assert found.form == "JSON Lines, grades in words: PR = 1"

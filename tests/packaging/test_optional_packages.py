@@ -28,6 +28,12 @@ CASES = {
     "a ranking as a frame": (
         "pandas", "cuihop[frames]", _RANKING + "from cuihop.adapters import pandas\npandas.to_run(ranking)",
     ),
+    "a fusion of runs": (
+        "ranx", "cuihop[fusion]",
+        "from cuihop.adapters.fusion import fused\nfrom cuihop.rankings.reading import read_run\n"
+        "from pathlib import Path\nPath('x.run').write_text('q Q0 a 1 1 x')\nPath('y.run').write_text('q Q0 b 1 1 y')\n"
+        "fused([read_run('x.run', None), read_run('y.run', None)])",
+    ),
     "judgements as a frame": (
         "pandas", "cuihop[frames]", "from cuihop.adapters import pandas\npandas.to_qrels({'q': {'d': 1}})",
     ),

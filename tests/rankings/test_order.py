@@ -14,10 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuihop.collection.dataset import Dataset
+from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.errors import InputError
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.rankings.ranking import checked_order
 from cuihop.rankings.reading import read_ranking, read_run
+from cuihop.study.checkpoint import StudyCheckpoint
+from cuihop.study.inputs import StudyInputs
+from cuihop.study.rankings import rankings
+from example_graph import example_graph
 from examples import examples
 
 DISORDER = "q Q0 a 3 9 x\nq Q0 b 1 8 x\nq Q0 c 2 7 x\nr Q0 a 1 2 x\nr Q0 b 2 1 x\n"
@@ -124,6 +130,15 @@ def test_an_array_has_no_ranks(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.array([[1], [0]]))
     with pytest.raises(InputError, match="an order goes with scores and ranks"):
         read_ranking(tmp_path / "rows.npy", ("a", "b"), order="rank")
+
+
+def test_a_study_reads_its_rankings_in_the_order_given(tmp_path: Path) -> None:
+    images = ImageConcepts.of({name: "C0042449" for name in ("a", "b", "c")})
+    file = written(tmp_path, "a Q0 b 2 9 x\na Q0 c 1 8 x\n")
+    for order, first in (("score", "b"), ("rank", "c")):
+        inputs = StudyInputs(images, example_graph(), embeddings={"mine": file}, order=checked_order(order))
+        name, ranking = next(rankings(inputs, lambda _: lambda done, total: None, StudyCheckpoint(None, inputs)))
+        assert (name, ranking["a"][0]) == ("mine", first)
 
 
 def test_a_run_of_all_its_queries_with_scores(tmp_path: Path) -> None:
