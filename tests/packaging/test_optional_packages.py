@@ -30,9 +30,9 @@ CASES = {
     ),
     "a fusion of runs": (
         "ranx", "cuihop[fusion]",
-        "from cuihop.adapters.fusion import fused\nfrom cuihop.rankings.reading import read_run\n"
-        "from pathlib import Path\nPath('x.run').write_text('q Q0 a 1 1 x')\nPath('y.run').write_text('q Q0 b 1 1 y')\n"
-        "fused([read_run('x.run', None), read_run('y.run', None)])",
+        "from pathlib import Path\nfrom cuihop.adapters.fusion import fused\n"
+        "from cuihop.rankings.reading import read_run\nfiles = [Path(f'{sys.argv[1]}.{n}') for n in (1, 2)]\n"
+        "[file.write_text('q Q0 a 1 1 x') for file in files]\nfused([read_run(file, None) for file in files])",
     ),
     "judgements as a frame": (
         "pandas", "cuihop[frames]", "from cuihop.adapters import pandas\npandas.to_qrels({'q': {'d': 1}})",

@@ -133,7 +133,7 @@ def test_an_array_has_no_ranks(tmp_path: Path) -> None:
 
 
 def test_a_study_reads_its_rankings_in_the_order_given(tmp_path: Path) -> None:
-    images = ImageConcepts.of({name: "C0042449" for name in ("a", "b", "c")})
+    images = ImageConcepts.of(dict.fromkeys(("a", "b", "c"), "C0042449"))
     file = written(tmp_path, "a Q0 b 2 9 x\na Q0 c 1 8 x\n")
     for order, first in (("score", "b"), ("rank", "c")):
         inputs = StudyInputs(images, example_graph(), embeddings={"mine": file}, order=checked_order(order))
