@@ -76,6 +76,7 @@ MODULES = {
         "cuihop.adapters.pytrec_eval",
         "cuihop.adapters.ir_measures",
         "cuihop.adapters.ranx",
+        "cuihop.adapters.fusion",
         "cuihop.adapters.sklearn",
         "cuihop.adapters.integer_gains",
         "cuihop.files.tensors",

@@ -121,14 +121,14 @@ def compare_systems(
         int | None,
         typer.Option(
             "--best", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="With --by-system: list only so many systems of each group, the best by the first measure.",
+            help="With --by-system: list only this number of systems of each group, the best by the first measure.",
         ),
     ] = None,
     worst: Annotated[
         int | None,
         typer.Option(
             "--worst", min=0, rich_help_panel=MEASURES_PANEL, show_default="all",
-            help="Beside --best: so many of the worst of each group.",
+            help="Beside --best: this number of the worst of each group.",
         ),
     ] = None,
     hops: HopsOption = 1,
