@@ -110,8 +110,12 @@ def nearest_concepts(
         return hops
 
     blocks = [_nearest_of_block(texts[a:b], a, len(names), distances) for a, b in _blocks(texts)]
-    true, predicted = (np.hstack([block[side] for block in blocks]) for side in (0, 1))
-    return ScoredConcepts(*true, farthest=bound), ScoredConcepts(*predicted, farthest=bound)
+
+    def scored(side: int) -> ScoredConcepts:
+        of_text, concepts, hops, nearest = np.hstack([block[side] for block in blocks])
+        return ScoredConcepts(of_text, concepts, hops, nearest, bound)
+
+    return scored(0), scored(1)
 
 
 def _blocks(texts: Sequence[NumberedText]) -> Iterator[tuple[int, int]]:
