@@ -40,6 +40,7 @@ _OWN = {
     "concept-detection": "detection:concept_detection",
     "irma-error": "irma:irma_error",
     "score-annotations": "score_annotations:score_annotated_texts",
+    "captions": "captions:caption_scores",
     "index": "index:index",
     "info": "info:info",
     "mcp": "agents:mcp",
@@ -55,7 +56,7 @@ _PANEL_OF = {
         ),
         "Evaluate retrieval": (
             "nn-iou", "evaluate", "compare", "explain", "study", "pool", "fuse", "measures", "concept-detection",
-            "irma-error", "score-annotations",
+            "irma-error", "score-annotations", "captions",
         ),
         "Load and look": ("demo", "load", "info", "index"),
         "Run a service": ("check", "serve", "keys", "warm", "mcp"),
