@@ -69,6 +69,7 @@ def _judged_details(system: JudgedSystem, data: Dataset, criteria: Criteria) -> 
         "empty_ideal": criteria.empty_ideal,
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": None if data.labels is None else data.labels.agreement,
         "ranking": ranking.source,
         "ties": ranking.ties,
         "digests": {"qrels": _digest(data.qrels), "labels": _digest(data.labels)},
@@ -137,6 +138,7 @@ def _parameters(images: ImageCollection, data: Dataset, criteria: Criteria) -> d
         "ideal": "the best K of the whole corpus, the query left out",
         "qrels": _source(data.qrels),
         "labels": _source(data.labels),
+        "label_agreement": None if data.labels is None else data.labels.agreement,
         "queries": images.queries.source,
         "corpus": images.corpus.source,
         "digests": {

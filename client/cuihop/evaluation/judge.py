@@ -59,6 +59,7 @@ class Truth:
             "judged measures": [str(measure) for measure in self.measures],
             "content of qrels": None if self.qrels is None else self.qrels.digest,
             "content of labels": None if self.labels is None else self.labels.digest,
+            "agreement of labels": None if self.labels is None else self.labels.agreement,
         }
 
 

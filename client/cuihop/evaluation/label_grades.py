@@ -20,6 +20,7 @@ __all__ = ["LabelGrades"]
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+UInt64 = npt.NDArray[np.uint64]
 
 _NO_IMAGE = -2  # the code of a query without a label: no image has it
 
@@ -34,6 +35,7 @@ class LabelGrades:
         pools, pool: the grades of all other images of the corpus; see `cuihop.measures.judged_rankings.JudgedRankings`.
         unlabelled: number of images of queries and corpus that lack one of the labels.
         unjudged: bool, shape (queries,): queries that no image can agree with, for want of a label in every part.
+        bits: the classes of each image, where images agree that share one.
     """
 
     query_codes: Sequence[Int32]
@@ -42,6 +44,7 @@ class LabelGrades:
     pool: Int64
     unlabelled: int
     unjudged: npt.NDArray[np.bool_]
+    bits: _Bits | None = None
 
     @classmethod
     def of(cls, labels: Labels, source: tuple[str, ...], queries: Sequence[str], corpus: Sequence[str]) -> LabelGrades:
@@ -71,13 +74,17 @@ class LabelGrades:
         for code in codes:
             kinds = np.unique(kinds * (int(code.max(initial=0)) + 2) + code[asking] + 1, return_inverse=True)[1]
         first = np.unique(kinds, return_index=True)[1]
-        pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
+        bits = _Bits.of(labels, parts, asking, holding) if labels.agreement == "shared" else None
+        if bits is None:
+            pools = _pools(labels, parts, asking[first], holding, present[asking[first]])
+        else:
+            pools = bits.pools(first, np.stack([labels.codes([n]) for part in parts for n in part]), present)
         lacking = np.logical_or.reduce([code == UNLABELLED for code in codes])
         present[asking] = True
         query_codes = [np.where(code == UNLABELLED, np.int32(_NO_IMAGE), code)[asking] for code in codes]
         unjudged = np.logical_and.reduce([code == _NO_IMAGE for code in query_codes])
         corpus_codes = [code[holding] for code in codes]
-        return cls(query_codes, corpus_codes, pools, kinds, int((present & lacking).sum()), unjudged)
+        return cls(query_codes, corpus_codes, pools, kinds, int((present & lacking).sum()), unjudged, bits)
 
     def grades(
         self, first: int, last: int, rows: npt.NDArray[np.int32 | np.int64], lengths: Int64
@@ -88,10 +95,65 @@ class LabelGrades:
             first, last: the queries.
             rows: places in the corpus, one ranking after the other; lengths: of the rankings.
         """
+        if self.bits is not None:
+            return self.bits.grades(np.repeat(self.bits.queries[first:last], lengths), self.bits.corpus[rows])
         found = np.zeros(len(rows), dtype=np.uint8)
         for of_query, of_corpus in zip(self.query_codes, self.corpus_codes, strict=True):
             found += of_corpus[rows] == np.repeat(of_query[first:last], lengths)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Bits:
+    """Labels of which images agree that share a class.
+
+    Attributes:
+        parts: for each part the classes of each of its labels as bits, uint64, shape (words, images with labels).
+        queries, corpus: the rows of their images.
+    """
+
+    parts: Sequence[Sequence[UInt64]]
+    queries: Int64
+    corpus: Int64
+
+    @classmethod
+    def of(cls, labels: Labels, parts: Sequence[tuple[str, ...]], queries: Int64, corpus: Int64) -> _Bits:
+        """The classes of every image."""
+        bits = [[np.ascontiguousarray(labels.bits(n)[:, labels.codes([n])]) for n in part] for part in parts]
+        return cls(bits, queries, corpus)
+
+    def grades(self, ours: Int64, theirs: Int64) -> npt.NDArray[np.uint8]:
+        """The number of parts in which pairs of images agree; the rows of each pair, of one shape."""
+        found = np.zeros(len(theirs), dtype=np.uint8)
+        for part in self.parts:
+            agree = np.ones(len(theirs), dtype=np.bool_)
+            for bits in part:
+                shared = np.zeros(len(theirs), dtype=np.bool_)
+                for word in bits:
+                    shared |= (word[ours] & word[theirs]) != 0
+                agree &= shared
+            found += agree
+        return found
+
+    def pools(self, first: Int64, codes: Int32, in_corpus: npt.NDArray[np.bool_]) -> Pools:
+        """The grades of all images of the corpus for some queries, the query left out.
+
+        Images of the same values are compared with a query once.
+
+        Args:
+            first: places of the queries. codes: of all labels, shape (labels, images with labels).
+            in_corpus: bool, shape (images with labels,): those of the corpus.
+        """
+        most = len(self.parts)
+        alike, times = np.unique(codes[:, self.corpus], axis=1, return_index=True, return_counts=True)[1:]
+        kinds = self.corpus[alike]
+        exactly = np.zeros((len(first), most + 1), dtype=np.int64)
+        for place, query in enumerate(self.queries[first]):
+            itself = np.array([query])
+            grades = self.grades(np.broadcast_to(itself, kinds.shape), kinds)
+            exactly[place] = np.bincount(most - grades, weights=times, minlength=most + 1)
+            exactly[place, most - int(self.grades(itself, itself)[0])] -= in_corpus[query]
+        return Pools(np.arange(most, -1, -1, dtype=np.float64), exactly)
 
 
 def _pools(
