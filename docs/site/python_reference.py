@@ -40,6 +40,7 @@ MODULES = {
         "cuihop.relevance.baselines",
         "cuihop.evaluation.evaluate",
         "cuihop.evaluation.result",
+        "cuihop.evaluation.groups",
         "cuihop.comparison.score_card",
         "cuihop.collection.judgements",
         "cuihop.collection.labels",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cuihop.annotated_texts.nearest_concepts import BEYOND, FARTHEST, ScoredConcepts
 from cuihop.annotated_texts.scoring import AnnotationScores
-from cuihop.evaluation.means import mean_of, number_text
+from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
 from cuihop.graph import ConceptGraph
 from cuihop.measures.match_counts import MatchCounts
@@ -120,17 +120,13 @@ def score_table(scores: Mapping[str, Sequence[Score]], confidence: float) -> Tab
             s = found[place]
             rows.append(
                 [s.measure, *([name] if len(scores) > 1 else []),
-                 *map(number_text, (s.precision, s.recall, s.f1)), _span(s.low, s.high),
-                 *map(number_text, (s.macro_precision, s.macro_recall, s.macro_f1)), _span(s.macro_low, s.macro_high)]
+                 *map(number_text, (s.precision, s.recall, s.f1)), span_of(s.low, s.high),
+                 *map(number_text, (s.macro_precision, s.macro_recall, s.macro_f1)), span_of(s.macro_low, s.macro_high)]
             )  # fmt: skip
     interval = f"{100 * confidence:.4g}% interval"
     columns = ["P", "R", "F1", interval, "macro P", "macro R", "macro F1", interval]
     titles = ["measure", *(["system"] if len(scores) > 1 else []), *columns]
     return Table(titles, rows, "scores", "Scores of all texts together, and means over the texts (macro).")
-
-
-def _span(low: float, high: float) -> str:
-    return f"{number_text(low)} to {number_text(high)}"
 
 
 @dataclass(frozen=True, slots=True)

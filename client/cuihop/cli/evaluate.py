@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -14,11 +14,13 @@ from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
+    ByOption,
     ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
     CorpusOption,
     EmptyIdealOption,
+    GroupsOption,
     HopsOption,
     ImageColumnOption,
     LabelConceptsOption,
@@ -36,13 +38,20 @@ from cuihop.cli.evaluation_options import (
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_unknown, opened_graph
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
-from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.relevance_options import (
+    check_one_kind_of_labels,
+    check_without_concepts,
+    judged_ranking,
+    labels_given,
+    labels_of_groups,
+)
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.evaluate import evaluate
+from cuihop.evaluation.groups import group_means, group_table
 from cuihop.evaluation.judge import depth_of
 from cuihop.evaluation.result import Evaluation
 from cuihop.graph import ConceptGraph
@@ -83,6 +92,7 @@ def evaluate_ranking(
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    groups: GroupsOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for the values of each query, as CSV.", rich_help_panel=FILES_PANEL),
@@ -106,6 +116,7 @@ def evaluate_ranking(
         ),
     ] = 0,
     measure: MeasuresOption = None,
+    by: ByOption = None,
     hops: HopsOption = 1,
     lam: LambdaOption = 0.5,
     direction: DirectionOption = "any",
@@ -135,6 +146,7 @@ def evaluate_ranking(
         queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
         corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
     )
+    grouped = labels_of_groups(by, groups, data.labels)
     source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
     work = Work(threads, memory, checkpoint)
     if concepts is None and ranking is not None:
@@ -147,17 +159,20 @@ def evaluate_ranking(
         ScoreCard.of(evaluation, system).write(card)
     if plot is not None:
         evaluation.plot(plot)
+    means = [group_means(evaluation, grouped, label, threads=threads) for label in by or ()]
     work.finish()
     listed = evaluation.worst(worst) if worst else None
     if json:
         rows = [] if listed is None else listed.rows
         print_json({
             **evaluation.summary(), "worst": [row[0] for row in rows],
+            "by": [asdict(each) for some in means for each in some],
             "per_query": None if output is None else str(output),
         })  # fmt: skip
     else:
         written = {"Values of each query": output, "Score card": card, "Figure": plot}
-        print_evaluation(evaluation, listed, written)
+        tables = [group_table(some) for some in means]
+        print_evaluation(evaluation, [*tables, *filter(None, [listed])], written)
 
 
 @dataclass(frozen=True)

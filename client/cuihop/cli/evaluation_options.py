@@ -17,6 +17,7 @@ __all__ = [
     "FILES_PANEL",
     "MEASURES_PANEL",
     "TESTS_PANEL",
+    "ByOption",
     "CardsOption",
     "ConceptColumnOption",
     "ConceptsOption",
@@ -24,6 +25,7 @@ __all__ = [
     "CorpusEmbeddingsOption",
     "CorpusOption",
     "EmptyIdealOption",
+    "GroupsOption",
     "HopsOption",
     "ImageColumnOption",
     "LabelConceptsOption",
@@ -102,6 +104,20 @@ LabelConceptsOption = Annotated[
     typer.Option(
         "--label-concepts", rich_help_panel=FILES_PANEL,
         help="Instead of --labels: ImageCLEF's manual concepts, which give modality and organ.",
+    ),
+]  # fmt: skip
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by", metavar="LABEL", rich_help_panel=MEASURES_PANEL,
+        help="Also the means over the queries of each value of this label, with intervals. May be repeated.",
+    ),
+]  # fmt: skip
+GroupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups", rich_help_panel=FILES_PANEL, show_default="the labels given",
+        help="Labels of the queries for --by: CSV or Parquet, query and a column for each label.",
     ),
 ]  # fmt: skip
 PlotOption = Annotated[
