@@ -21,6 +21,8 @@ from cuihop.cli.evaluation_options import (
     EmptyIdealOption,
     HopsOption,
     ImageColumnOption,
+    LabelAgreementOption,
+    LabelClassesOption,
     LabelConceptsOption,
     LabelsOption,
     MissingOption,
@@ -38,6 +40,7 @@ from cuihop.cli.evaluation_options import (
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
+from cuihop.cli.relevance_options import LabelSource
 from cuihop.cli.run_options import MemoryOption
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
@@ -81,6 +84,7 @@ def compare_systems(
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    label_classes: LabelClassesOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,6 +103,7 @@ def compare_systems(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     similarity: SimilarityOption = None,
     against: Annotated[
@@ -129,11 +134,12 @@ def compare_systems(
         measured = list(next(iter(stored_cards.values())).values) if stored_cards else []
         if concepts is None and not (measure or measured):
             raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
+        columns = {"image_column": image_column, "concept_column": concept_column}
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
-            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels, labels=labels,
-            label_concepts=label_concepts,
-            columns={"image_column": image_column, "concept_column": concept_column}, ties=ties, similarity=similarity,
+            corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels,
+            labels=LabelSource(labels, label_concepts, label_classes or (), label_agreement, columns),
+            columns=columns, ties=ties, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},
             resources=Resources(threads, memory),

@@ -13,7 +13,7 @@ import typer
 
 from cuihop.cli.graph_option import advised_on_unknown, opened_graph
 from cuihop.cli.output import progress
-from cuihop.cli.relevance_options import check_one_kind_of_labels, check_without_concepts, judged_ranking, labels_given
+from cuihop.cli.relevance_options import LabelSource, check_without_concepts, judged_ranking
 from cuihop.collection.dataset import Dataset
 from cuihop.collection.image_concepts import ImageConcepts
 from cuihop.collection.judgements import Judgements
@@ -41,7 +41,7 @@ class Conditions:
 
     Attributes:
         measures: the measures.
-        concepts, corpus, qrels, labels, label_concepts: files. columns: names of the columns of concept files.
+        concepts, corpus, qrels: files. columns: names of the columns of concept files. labels: their source.
         graph: its address.
         corpus_embeddings: the embeddings of the corpus, each FILE or NAME=FILE.
         ties, similarity: order of equal scores, and of arrays.
@@ -54,8 +54,7 @@ class Conditions:
     corpus: Path | None
     corpus_embeddings: Sequence[str]
     qrels: Path | None
-    labels: Path | None
-    label_concepts: Path | None
+    labels: LabelSource
     columns: Mapping[str, str | None]
     ties: Ties
     similarity: Similarity | None
@@ -117,7 +116,6 @@ def evaluations_of(files: Mapping[str, InputFile], conditions: Conditions) -> di
     if conditions.similarity is not None and not arrays:
         raise typer.BadParameter("--similarity goes with a NumPy array, and none is given")
     corpus_embeddings = _corpus_embeddings(conditions.corpus_embeddings, arrays)
-    check_one_kind_of_labels(conditions.labels, conditions.label_concepts)
     if conditions.concepts is None:
         return _by_judgements(files, arrays, conditions)
     return _by_concepts(files, arrays, corpus_embeddings, conditions)
@@ -141,7 +139,7 @@ def _by_judgements(files: Mapping[str, InputFile], arrays: set[str], conditions:
     if conditions.corpus is not None or conditions.corpus_embeddings:
         raise typer.BadParameter("--corpus and --corpus-embeddings go with --concepts")
     check_without_concepts(conditions.measures)
-    qrels, labels = _relevance(conditions)
+    qrels, labels = _relevance(conditions, [])
 
     def rankings() -> Iterator[tuple[str, Ranking | RankingInBlocks]]:
         for name, file in files.items():
@@ -164,7 +162,7 @@ def _by_concepts(
         raise typer.BadParameter("nn-IoU needs --graph (or CUIHOP_GRAPH)")
     queries = ImageConcepts.read(Path(conditions.concepts or ""), **conditions.columns)
     corpus = None if conditions.corpus is None else ImageConcepts.read(conditions.corpus, **conditions.columns)
-    qrels, labels = _relevance(conditions)
+    qrels, labels = _relevance(conditions, [queries] if corpus is None else [queries, corpus])
     names, held = tuple(queries), None if corpus is None else tuple(corpus)
     depth = depth_of(conditions.measures)
 
@@ -190,9 +188,9 @@ def _by_concepts(
         )  # fmt: skip
 
 
-def _relevance(conditions: Conditions) -> tuple[Judgements | None, Labels | None]:
+def _relevance(conditions: Conditions, images: Sequence[ImageConcepts]) -> tuple[Judgements | None, Labels | None]:
     qrels = None if conditions.qrels is None else Judgements.read(conditions.qrels)
-    return qrels, labels_given(conditions.labels, conditions.label_concepts, conditions.columns)
+    return qrels, conditions.labels.read(images, conditions.graph, conditions.nearness.unknown)
 
 
 def write_cards(folder: Path, cards: Mapping[str, ScoreCard]) -> None:

@@ -23,6 +23,8 @@ from cuihop.cli.evaluation_options import (
     GroupsOption,
     HopsOption,
     ImageColumnOption,
+    LabelAgreementOption,
+    LabelClassesOption,
     LabelConceptsOption,
     LabelsOption,
     MeasuresOption,
@@ -39,10 +41,9 @@ from cuihop.cli.graph_option import DirectionOption, LambdaOption, advised_on_un
 from cuihop.cli.output import JsonOption, note, print_json
 from cuihop.cli.print_evaluation import print_evaluation
 from cuihop.cli.relevance_options import (
-    check_one_kind_of_labels,
+    LabelSource,
     check_without_concepts,
     judged_ranking,
-    labels_given,
     labels_of_groups,
 )
 from cuihop.cli.run_options import EVALUATION, RANKING, CheckpointOption, MemoryOption, Work
@@ -92,6 +93,7 @@ def evaluate_ranking(
     qrels: QrelsOption = None,
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
+    label_classes: LabelClassesOption = None,
     groups: GroupsOption = None,
     output: Annotated[
         Path | None,
@@ -123,6 +125,7 @@ def evaluate_ranking(
     unknown: UnknownOption = "error",
     missing: MissingOption = "error",
     empty_ideal: EmptyIdealOption = "zero",
+    label_agreement: LabelAgreementOption = "equal",
     ties: TiesOption = "name",
     similarity: SimilarityOption = None,
     threads: ThreadsOption = None,
@@ -133,19 +136,18 @@ def evaluate_ranking(
     """Evaluate a ranking by the concepts of the images, by labels, or by relevance judgements."""
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
-    check_one_kind_of_labels(labels, label_concepts)
+    columns = {"image_column": image_column, "concept_column": concept_column}
+    label_source = LabelSource(labels, label_concepts, label_classes or (), label_agreement, columns)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:
         raise typer.BadParameter("without --concepts, measures are needed: --measure AP --measure nDCG@10")
-    columns = {"image_column": image_column, "concept_column": concept_column}
     criteria = _Criteria(measures_named(measure or "nn-CUI@5,10,30"), {"missing": missing, "empty_ideal": empty_ideal})
+    files = [ImageConcepts.read(path, **columns) for path in (concepts, corpus) if path is not None]
     data = Dataset(
-        qrels=None if qrels is None else Judgements.read(qrels),
-        labels=labels_given(labels, label_concepts, columns),
-        queries=None if concepts is None else ImageConcepts.read(concepts, **columns),
-        corpus=None if corpus is None else ImageConcepts.read(corpus, **columns),
-    )
+        *files, qrels=None if qrels is None else Judgements.read(qrels),
+        labels=label_source.read(files, graph, unknown),
+    )  # fmt: skip
     grouped = labels_of_groups(by, groups, data.labels)
     source = _Source(ranking, corpus_embeddings, baseline or "", ties, similarity)
     work = Work(threads, memory, checkpoint)

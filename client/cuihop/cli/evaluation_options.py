@@ -9,6 +9,7 @@ import typer
 
 from cuihop.cli.command_files import FileUse, checked_picture
 from cuihop.cli.run_options import RESOURCES_PANEL
+from cuihop.collection.labels import Agreement
 from cuihop.evaluation.result import EmptyIdeal, Missing
 from cuihop.measures.resolution import Unknown
 from cuihop.rankings.ranking import Similarity, Ties
@@ -28,6 +29,8 @@ __all__ = [
     "GroupsOption",
     "HopsOption",
     "ImageColumnOption",
+    "LabelAgreementOption",
+    "LabelClassesOption",
     "LabelConceptsOption",
     "LabelsOption",
     "MeasuresOption",
@@ -118,6 +121,22 @@ GroupsOption = Annotated[
     typer.Option(
         "--groups", rich_help_panel=FILES_PANEL, show_default="the labels given",
         help="Labels of the queries for --by: CSV or Parquet, query and a column for each label.",
+    ),
+]  # fmt: skip
+LabelClassesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label-classes", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
+        help="Instead of --labels: classes of a label and their concepts (class,CUI). An image has the classes of its "
+        "concepts and of those above them in the graph. May be repeated.",
+    ),
+    FileUse.READS,
+]  # fmt: skip
+LabelAgreementOption = Annotated[
+    Agreement,
+    typer.Option(
+        "--label-agreement", rich_help_panel=MEASURES_PANEL,
+        help="Images agree in a label when their values are equal, or when they share a class: a part between ';'.",
     ),
 ]  # fmt: skip
 PlotOption = Annotated[

@@ -58,7 +58,9 @@ class LabelClasses:
             )  # fmt: skip
         swapped = looks_like_identifier(records.names[0].strip())
         if swapped or looks_like_identifier(records.names[1].strip()):
-            raise records.fault("no header", quoted(records.delimiter.join(records.names)), "class,CUI in the first line")
+            raise records.fault(
+                "no header", quoted(records.delimiter.join(records.names)), "class,CUI in the first line"
+            )
         found: dict[str, list[str]] = {}
         lines: dict[str, int] = {}
         fault = records.row_fault([0, 1])
@@ -155,7 +157,9 @@ def classes_of_images(
     """
     identifiers = {concept for collection in images for concepts in collection.values() for concept in concepts}
     places = (collection.place_of for collection in images)
-    of_images = resolved_concepts(identifiers, graph, unknown, lambda concept: next(filter(None, (at(concept) for at in places)), None))
+    of_images = resolved_concepts(
+        identifiers, graph, unknown, lambda concept: next(filter(None, (at(concept) for at in places)), None)
+    )
     of_labels = {name: classes.resolved(graph, unknown) for name, classes in labels.items()}
     held = set(of_images.concept.values()).union(*(found.concept.values() for found in of_labels.values()))
     isolated = of_images.isolated.union(*(found.isolated for found in of_labels.values()))

@@ -34,7 +34,8 @@ Int64 = npt.NDArray[np.int64]
 UInt64 = npt.NDArray[np.uint64]
 
 Agreement: TypeAlias = Literal["equal", "shared"]
-"""Two images agree in a label when their values are equal, or when they share a class: one of the texts between the semicolons of a value."""
+"""Two images agree in a label when their values are equal, or when they share a class: one of the texts between the
+semicolons of a value."""
 
 UNLABELLED = -1
 _MOST_CLASSES = 4_096  # of the values of a label: 64 words of bits for each image
@@ -253,7 +254,9 @@ class Labels:
         {'a': 'CT;PET', 'b': 'MR', 'c': ''}
         """
         if not classes:
-            raise InputError("no classes", column="classes", found="none", expected="label → classes and their concepts")
+            raise InputError(
+                "no classes", column="classes", found="none", expected="label → classes and their concepts"
+            )
         collections = [images] if isinstance(images, ImageConcepts) else list(images)
         given = {name: LabelClasses.of(of_label) for name, of_label in classes.items()}
         columns = classes_of_images(collections, given, graph, unknown)

@@ -95,11 +95,15 @@ class LabelGrades:
             first, last: the queries.
             rows: places in the corpus, one ranking after the other; lengths: of the rankings.
         """
+        return self.of_pairs(np.repeat(np.arange(first, last), lengths), rows)
+
+    def of_pairs(self, queries: Int64, rows: npt.NDArray[np.int32 | np.int64]) -> npt.NDArray[np.uint8]:
+        """The grades of images for queries, one of each: places of the queries, and in the corpus; same shape."""
         if self.bits is not None:
-            return self.bits.grades(np.repeat(self.bits.queries[first:last], lengths), self.bits.corpus[rows])
+            return self.bits.grades(self.bits.queries[queries], self.bits.corpus[rows])
         found = np.zeros(len(rows), dtype=np.uint8)
         for of_query, of_corpus in zip(self.query_codes, self.corpus_codes, strict=True):
-            found += of_corpus[rows] == np.repeat(of_query[first:last], lengths)
+            found += of_corpus[rows] == of_query[queries]
         return found
 
 

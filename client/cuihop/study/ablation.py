@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cuihop.collection.labels import UNLABELLED, Labels
+from cuihop.collection.labels import Labels
 from cuihop.errors import InputError
+from cuihop.evaluation.label_grades import LabelGrades
 from cuihop.evaluation.means import mean_of
 from cuihop.relevance.image_collection import ImageCollection
 from cuihop.relevance.relevance_index import Scores
@@ -86,16 +87,14 @@ class _LabelAgreement:
     """
 
     def __init__(self, labels: Labels, names: tuple[str, ...], images: tuple[str, ...]) -> None:
-        self._codes = labels.codes(names)[labels.rows(images)]
-        labelled = self._codes[self._codes != UNLABELLED]
-        alike = np.bincount(labelled, minlength=int(self._codes.max(initial=0)) + 1)
-        self.unjudged = self._codes == UNLABELLED
-        self.nothing_relevant = ~self.unjudged & (alike[self._codes] == 1)  # the query itself
+        self._grades = LabelGrades.of(labels, names, images, images)
+        self.unjudged = self._grades.unjudged
+        self.nothing_relevant = ~self.unjudged & (self._grades.pools.relevant(self._grades.pool) == 0)
 
     def hits(self, rows: Rows, queries: npt.NDArray[np.int64]) -> Hits:
         """Number of relevant images of some queries."""
-        agree = (self._codes[rows] == self._codes[queries, np.newaxis]) & (rows >= 0)
-        found: Hits = np.where(self.unjudged[queries], 0, agree.sum(axis=1))
+        grades = self._grades.of_pairs(np.repeat(queries, rows.shape[1]), rows.ravel()).reshape(rows.shape)
+        found: Hits = np.where(rows >= 0, grades, 0).sum(axis=1, dtype=np.int64)
         return found
 
     def precision(self, hits: Hits, nothing: float) -> Values:
@@ -138,6 +137,7 @@ def _pass(
     job = {
         "work": "ablation", **images.depends(inputs.graph), "n": n, "λ": lams, "direction": inputs.nearness.direction,
         "content of labels": None if inputs.labels is None else inputs.labels.digest, "labels": list(inputs.label_sets),
+        "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         "λ of the study": inputs.nearness.lam, "unknown": inputs.nearness.unknown,
     }  # fmt: skip
     with open_checkpoint(resources.checkpoint, job, keep=True) as saved:

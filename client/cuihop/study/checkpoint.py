@@ -110,6 +110,7 @@ def _depends(inputs: StudyInputs) -> Mapping[str, Any]:
         "work": "study",
         **images.depends(inputs.graph),
         "content of labels": None if inputs.labels is None else inputs.labels.digest,
+        "agreement of labels": None if inputs.labels is None else inputs.labels.agreement,
         **{f"embeddings {name}": digest for name, (_, digest) in inputs.embedding_files.items()},
         **inputs.nearness.fields(),
         "empty_ideal": inputs.empty_ideal,
