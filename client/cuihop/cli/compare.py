@@ -14,6 +14,7 @@ from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     TESTS_PANEL,
     CardsOption,
+    ClassDescendantsOption,
     ConceptColumnOption,
     ConceptsOption,
     ConfidenceOption,
@@ -85,6 +86,7 @@ def compare_systems(
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -138,7 +140,9 @@ def compare_systems(
         conditions = Conditions(
             measures=measures_named(measure or measured or "nn-CUI@5,10,30"), concepts=concepts, graph=graph,
             corpus=corpus, corpus_embeddings=corpus_embeddings or [], qrels=qrels,
-            labels=LabelSource(labels, label_concepts, label_classes or (), label_agreement, columns),
+            labels=LabelSource(
+                labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns
+            ),
             columns=columns, ties=ties, similarity=similarity,
             nearness=Nearness(hops, lam, direction, unknown),
             of_queries={"missing": missing, "empty_ideal": empty_ideal},

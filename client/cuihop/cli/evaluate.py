@@ -15,6 +15,7 @@ from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
     ByOption,
+    ClassDescendantsOption,
     ConceptColumnOption,
     ConceptsOption,
     CorpusEmbeddingsOption,
@@ -94,6 +95,7 @@ def evaluate_ranking(
     labels: LabelsOption = None,
     label_concepts: LabelConceptsOption = None,
     label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     groups: GroupsOption = None,
     output: Annotated[
         Path | None,
@@ -137,7 +139,7 @@ def evaluate_ranking(
     if (ranking is None) == (baseline is None):
         raise typer.BadParameter("give either --ranking FILE or --baseline")
     columns = {"image_column": image_column, "concept_column": concept_column}
-    label_source = LabelSource(labels, label_concepts, label_classes or (), label_agreement, columns)
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     if concepts is None and any(given is not None for given in (corpus, corpus_embeddings, baseline)):
         raise typer.BadParameter("--corpus, --corpus-embeddings and --baseline go with --concepts")
     if concepts is None and not measure:

@@ -20,6 +20,7 @@ __all__ = [
     "TESTS_PANEL",
     "ByOption",
     "CardsOption",
+    "ClassDescendantsOption",
     "ConceptColumnOption",
     "ConceptsOption",
     "ConfidenceOption",
@@ -127,10 +128,17 @@ LabelClassesOption = Annotated[
     list[str] | None,
     typer.Option(
         "--label-classes", metavar="NAME=FILE", rich_help_panel=FILES_PANEL,
-        help="Instead of --labels: classes of a label and their concepts (class,CUI). An image has the classes of its "
-        "concepts and of those above them in the graph. May be repeated.",
+        help="Instead of --labels: classes of a label and their concepts (class,CUI), for the images of --concepts. "
+        "May be repeated.",
     ),
     FileUse.READS,
+]  # fmt: skip
+ClassDescendantsOption = Annotated[
+    bool,
+    typer.Option(
+        "--class-descendants/--no-class-descendants", rich_help_panel=FILES_PANEL,
+        help="With --label-classes and --graph: the concepts below those of a class belong to it, too.",
+    ),
 ]  # fmt: skip
 LabelAgreementOption = Annotated[
     Agreement,

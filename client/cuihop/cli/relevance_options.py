@@ -34,6 +34,7 @@ class LabelSource:
     Attributes:
         labels: a file of labels. label_concepts: one of ImageCLEF's manual concepts.
         label_classes: files of classes and their concepts, each NAME=FILE.
+        descendants: a class has the concepts below its own, too.
         agreement: of two images. columns: names of the columns of concept files.
 
     Raises:
@@ -43,6 +44,7 @@ class LabelSource:
     labels: Path | None
     label_concepts: Path | None
     label_classes: Sequence[str]
+    descendants: bool
     agreement: Agreement
     columns: Mapping[str, str | None]
 
@@ -50,6 +52,8 @@ class LabelSource:
         sources = (self.labels is not None, self.label_concepts is not None, bool(self.label_classes))
         if sum(sources) > 1:
             raise typer.BadParameter("give one of --labels, --label-concepts and --label-classes")
+        if not self.descendants and not self.label_classes:
+            raise typer.BadParameter("--no-class-descendants goes with --label-classes")
         if self.agreement != "equal" and not any(sources):
             raise typer.BadParameter("--label-agreement goes with --labels, --label-concepts or --label-classes")
 
@@ -66,7 +70,8 @@ class LabelSource:
             if not images:
                 raise typer.BadParameter("--label-classes goes with --concepts: the labels are those of its images")
             classes = _classes(self.label_classes)
-            with advised_on_unknown(), opened_graph(graph) if isinstance(graph, str) else nullcontext(graph) as opened:
+            below = graph if self.descendants else None
+            with advised_on_unknown(), opened_graph(below) if isinstance(below, str) else nullcontext(below) as opened:
                 found = Labels.of_classes(images, classes, opened, unknown=unknown)
         return None if found is None else found.with_agreement(self.agreement)
 

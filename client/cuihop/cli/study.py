@@ -18,6 +18,7 @@ import typer
 
 from cuihop.cli.command_files import FileUse
 from cuihop.cli.evaluation_options import (
+    ClassDescendantsOption,
     ConceptColumnOption,
     EmptyIdealOption,
     ImageColumnOption,
@@ -80,6 +81,7 @@ def study(
                      help="Instead of --labels: ImageCLEF's manual concepts of modality and organ."),
     ] = None,
     label_classes: LabelClassesOption = None,
+    class_descendants: ClassDescendantsOption = True,
     image_column: ImageColumnOption = None,
     concept_column: ConceptColumnOption = None,
     embeddings: Annotated[
@@ -135,7 +137,7 @@ def study(
 ) -> None:  # fmt: skip
     """Compare IoU, nn-IoU, BM, embeddings and baselines as the paper does: tables, ablation of n and λ, cost."""
     columns = {"image_column": image_column, "concept_column": concept_column}
-    label_source = LabelSource(labels, label_concepts, label_classes or (), label_agreement, columns)
+    label_source = LabelSource(labels, label_concepts, label_classes or (), class_descendants, label_agreement, columns)
     wanted: Sequence[Part] = [part for part in get_args(Part) if not only or part in only]
     if not set(only or []) <= set(wanted):
         raise typer.BadParameter(f"--only takes {', '.join(get_args(Part))}")

@@ -260,7 +260,7 @@ class Labels:
         collections = [images] if isinstance(images, ImageConcepts) else list(images)
         given = {name: LabelClasses.of(of_label) for name, of_label in classes.items()}
         columns = classes_of_images(collections, given, graph, unknown)
-        below = "and all below it in the graph" if graph is not None else "alone, as no graph was given"
+        below = "and all below it in the graph" if graph is not None else "alone, without those below it"
         sources = " and ".join(collection.source for collection in collections)
         accounts = "; ".join(f"{name} by {of_label.account}" for name, of_label in given.items())
         return cls(columns, f"classes of {sources}", form=f"{accounts}; a concept of a class counts {below}")
