@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,11 @@ from cuihop.evaluation.means import mean_of, number_text, span_of
 from cuihop.evaluation.resampling import checked_resampling, resampled_sums
 from cuihop.graph import ConceptGraph
 from cuihop.measures.match_counts import MatchCounts
+from cuihop.measures.nearness import Nearness
 from cuihop.notebooks.table import Table
 
 __all__ = [
+    "MatchedConcepts",
     "NearMiss",
     "Score",
     "TypeScore",
@@ -36,6 +38,30 @@ _Types: TypeAlias = tuple[tuple[str, str], ...]
 
 NOT_IN_GRAPH, FARTHER = "not in the graph", "farther"
 _OUTSIDE, _UNTYPED, _OTHERS = ("", NOT_IN_GRAPH), ("", "without a type"), ("", "types of no true concept")
+
+
+class MatchedConcepts(Protocol):
+    """Concepts of texts or images, each with the nearest one of the other side; `AnnotationScores` has them."""
+
+    @property
+    def true(self) -> ScoredConcepts:
+        """The true concepts of all texts."""
+
+    @property
+    def predicted(self) -> ScoredConcepts:
+        """The predicted concepts of all texts."""
+
+    @property
+    def concepts(self) -> Sequence[str]:
+        """Names of the concepts, by number."""
+
+    @property
+    def held(self) -> int:
+        """The number of concepts in the graph, which come first."""
+
+    @property
+    def nearness(self) -> Nearness:
+        """n, λ and direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +161,7 @@ class NearMiss:
 
     Attributes:
         predicted, true: the two concepts. predicted_name, true_name: their names; ``None`` where the release has none.
-        hops: between them. texts: the number of texts.
+        hops: between them. texts: the number of texts, or of images.
     """
 
     predicted: str
@@ -146,7 +172,7 @@ class NearMiss:
     texts: int
 
 
-def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]:
+def near_misses(scores: MatchedConcepts, graph: ConceptGraph) -> list[NearMiss]:
     """False positives within n hops of a true concept, with the nearest: fewest hops first, then by number of texts.
 
     Args:
@@ -165,7 +191,7 @@ def near_misses(scores: AnnotationScores, graph: ConceptGraph) -> list[NearMiss]
     ]
 
 
-def false_positives_by_hops(scores: AnnotationScores) -> dict[str, int]:
+def false_positives_by_hops(scores: MatchedConcepts) -> dict[str, int]:
     """Number of false positives by their hops to the nearest true concept of their text."""
     side = scores.predicted
     wrong = side.hops > 0
@@ -197,7 +223,7 @@ class TypeScore:
     f1: float
 
 
-def type_scores(scores: AnnotationScores, graph: ConceptGraph) -> list[TypeScore]:
+def type_scores(scores: MatchedConcepts, graph: ConceptGraph) -> list[TypeScore]:
     """Scores of each semantic type that a true concept has, the most frequent first.
 
     A concept of two types counts in both. Predicted concepts whose types no true concept has are a row of their own,
@@ -230,8 +256,12 @@ def _times(side: ScoredConcepts, types: Sequence[_Types], *, right: bool = False
     return times
 
 
-def type_table(rows: Sequence[TypeScore]) -> Table:
-    """A row for each semantic type."""
+def type_table(rows: Sequence[TypeScore], things: str = "texts") -> Table:
+    """A row for each semantic type.
+
+    Args:
+        rows: the scores. things: the members of the collection, such as images.
+    """
     return Table(
         ("semantic type", "true", "predicted", "right", "P", "R", "F1"),
         [
@@ -240,14 +270,18 @@ def type_table(rows: Sequence[TypeScore]) -> Table:
             for row in rows
         ],
         "types",
-        "Concepts of all texts, by semantic type.",
+        f"Concepts of all {things}, by semantic type.",
     )  # fmt: skip
 
 
-def miss_table(misses: Sequence[NearMiss]) -> Table:
-    """A row for each near miss."""
+def miss_table(misses: Sequence[NearMiss], things: str = "texts") -> Table:
+    """A row for each near miss.
+
+    Args:
+        misses: the near misses. things: the members of the collection, such as images.
+    """
     return Table(
-        ("hops", "texts", "predicted", "nearest true concept"),
+        ("hops", things, "predicted", "nearest true concept"),
         [
             (str(miss.hops), f"{miss.texts:,}", f"{miss.predicted} {miss.predicted_name or ''}".rstrip(),
              f"{miss.true} {miss.true_name or ''}".rstrip())

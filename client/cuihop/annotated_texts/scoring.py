@@ -12,7 +12,13 @@ import numpy.typing as npt
 from cuihop.annotated_texts.concept_numbers import ConceptNumbers, numbered_concepts
 from cuihop.annotated_texts.documents import AnnotatedDocument, same_text
 from cuihop.annotated_texts.identifier_map import IdentifierMap
-from cuihop.annotated_texts.nearest_concepts import FARTHEST, NumberedText, ScoredConcepts, nearest_concepts
+from cuihop.annotated_texts.nearest_concepts import (
+    FARTHEST,
+    NumberedText,
+    ScoredConcepts,
+    matches_of_texts,
+    nearest_concepts,
+)
 from cuihop.annotated_texts.scoring_counts import AnnotationCounts, account_of_annotations, identifier_counts
 from cuihop.errors import InputError
 from cuihop.evaluation.result import Details, MeasuredQueries
@@ -169,13 +175,13 @@ def score_annotations(
     true, guessed = nearest_concepts(
         texts, numbers.names, numbers.held, graph, direction=nearness.direction, bound=max(nearness.n, FARTHEST)
     )
-    matches = {CONCEPTS: _concept_matches(true, guessed, len(texts), 0)}
+    matches = {CONCEPTS: matches_of_texts(true, guessed, len(texts), 0)}
     if gold.has_spans and predicted.has_spans:
         spans = {SPANS: _span_matches(true_spans, predicted_spans, "strict"),
                  OVERLAP: _span_matches(true_spans, predicted_spans, "overlap")}  # fmt: skip
         matches = spans | matches
     if graph is not None:
-        matches[NEAR] = _concept_matches(true, guessed, len(texts), nearness.n)
+        matches[NEAR] = matches_of_texts(true, guessed, len(texts), nearness.n)
     counts = AnnotationCounts(
         texts=len(texts),
         without_predictions=sum(not spans for spans in predicted_spans),
@@ -261,15 +267,6 @@ def _span_matches(
 ) -> Int64:
     counts = (span_counts(ours, theirs, match) for ours, theirs in zip(true, predicted, strict=True))
     return np.array(list(counts), dtype=np.int64)
-
-
-def _concept_matches(true: ScoredConcepts, predicted: ScoredConcepts, texts: int, n: int) -> Int64:
-    """The fields of `MatchCounts` of each text, shape (texts, 6)."""
-    sides = true, predicted
-    everything = [side.count(side.hops >= 0, texts) for side in sides]
-    same = [side.count(side.hops == 0, texts) for side in sides]
-    near = [side.count((side.hops > 0) & (side.hops <= n), texts) for side in sides]
-    return np.stack([*everything, *same, *near], axis=1)
 
 
 def _weight(measure: Measure, nearness: Nearness) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +43,7 @@ from cuihop.cli.graph_option import DirectionOption, LambdaOption
 from cuihop.cli.output import JsonOption, console, note, print_json, print_table
 from cuihop.cli.relevance_options import LabelSource
 from cuihop.cli.run_options import MemoryOption
+from cuihop.cli.scored_systems import account_lines
 from cuihop.comparison.comparison import Comparison, compare
 from cuihop.comparison.score_card import ScoreCard
 from cuihop.evaluation.result import Evaluation
@@ -169,7 +170,8 @@ def compare_systems(
         return
     _show(found)
     screen = console()
-    for line in _input_lines(evaluations, stored_cards):
+    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
+    for line in account_lines(accounts | {name: list(card.inputs.values()) for name, card in stored_cards.items()}):
         screen.print(line)
     for title, path in (("Values of each query", output), ("Tables", report), ("Score cards", cards), ("Figure", plot)):
         if path is not None:
@@ -193,13 +195,3 @@ def _show(found: Comparison) -> None:
     print_table(found.table(), names=3)
     for line in found.account():
         console().print(line)
-
-
-def _input_lines(evaluations: Mapping[str, Evaluation], cards: Mapping[str, ScoreCard]) -> Iterator[str]:
-    """Lines about the inputs of evaluations and cards: first those common to all, then those of one of them."""
-    accounts = {name: evaluation.account() for name, evaluation in evaluations.items()}
-    accounts |= {name: list(card.inputs.values()) for name, card in cards.items()}
-    shared = [line for line in next(iter(accounts.values()), []) if all(line in lines for lines in accounts.values())]
-    yield from shared
-    for name, lines in accounts.items():
-        yield from (line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines if line not in shared)

@@ -38,7 +38,11 @@ GraphOption = Annotated[
     FileUse.READS,
 ]
 DirectionOption = Annotated[
-    Direction, typer.Option("--direction", "-d", help="Direction of the hops: either way, to parents, or to children.")
+    Direction,
+    typer.Option(
+        "--direction", "-d",
+        help="Direction of the hops: each either way; to parents; to children; or all to parents or all to children.",
+    ),
 ]
 MaxHopsOption = Annotated[
     int | None, typer.Option("--max-hops", min=0, help="Bound of the search; a longer distance counts as no path.")

@@ -119,7 +119,7 @@ def _show_neighbourhood(
             return
         drawn = _neighbourhood_tree(opened, hood, names) if tree else None
     note_merged(hood.merged)
-    where = {"any": "around", "up": "above", "down": "below"}[direction]
+    where = {"any": "around", "up": "above", "down": "below", "vertical": "above or below"}[direction]
     bound = "" if hops is None else f", within {counted(hops, 'hop')}"
     console().print(f"{counted(hood.total, 'concept')} {where} {hood.cui}{bound}")
     if drawn is not None:

@@ -27,7 +27,6 @@ from cuihop.annotated_texts.score_tables import (
 )
 from cuihop.annotated_texts.scoring import AnnotationScores, TextCollection, score_annotations
 from cuihop.cli.command_files import FileUse
-from cuihop.cli.compared_systems import named_files, write_cards
 from cuihop.cli.evaluation_options import (
     FILES_PANEL,
     MEASURES_PANEL,
@@ -41,9 +40,9 @@ from cuihop.cli.evaluation_options import (
     ThreadsOption,
 )
 from cuihop.cli.graph_option import DirectionOption, LambdaOption, opened_graph
-from cuihop.cli.output import JsonOption, console, note, print_json, print_table
-from cuihop.comparison.comparison import Comparison, compare
-from cuihop.comparison.score_card import ScoreCard, system_name
+from cuihop.cli.output import JsonOption, note, print_json, print_table
+from cuihop.cli.scored_systems import ScoredSystems, predictions_named
+from cuihop.comparison.comparison import Comparison
 from cuihop.errors import InvalidCui
 from cuihop.graph import ConceptGraph
 from cuihop.measures.nearness import Nearness
@@ -105,7 +104,7 @@ def score_annotated_texts(
 
     Several predictions are ranked, and compared as by cuihop compare.
     """
-    files = _named(predicted)
+    files = predictions_named(predicted, "PREDICTED")
     truth = TextCollection.of(read_documents(gold), str(gold))
     mapping = None if identifiers is None else IdentifierMap.read(identifiers)
     results: dict[str, _Result] = {}
@@ -118,26 +117,24 @@ def score_annotated_texts(
             )  # fmt: skip
             scores = scores_of(found, confidence=confidence, resamples=resamples, seed=seed, threads=threads)
             results[name] = _Result.of(found, scores, opened)
-    new_cards = {name: ScoreCard.of(result.found, name) for name, result in results.items()}
-    comparison = None
-    if len(results) > 1:
-        comparison = compare(new_cards, resamples=resamples, confidence=confidence, seed=seed, threads=threads)
-    if per_document is not None:
-        (comparison or next(iter(results.values())).found).to_csv(per_document)
-    if cards is not None:
-        write_cards(cards, new_cards)
-    tables = list(_tables(results, comparison, confidence, rows))
+    systems = ScoredSystems.of(
+        {name: result.found for name, result in results.items()},
+        resamples=resamples, confidence=confidence, seed=seed, threads=threads,
+    )  # fmt: skip
+    systems.write(output=per_document, cards=cards)
+    tables = list(_tables(results, systems.comparison, confidence, rows))
     if report is not None:
         write_tables(report, tables)
     if json:
-        print_json(_fields(results, comparison, per_document, rows))
+        print_json({
+            "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
+            **systems.fields(),
+            "per_document": None if per_document is None else str(per_document),
+        })  # fmt: skip
         return
     for place, table in enumerate(tables):
-        print_table(table, table.caption if place and comparison is None else None)
-    _print_account(results, comparison)
-    for title, written in (("Values of each text", per_document), ("Tables", report), ("Score cards", cards)):
-        if written is not None:
-            console().print(f"{title}: {written}")
+        print_table(table, table.caption if place and systems.comparison is None else None)
+    systems.print_account({"Values of each text": per_document, "Tables": report, "Score cards": cards})
 
 
 @dataclass(frozen=True)
@@ -168,16 +165,6 @@ class _Result:
             "semantic_types": [asdict(row) for row in self.types[:rows]],
             **self.found.summary(),
         }
-
-
-def _named(predicted: Sequence[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for given, path in named_files(predicted, "PREDICTED"):
-        name = given or system_name(path.name)
-        if name in files:
-            raise typer.BadParameter(f"two predictions are called {name!r}: NAME=FILE gives one another name")
-        files[name] = path
-    return files
 
 
 @contextmanager
@@ -211,30 +198,3 @@ def _tables(
             yield replace(table, caption=f"{table.caption} The first {len(table.rows):,} of {number:,} rows.")
         elif table.rows:
             yield table
-
-
-def _fields(
-    results: Mapping[str, _Result], comparison: Comparison | None, per_document: Path | None, rows: int
-) -> dict[str, Any]:
-    differences = None if comparison is None else comparison.summary()
-    return {
-        "systems": [{"system": name, **result.fields(rows)} for name, result in results.items()],
-        "differences": [] if differences is None else differences["differences"],
-        "holm": None if differences is None else differences["holm"],
-        "per_document": None if per_document is None else str(per_document),
-    }
-
-
-def _print_account(results: Mapping[str, _Result], comparison: Comparison | None) -> None:
-    screen = console()
-    accounts = {name: result.found.account() for name, result in results.items()}
-    if comparison is not None:
-        for line in comparison.account():
-            screen.print(line)
-    for name, lines in accounts.items():
-        for line in lines:
-            shared = all(line in others for others in accounts.values())
-            if not shared:
-                screen.print(f"{name}: {line}")
-            elif name == next(iter(accounts)):
-                screen.print(line)

@@ -75,6 +75,7 @@ _DIRECTIONS: dict[Direction, messages.Direction.ValueType] = {
     "any": messages.DIRECTION_ANY,
     "up": messages.DIRECTION_UP,
     "down": messages.DIRECTION_DOWN,
+    "vertical": messages.DIRECTION_VERTICAL,
 }
 _RELATIONS: dict[messages.Relation.ValueType, Literal["parent", "child"]] = {
     messages.RELATION_PARENT: "parent",

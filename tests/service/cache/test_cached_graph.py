@@ -71,7 +71,7 @@ identifiers = st.from_regex(r"[!-:<-{}~]{1,6}", fullmatch=True)
 texts = st.text(alphabet="AB|;C0", max_size=4)
 
 
-@given(st.tuples(identifiers, identifiers), st.tuples(texts, texts), st.sampled_from(["any", "up", "down"]))
+@given(st.tuples(identifiers, identifiers), st.tuples(texts, texts), st.sampled_from(["any", "up", "down", "vertical"]))
 def test_no_other_question_has_the_key_of_a_pair_of_identifiers(
     pair: tuple[str, str], other: tuple[str, str], direction: Direction
 ) -> None:
